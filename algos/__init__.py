@@ -1,0 +1,43 @@
+"""Finds algorithms by folder: there is no registry to edit.
+
+algos/<name>/__init__.py holds NAME (as users write it), ALIASES and its Config; algos/<name>/agent.py holds Agent.
+Listing and describing never import torch.
+"""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class UnknownAlgorithm(LookupError):
+    """No folder has this name."""
+
+
+@cache
+def _folders() -> dict[str, ModuleType]:
+    """NAME -> package, for every folder of this package that is an algorithm."""
+    root = Path(__file__).parent
+    names = sorted(path.parent.name for path in root.glob("*/config.py"))
+    return {package.NAME: package for package in (import_module(f"algos.{name}") for name in names)}
+
+
+def available() -> list[str]:
+    """Names as users write them."""
+    return sorted(_folders(), key=str.lower)
+
+
+def get(name: str) -> ModuleType:
+    """The package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
+    if "." in name:
+        return import_module(name)
+    for known, package in _folders().items():
+        if name.lower() in {spelling.lower() for spelling in (known, *package.ALIASES)}:
+            return package
+    raise UnknownAlgorithm(name)
+
+
+def agent_class(package: ModuleType) -> Any:
+    """The Agent of a package that `get` gave; this is where torch is imported."""
+    return import_module(f"{package.__name__}.agent").Agent

@@ -1,0 +1,142 @@
+"""The contract of an Agent, on one page. An Agent acts and learns; it knows no environment, memory or process.
+
+Legend: T steps, N rows (environments), B samples of a minibatch, A actions or action dimensions.
+numpy on the environment side ([N, ...] in, [N, ...] out), torch on the learning side (dicts of tensors).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from gymnasium.spaces import Space
+
+Array = np.ndarray
+Batch = dict[str, torch.Tensor]
+Tree = dict[str, Any]
+"""Nested dicts and lists with arrays, tensors, numbers, strings, booleans and None as leaves."""
+
+
+class Part(NamedTuple):
+    """Where one named part of a flattened Dict or Tuple observation stands."""
+
+    name: str
+    start: int
+    stop: int
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """What an agent may know of its environment."""
+
+    id: str
+    observation_space: Space
+    """Of one row. Dict and Tuple spaces arrive flattened, as a Box with `parts`."""
+    action_space: Space
+    rows: int
+    parts: tuple[Part, ...] = ()
+
+
+class Progress(NamedTuple):
+    """How far the run is. Constant within a fragment and within a chunk, the same on every worker."""
+
+    step: int = 0
+    """Environment steps accepted so far, over all rows."""
+    episode: int = 0
+    update: int = 0
+    fraction: float = 0.0
+    """Share of the planned run that is done, by steps, episodes or updates; 0 for an endless run."""
+
+
+class Act(NamedTuple):
+    """What acting gives for N rows."""
+
+    action: Array
+    columns: dict[str, Array] = {}
+    """What learning needs besides, such as log_prob [N]."""
+    state: Any = None
+    """Recurrent state after this step."""
+
+
+class Result(NamedTuple):
+    """What an update gives."""
+
+    metrics: dict[str, torch.Tensor]
+    """0-dimensional tensors, detached; nobody reads them inside the loop."""
+    priorities: torch.Tensor | None = None
+    """[B], for a prioritised memory."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The agent's own randomness."""
+
+    init: int
+    """Seed of the first weights."""
+    learn: np.random.Generator = field(default_factory=np.random.default_rng)
+    """For everything random in learning: minibatch order, noise in targets, dropout."""
+
+
+class Agent(ABC):
+    """One policy and the rule that improves it."""
+
+    METRICS: ClassVar[tuple[str, ...]] = ()
+    """Names of the metrics, in the order of the columns in results/train.csv."""
+
+    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
+        self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
+        """Called between backward and step; averages the gradients where several learners share a batch."""
+
+    # acting ---------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Any:
+        """Recurrent state at the start of an episode; None for a policy without memory."""
+        return None
+
+    @abstractmethod
+    def sample_action(self, obs: Array, state: Any, progress: Progress, rng: np.random.Generator) -> Act:
+        """Explore. All randomness comes from rng, which belongs to the collector."""
+
+    @abstractmethod
+    def predict_action(self, obs: Array, state: Any) -> Act:
+        """The best known action, without randomness."""
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        """What a person wants to see of the exploration, such as {"epsilon": 0.05}."""
+        return {}
+
+    # learning -------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        """Once per chunk, before minibatches are cut: adds advantages and returns, sets learning rates."""
+        return window
+
+    @abstractmethod
+    def update(self, batch: Batch) -> Result:
+        """One gradient step (or table update) from one minibatch."""
+
+    # carrying on ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def weights(self) -> dict[str, Array]:
+        """Everything that acting depends on, normaliser statistics included."""
+
+    @abstractmethod
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        """After this, the same observations and rng give the same actions."""
+
+    @abstractmethod
+    def state(self) -> Tree:
+        """Everything that is needed to go on exactly: weights, optimizer, targets, counters, learning stream."""
+
+    @abstractmethod
+    def load_state(self, state: Tree) -> None:
+        """After this, the same chunks give the same updates."""
+
+    def parameter_count(self) -> int:
+        """Numbers that learning changes."""
+        return sum(array.size for array in self.weights().values())

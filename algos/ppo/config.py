@@ -1,0 +1,82 @@
+"""Defaults of PPO."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator
+
+from config.schema import (
+    Fraction,
+    Layers,
+    NetworkConfig,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Problem,
+    RolloutSpec,
+    mlp,
+    upper,
+)
+
+
+class Config(NetworkConfig):
+    """PPO: a policy learns from fresh steps, and no single update may move it far."""
+
+    ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+
+    actor_layers: Layers = mlp(64, 64, activation="tanh")
+    """Layers between the observation and the policy; the output layer is added by itself."""
+    critic_layers: Layers = mlp(64, 64, activation="tanh")
+    """Layers between the observation and the value of the state."""
+    gamma: Fraction = 0.99
+    """Discount of the reward one step later."""
+    gae_lambda: Fraction = 0.95
+    """Bias against variance of the advantage: 0 looks one step ahead, 1 to the end of the episode."""
+
+    lr: Positive = 3e-4
+    """Learning rate of actor and critic, unless the next two say otherwise."""
+    actor_lr: Positive | None = None
+    """Learning rate of the actor; null is lr."""
+    critic_lr: Positive | None = None
+    """Learning rate of the critic; null is lr."""
+    batch_size: PositiveInt = 2048
+    """Transitions collected, over all rows, before each round of learning."""
+    sgd_batch_size: PositiveInt = 64
+    """Transitions of a minibatch."""
+    k_epochs: PositiveInt = 10
+    """Passes over the collected transitions."""
+    buffer_type: Annotated[Literal["ONPOLICY_QUE", "ONPOLICY"], BeforeValidator(upper)] = "ONPOLICY_QUE"
+    """Only fresh transitions; both names mean the same."""
+
+    ppo_type: Literal["clip"] = "clip"
+    """Form of the limit on each update: clip."""
+    eps_clip: Positive = 0.2
+    """How far the ratio of new to old probability may leave 1 before its gradient stops."""
+    value_clip: Positive | None = None
+    """How far the value may move from the old one in a round; null does not limit it."""
+    entropy_coef: NonNegative = 0.0
+    """Reward for an undecided policy."""
+    value_coef: NonNegative = 0.5
+    """Weight of the value loss beside the policy loss."""
+    max_grad_norm: Positive | None = 0.5
+    """Longest gradient, as its norm over all parameters; null does not clip."""
+    normalize_advantage: bool = True
+    """Bring the advantages of each minibatch to mean 0 and deviation 1."""
+    target_kl: Positive | None = None
+    """Stop the epochs of a round when the policy has moved this far; null runs all."""
+    log_std_init: float = 0.0
+    """Logarithm of the first standard deviation of continuous actions."""
+    normalize_reward: bool = False
+    """Divide rewards by the running deviation of the discounted return. Saved with the model."""
+
+    def memory(self, rows: int) -> RolloutSpec:
+        return RolloutSpec(
+            length=max(1, self.batch_size // rows), epochs=self.k_epochs, minibatch=self.sgd_batch_size
+        )
+
+    def problems(self) -> Iterator[Problem]:
+        if self.sgd_batch_size > self.batch_size:
+            yield Problem(
+                "sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
+            )

@@ -1,0 +1,11 @@
+"""Tabular Q-learning (Watkins, 1989)."""
+
+from algos.qlearning.config import Config
+
+NAME = "QLearning"
+ALIASES = (
+    "Q-learning",
+    "Q_learning",
+)
+
+__all__ = ["ALIASES", "NAME", "Config"]

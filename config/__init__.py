@@ -1,0 +1,1 @@
+"""Configuration: typed defaults, a strict loader, and everything generated from them. Imports nothing of ours."""

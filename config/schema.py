@@ -1,0 +1,280 @@
+"""The strict base model, and the parts of a configuration that several algorithms and environments share.
+
+Every model here is typed, bounded, and documented field by field. The docstrings are the help text, the
+reference page and the JSON Schema. Nothing heavy is imported: a wrong config is answered before torch loads.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with a section: the key it is about, and a sentence."""
+
+    key: str
+    message: str
+
+
+def _accepts_null(annotation: Any) -> bool:
+    return type(None) in getattr(annotation, "__args__", ())
+
+
+class Strict(BaseModel):
+    """Unknown keys fail, types are not guessed, a null means the default where null is not a value."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, validate_default=True, use_attribute_docstrings=True
+    )
+    ALIASES: ClassVar[dict[str, str]] = {}
+    """Other spellings that are accepted silently: spelling -> field."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _aliases_and_nulls(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        known = {}
+        for key, value in values.items():
+            name = cls.ALIASES.get(key, key)
+            if name in known:
+                raise ValueError(f"{key!r} and {name!r} are two spellings of one setting; keep one")
+            field = cls.model_fields.get(name)
+            if value is None and field is not None and not _accepts_null(field.annotation):
+                continue
+            known[name] = value
+        return known
+
+    def problems(self) -> Iterator[Problem]:
+        """Settings of this section that contradict one another. All are reported, not only the first."""
+        return iter(())
+
+
+def _whole(value: Any) -> Any:
+    """1e5 is a whole number to a person; 64.5 is not."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+def upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+Int = Annotated[int, BeforeValidator(_whole)]
+PositiveInt = Annotated[Int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NonNegative = Annotated[float, Field(ge=0.0)]
+
+# ---------------------------------------------------------------------------------------------- layers
+
+Activation = Annotated[
+    Literal["relu", "tanh", "sigmoid", "softmax", "leakyrelu", "gelu", "silu", "elu", "none"],
+    BeforeValidator(lower),
+]
+_Sizes = Annotated[list[PositiveInt], BeforeValidator(_listed), Field(min_length=1)]
+
+
+class Linear(Strict):
+    """A fully connected layer; several sizes in layer_size make several layers."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["linear"] = "linear"
+    """linear"""
+    layer_size: _Sizes
+    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
+    activation: Activation = "relu"
+    """Function after each layer."""
+
+
+class Conv2d(Strict):
+    """A convolution over images of shape channels x height x width."""
+
+    ALIASES: ClassVar = {"out_channels": "out_channel", "in_channels": "in_channel"}
+    layer_type: Literal["conv2d"] = "conv2d"
+    """conv2d"""
+    out_channel: PositiveInt
+    """Number of filters."""
+    in_channel: PositiveInt | None = None
+    """Number of input channels; null takes what the layer before gives, a number is checked against it."""
+    kernel_size: PositiveInt = 4
+    """Side of the square kernel, in pixels."""
+    stride: PositiveInt = 4
+    """Step of the kernel, in pixels."""
+    padding: Annotated[Int, Field(ge=0)] = 0
+    """Zeros added on each side, in pixels."""
+    activation: Activation = "relu"
+    """Function after the convolution."""
+
+
+class Pooling(Strict):
+    """The maximum or mean of each window of an image."""
+
+    layer_type: Literal["pooling"] = "pooling"
+    """pooling"""
+    pooling_type: Annotated[Literal["max2d", "avg2d"], BeforeValidator(lower)] = "max2d"
+    """max2d or avg2d."""
+    kernel_size: PositiveInt = 2
+    """Side of the window, in pixels."""
+    stride: PositiveInt = 2
+    """Step of the window, in pixels."""
+
+
+class Flatten(Strict):
+    """Makes a vector of an image. Inserted by itself where a linear layer follows an image."""
+
+    layer_type: Literal["flatten"] = "flatten"
+    """flatten"""
+
+
+class Embed(Strict):
+    """A table of vectors, for a Discrete observation. Only as the first layer."""
+
+    layer_type: Literal["embed"] = "embed"
+    """embed"""
+    embedding_dim: PositiveInt
+    """Length of each vector."""
+    n_embeddings: PositiveInt | None = None
+    """Number of rows; null takes the number of observations, a number is checked against it."""
+
+
+class LayerNorm(Strict):
+    """Layer normalisation over the features."""
+
+    layer_type: Literal["layernorm"] = "layernorm"
+    """layernorm"""
+
+
+class Dropout(Strict):
+    """Random zeros while learning; inactive while acting."""
+
+    layer_type: Literal["dropout"] = "dropout"
+    """dropout"""
+    rate: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
+    """Share of values set to zero."""
+
+
+def _lower_layer_type(value: Any) -> Any:
+    return (
+        {**value, "layer_type": lower(value["layer_type"])}
+        if isinstance(value, dict) and "layer_type" in value
+        else value
+    )
+
+
+Layer = Annotated[
+    Annotated[
+        Linear | Conv2d | Pooling | Flatten | Embed | LayerNorm | Dropout, Field(discriminator="layer_type")
+    ],
+    BeforeValidator(_lower_layer_type),
+]
+Layers = list[Layer]
+
+
+def mlp(*sizes: int, activation: str = "relu") -> Layers:
+    """The default of a layer list: fully connected layers of these sizes."""
+    return [Linear(layer_size=[size], activation=activation) for size in sizes]
+
+
+# ------------------------------------------------------------------------------------- what memory is wanted
+
+
+@dataclass(frozen=True)
+class ReplaySpec:
+    """A ring of transitions, from which minibatches are drawn as often as the ratio says."""
+
+    capacity: int
+    """Transitions kept, over all rows."""
+    batch_size: int
+    warmup: int
+    """Transitions collected before the first update."""
+    updates_per_step: float
+    """Gradient updates per collected transition: one process and a cluster learn at this same ratio."""
+    n_step: int = 1
+    gamma: float = 0.99
+    fragment: int = 1
+    """Steps of the vector environment between two looks at the memory."""
+    priority_alpha: float = 0.0
+    """0 draws uniformly; above 0, in proportion to priority ** alpha."""
+    priority_beta: float = 0.4
+    """Exponent of the importance weights at the start; it rises to 1 with the run's progress."""
+    priority_epsilon: float = 1e-6
+
+
+@dataclass(frozen=True)
+class RolloutSpec:
+    """A window of fresh steps, learned from for some epochs and then dropped."""
+
+    length: int
+    """Steps of the vector environment in a window."""
+    epochs: int = 1
+    minibatch: int | None = None
+    """Samples of a minibatch; None is the whole window at once."""
+
+    @property
+    def fragment(self) -> int:
+        return self.length
+
+
+MemorySpec = ReplaySpec | RolloutSpec
+
+# ------------------------------------------------------------------------------------ sections of algo and env
+
+
+class AlgoConfig(Strict):
+    """What every algorithm's section has."""
+
+    ACTION_SPACES: ClassVar[tuple[str, ...]]
+    """Names of the gymnasium action spaces that the algorithm can act in."""
+    OBSERVATION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
+
+    gamma: Fraction = 0.99
+    """Discount of the reward one step later."""
+
+    def memory(self, rows: int) -> MemorySpec:
+        """The memory that this algorithm wants for so many environment rows."""
+        raise NotImplementedError
+
+
+class NetworkConfig(AlgoConfig):
+    """What every algorithm with a neural network has."""
+
+    ALIASES: ClassVar = {"max_norm": "max_grad_norm"}
+
+    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    """Rule that turns gradients into steps."""
+    weight_decay: NonNegative = 0.0
+    """Pull of the weights towards zero (adamw: decoupled)."""
+    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the learning rate over the planned run: linear and cosine end at 0 and need max_episode,
+    max_total_step or max_update."""
+    max_grad_norm: Positive | None = None
+    """Longest gradient, as its norm over all parameters; null does not clip."""
+    init: Literal["default", "orthogonal", "xavier", "kaiming"] = "default"
+    """Distribution of the first weights; default is the algorithm's own choice."""
+    architecture: Literal["mlp", "simba"] = "mlp"
+    """mlp builds the layer lists as written; simba puts residual blocks with layer normalisation in their place."""
+    branches: dict[str, Layers] | None = None
+    """Layers for each named part of a Dict or Tuple observation; the results are joined before the layer list.
+    null flattens the whole observation into one vector."""
+    normalize_obs: bool = False
+    """Subtract the running mean of the observations and divide by their deviation. Learned from all rows, saved
+    with the weights, frozen in evaluation and test."""
+
+
+class EnvConfig(Strict):
+    """What every environment's section has. Other keys are passed to the environment's constructor."""
+
+    render_mode: Literal["human", "rgb_array"] | None = None
+    """null: nothing; human: a window; rgb_array: videos/video.gif, without a display."""
+    n_envs: PositiveInt = 1
+    """Environments stepped together (rows); under ray, per worker."""

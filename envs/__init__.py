@@ -1,0 +1,39 @@
+"""Finds kinds of environment by folder: envs/<name>/config.py holds Config, envs/<name>/env.py holds make and check."""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from envs.base import VectorEnv
+
+
+class UnknownEnvironment(LookupError):
+    """No folder has this name."""
+
+
+@cache
+def _folders() -> dict[str, ModuleType]:
+    names = sorted(path.parent.name for path in Path(__file__).parent.glob("*/config.py"))
+    return {name: import_module(f"envs.{name}") for name in names}
+
+
+def available() -> list[str]:
+    """Names of the folders."""
+    return list(_folders())
+
+
+def get(name: str) -> ModuleType:
+    """The package of a kind of environment: Config. A dotted name is a user's own package."""
+    if "." in name:
+        return import_module(name)
+    if name.lower() in _folders():
+        return _folders()[name.lower()]
+    raise UnknownEnvironment(name)
+
+
+def make(package: ModuleType, cfg: Any, rows: int) -> VectorEnv:
+    """A vector environment of so many rows; its seeds come with each reset."""
+    env: VectorEnv = import_module(f"{package.__name__}.env").make(cfg, rows)
+    return env
