@@ -102,9 +102,7 @@ class GeneralConfig(Strict):
         if self.load_checkpoint and not self.load_path:
             yield Problem("load_path", "load_checkpoint is true, so load_path must name a task directory")
         if self.mode == "test" and not self.load_checkpoint:
-            yield Problem(
-                "load_checkpoint", "mode test needs a model: load_checkpoint: true and load_path: NAME"
-            )
+            yield Problem("load_checkpoint", "mode test needs a model: load_checkpoint: true and load_path: NAME")
         if self.max_step == 0:
             yield Problem("max_step", "an episode needs at least one step; -1 means no limit of our own")
         if self.mode == "train":

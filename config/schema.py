@@ -172,9 +172,7 @@ def _lower_layer_type(value: Any) -> Any:
 
 
 Layer = Annotated[
-    Annotated[
-        Linear | Conv2d | Pooling | Flatten | Embed | LayerNorm | Dropout, Field(discriminator="layer_type")
-    ],
+    Annotated[Linear | Conv2d | Pooling | Flatten | Embed | LayerNorm | Dropout, Field(discriminator="layer_type")],
     BeforeValidator(_lower_layer_type),
 ]
 Layers = list[Layer]

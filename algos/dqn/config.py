@@ -58,9 +58,7 @@ class Config(NetworkConfig):
     tau: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     """Share of the online network that is mixed into the target network at each target_update."""
 
-    buffer_type: Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)] = (
-        "REPLAY_QUE"
-    )
+    buffer_type: Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)] = "REPLAY_QUE"
     """REPLAY or REPLAY_QUE draw uniformly; PER or PER_QUE draw by priority."""
     buffer_size: PositiveInt = 100_000
     """Transitions kept."""
@@ -100,10 +98,6 @@ class Config(NetworkConfig):
         if self.batch_size > self.buffer_size:
             yield Problem("batch_size", f"{self.batch_size} is more than buffer_size, {self.buffer_size}")
         if self.learning_starts > self.buffer_size:
-            yield Problem(
-                "learning_starts", f"{self.learning_starts} is more than buffer_size, {self.buffer_size}"
-            )
+            yield Problem("learning_starts", f"{self.learning_starts} is more than buffer_size, {self.buffer_size}")
         if self.epsilon_end > self.epsilon_start:
-            yield Problem(
-                "epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}"
-            )
+            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")

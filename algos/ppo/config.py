@@ -71,12 +71,8 @@ class Config(NetworkConfig):
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(
-            length=max(1, self.batch_size // rows), epochs=self.k_epochs, minibatch=self.sgd_batch_size
-        )
+        return RolloutSpec(length=max(1, self.batch_size // rows), epochs=self.k_epochs, minibatch=self.sgd_batch_size)
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
-            yield Problem(
-                "sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
-            )
+            yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")

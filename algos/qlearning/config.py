@@ -32,6 +32,4 @@ class Config(AlgoConfig):
 
     def problems(self) -> Iterator[Problem]:
         if self.epsilon_end > self.epsilon_start:
-            yield Problem(
-                "epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}"
-            )
+            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
