@@ -68,6 +68,8 @@ class Result(NamedTuple):
     """0-dimensional tensors, detached; nobody reads them inside the loop."""
     priorities: torch.Tensor | None = None
     """[B], for a prioritised memory."""
+    stop: bool = False
+    """No more minibatches of this chunk."""
 
 
 @dataclass(frozen=True)

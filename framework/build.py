@@ -1,0 +1,135 @@
+"""From a config to environments, agents, memories and collectors. The only factory."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+
+import algos
+import envs
+from algos.base import Agent, EnvSpec, Part, Streams
+from config.loader import ConfigError, RunConfig
+from config.schema import MemorySpec, Problem, ReplaySpec
+from envs.base import VectorEnv
+from framework import memory
+from framework.collector import Collector, Recorder
+from framework.errors import JoystickError
+from framework.seeding import number, stream
+
+
+def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
+    """A vector environment. Only the ones that draw get the render mode."""
+    cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
+    return envs.make(config.env_package, cfg, rows)
+
+
+def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
+    """What the agent may know of it; ConfigError where the algorithm cannot act there."""
+    parts = tuple(Part(*part) for part in env.parts)
+    env_id = getattr(config.env, "id", config.general.env_name)
+    spec = EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts)
+    problems = _space_problems(config, spec)
+    if problems:
+        raise ConfigError([(f"general_cfg.{p.key}", p.message) for p in problems], config.where)
+    return spec
+
+
+def _space_problems(config: RunConfig, spec: EnvSpec) -> list[Problem]:
+    problems = []
+    name, cls = config.algo_package.NAME, type(config.algo)
+    for kind, space, known in (
+        ("actions", spec.action_space, cls.ACTION_SPACES),
+        ("observations", spec.observation_space, cls.OBSERVATION_SPACES),
+    ):
+        if type(space).__name__ not in known:
+            problems.append(
+                Problem(
+                    "algo_name",
+                    f"{name} needs {kind} that are {' or '.join(known)}; {spec.id} has {space}. "
+                    f"Algorithms that can: {', '.join(_able(spec)) or 'none'}",
+                )
+            )
+    return problems
+
+
+def _able(spec: EnvSpec) -> list[str]:
+    """Algorithms that can act in this environment."""
+    action, observation = type(spec.action_space).__name__, type(spec.observation_space).__name__
+    classes = {name: algos.get(name).Config for name in algos.available()}
+    return [n for n, c in classes.items() if action in c.ACTION_SPACES and observation in c.OBSERVATION_SPACES]
+
+
+def device_of(config: RunConfig) -> torch.device:
+    """The device that general_cfg.device names."""
+    name = config.general.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise JoystickError(f"general_cfg.device is {name}, but torch finds no CUDA device here; use device: cpu")
+    return torch.device(name)
+
+
+def choose_threads(config: RunConfig, spec: EnvSpec) -> int:
+    """Threads of torch: small networks are fastest with one, images use all cores."""
+    image = len(spec.observation_space.shape or ()) >= 2
+    count = config.general.torch_threads or (os.cpu_count() or 1 if image else 1)
+    torch.set_num_threads(count)
+    return count
+
+
+def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
+    """The agent with its first weights."""
+    streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
+    agent: Agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, device)
+    return agent
+
+
+def make_memory(config: RunConfig, spec: EnvSpec, seed: int) -> memory.Memory:
+    """The memory that the algorithm asks for; JoystickError where this machine is too small for it."""
+    needed, free = memory_bytes(config, spec), _available_bytes()
+    if free is not None and needed > free:
+        raise JoystickError(
+            f"the memory of {config.algo_package.NAME} needs {needed / 2**30:.1f} GiB and this machine has "
+            f"{free / 2**30:.1f} GiB free; choose a smaller algo_cfg.buffer_size"
+        )
+    return memory.make(config.algo.memory(spec.rows), stream(seed, "memory"))
+
+
+def memory_bytes(config: RunConfig, spec: EnvSpec) -> int:
+    """Size of the full memory, from the shapes of observation and action."""
+    wanted: MemorySpec = config.algo.memory(spec.rows)
+    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * spec.rows
+    return steps * (2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10)
+
+
+def _bytes(space: spaces.Space) -> int:
+    return int(np.prod(space.shape or ())) * np.dtype(space.dtype or np.int64).itemsize
+
+
+def _available_bytes() -> int | None:
+    try:
+        with open("/proc/meminfo") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def make_collector(
+    config: RunConfig, env: VectorEnv, agent: Agent, seed: int, worker: int = 0, recorders: Iterable[Recorder] = ()
+) -> Collector:
+    """The collector of a worker (the only one, in one process)."""
+
+    def seed_of(row: int, episode: int) -> int:
+        return number(seed, "episode", worker, row, episode)
+
+    rng = stream(seed, "act", worker)
+    return Collector(env, agent, rng, seed_of, config.general.max_step, worker, recorders=tuple(recorders))
+
+
+def describe_agent(agent: Any) -> dict[str, str]:
+    """Name and shape of every array that acting depends on."""
+    return {name: "x".join(map(str, array.shape)) or "number" for name, array in agent.weights().items()}

@@ -1,0 +1,342 @@
+"""The only code that steps environments: training, evaluation, test, rendering and trajectories all come here."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from algos.base import Act, Agent, Progress, Tree
+from envs.base import Array, Step, VectorEnv
+from framework.errors import NumericsError
+from framework.seeding import restore_stream, stream_state
+
+Columns = dict[str, Array]
+
+
+class Origin(NamedTuple):
+    """Where a fragment comes from."""
+
+    worker: int = 0
+    incarnation: int = 0
+    version: int = 0
+    """Version of the weights that it was collected with."""
+    first_step: int = 0
+    """Steps that this collector had made before it."""
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """T steps of N rows. The arrays belong to the collector and are reused: whoever keeps them copies."""
+
+    columns: Columns
+    """[T, N, ...]: obs, action, reward, next_obs, terminated, truncated, (valid), and what the policy adds."""
+    start: Tree
+    """Policy state before the first step, and which rows stood at the start of an episode."""
+    origin: Origin
+
+    @property
+    def steps(self) -> int:
+        return self.columns["reward"].shape[0]
+
+    @property
+    def rows(self) -> int:
+        return self.columns["reward"].shape[1]
+
+
+class Episode(NamedTuple):
+    """An episode that has ended."""
+
+    worker: int
+    row: int
+    number: int
+    """Its number in this row, from 0."""
+    seed: int
+    total: float
+    """Sum of rewards."""
+    length: int
+    terminated: bool
+    steps: int
+    """Steps that its collector had made when it ended."""
+
+
+class Recorder(Protocol):
+    """Sees every step; keeps trajectories, or pictures."""
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None: ...
+
+    def end(self, episode: Episode) -> None: ...
+
+    def drop(self, row: int) -> None:
+        """The running episode of this row is given up."""
+
+
+@dataclass
+class _Rows:
+    """Where each row stands: small arrays, copied at the start of every round."""
+
+    obs: Array
+    episode: Array
+    seed: Array
+    length: Array
+    total: Array
+    born: Array
+    """Index on the tape of the first action of the running episode."""
+    state: Any = None
+
+    def copy(self) -> "_Rows":
+        arrays = (self.obs, self.episode, self.seed, self.length, self.total, self.born)
+        return _Rows(*(array.copy() for array in arrays), state=self.state)
+
+
+@dataclass
+class Collector:
+    """Steps N rows with a policy. `state` is that of the last complete round, so it is exact at any moment."""
+
+    env: VectorEnv
+    agent: Agent
+    rng: np.random.Generator
+    """Stream of the exploration."""
+    episode_seed: Callable[[int, int], int]
+    """(row, episode number) -> seed."""
+    max_step: int = -1
+    worker: int = 0
+    incarnation: int = 0
+    recorders: Iterable[Recorder] = ()
+    explore: bool = True
+    steps: int = 0
+    """Steps made so far; a watchdog looks at it."""
+    _tape: list[Array] = field(default_factory=list)
+    """One row of actions per step, as far back as the longest running episode."""
+    _tape_start: int = 0
+    _buffers: Columns = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows = self.env.rows
+        seeds = np.array([self.episode_seed(row, 0) for row in range(rows)], np.int64)
+        obs = self.env.reset(np.ones(rows, bool), seeds)
+        zeros = np.zeros(rows, np.int64)
+        state = self.agent.initial_state(rows)
+        self._now = _Rows(obs, zeros, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), state)
+        self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
+        self.settle()
+
+    # one step ---------------------------------------------------------------------------------------------
+
+    def step(self, progress: Progress) -> tuple[Array, Act, Step, list[Episode]]:
+        """Act once in every row. Rows whose episode ends start a new one."""
+        now = self._now
+        obs = now.obs
+        if self.explore:
+            act = self.agent.sample_action(obs, now.state, progress, self.rng)
+        else:
+            act = self.agent.predict_action(obs, now.state)
+        now.state = act.state
+        step = self._advance(act.action)
+        ended = step.terminated | step.truncated
+        episodes = self._finish(ended, step) if np.count_nonzero(ended) else []
+        return obs, act, step, episodes
+
+    def _advance(self, action: Array) -> Step:
+        now = self._now
+        self._tape.append(action)
+        obs, reward, terminated, truncated = self.env.step(action)
+        self.steps += 1
+        now.length += 1 if self.env.valid is None else self.env.valid
+        now.total += reward
+        step = Step(obs, reward, terminated, (truncated | (now.length >= self._limit)) & ~terminated)
+        for recorder in self.recorders:
+            recorder.step(now.obs, action, step, self.env)
+        now.obs = obs.copy()
+        return step
+
+    def _finish(self, ended: Array, step: Step) -> list[Episode]:
+        now, episodes = self._now, []
+        for row in np.flatnonzero(ended).tolist():
+            episode = Episode(
+                worker=self.worker,
+                row=row,
+                number=int(now.episode[row]),
+                seed=int(now.seed[row]),
+                total=float(now.total[row]),
+                length=int(now.length[row]),
+                terminated=bool(step.terminated[row]),
+                steps=self.steps,
+            )
+            episodes.append(episode)
+            for recorder in self.recorders:
+                recorder.end(episode)
+        self._begin(ended)
+        return episodes
+
+    def _begin(self, rows: Array) -> None:
+        """Start the next episode in the masked rows."""
+        now = self._now
+        now.episode[rows] += 1
+        for row in np.flatnonzero(rows).tolist():
+            now.seed[row] = self.episode_seed(row, int(now.episode[row]))
+        now.length[rows] = 0
+        now.total[rows] = 0.0
+        now.born[rows] = self._tape_start + len(self._tape)
+        now.obs = self.env.reset(rows, now.seed)
+        if now.state is not None:
+            now.state = _where(rows, self.agent.initial_state(self.env.rows), now.state)
+
+    # many steps -------------------------------------------------------------------------------------------
+
+    def collect(self, steps: int, progress: Progress, version: int = 0) -> tuple[Fragment, list[Episode]]:
+        """T steps of all rows, with constant weights and progress."""
+        start = {"state": self._now.state, "first": self._now.length == 0}
+        origin = Origin(self.worker, self.incarnation, version, self.steps)
+        episodes: list[Episode] = []
+        for t in range(steps):
+            obs, act, step, ended = self.step(progress)
+            episodes += ended
+            if t == 0:
+                buffers = self._room(steps, obs, act, step)
+            buffers["obs"][t] = obs
+            buffers["action"][t] = act.action
+            buffers["reward"][t] = step.reward
+            buffers["next_obs"][t] = step.obs
+            buffers["terminated"][t] = step.terminated
+            buffers["truncated"][t] = step.truncated
+            for name, value in act.columns.items():
+                buffers[name][t] = value
+            if self.env.valid is not None:
+                buffers["valid"][t] = self.env.valid
+        _check_finite(buffers, origin.first_step)
+        return Fragment(buffers, start, origin), episodes
+
+    def play(self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None) -> list[Episode]:
+        """Finished episodes 0 .. episodes-1 of the rows in turn (row 0's first, row 1's first, ...), and no others:
+        taking whichever finish first would favour short ones. `check` may raise to break off."""
+        done: dict[int, Episode] = {}
+        while len(done) < episodes:
+            check()
+            for episode in self.step(progress)[3]:
+                index = episode.number * self.env.rows + episode.row
+                if index < episodes:
+                    done[index] = episode
+        self.settle()
+        return [done[index] for index in range(episodes)]
+
+    def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
+        """Arrays [T, N, ...] for a fragment; the last round's, where they fit."""
+        if self._buffers and self._buffers["reward"].shape[0] == steps:
+            return self._buffers
+        samples = {
+            "obs": obs,
+            "action": act.action,
+            "reward": step.reward,
+            "next_obs": step.obs,
+            "terminated": step.terminated,
+            "truncated": step.truncated,
+            **act.columns,
+        }
+        if self.env.valid is not None:
+            samples["valid"] = self.env.valid
+        self._buffers = {name: np.empty((steps, *value.shape), value.dtype) for name, value in samples.items()}
+        return self._buffers
+
+    # stopping and going on --------------------------------------------------------------------------------
+
+    def state(self) -> Tree:
+        """Everything that is needed to stand here again: seeds, the actions since, and what was seen last."""
+        at = self._round
+        end = self._round_end - self._tape_start
+        first = int(at.born.min()) - self._tape_start
+        tape = np.stack(self._tape[first:end]) if end > first else np.zeros((0, self.env.rows))
+        rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
+        age = self._round_end - at.born
+        return {
+            "rows": rows,
+            "policy": at.state,
+            "age": age,
+            "tape": tape,
+            "rng": self._round_rng,
+            "steps": self._round_steps,
+        }
+
+    def settle(self) -> None:
+        """A round is complete: `state` describes this moment until the next one, even if the next breaks off."""
+        oldest = int(self._now.born.min())
+        if oldest - self._tape_start > 4096:
+            del self._tape[: oldest - self._tape_start]
+            self._tape_start = oldest
+        self._round = self._now.copy()
+        self._round_end = self._tape_start + len(self._tape)
+        self._round_rng = stream_state(self.rng)
+        self._round_steps = self.steps
+
+    def load_state(self, state: Tree) -> list[int]:
+        """Replay the running episodes from their seeds. Returns the rows that came out differently: they start a
+        new episode, and the resume is not exact."""
+        rows = state["rows"]
+        self._now = _Rows(
+            rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
+            np.zeros_like(rows["total"]), np.zeros_like(rows["length"]), state["policy"],
+        )  # fmt: skip
+        self._replay(state["tape"], state["age"])
+        same = np.array([_equal(self._now.obs[row], rows["obs"][row]) for row in range(self.env.rows)])
+        same &= self._now.length == rows["length"]
+        self._now.total = np.where(same, rows["total"], self._now.total)
+        if not same.all():
+            for recorder in self.recorders:
+                for row in np.flatnonzero(~same).tolist():
+                    recorder.drop(row)
+            self._begin(~same)
+        restore_stream(self.rng, state["rng"])
+        self.steps = int(state["steps"])
+        self.settle()
+        return np.flatnonzero(~same).tolist()
+
+    def _replay(self, tape: Array, age: Array) -> None:
+        """Play the recorded actions again. Rows are aligned at the end: each is reset when its own episode begins,
+        and steps idly before that."""
+        now, total, policy = self._now, len(tape), self._now.state
+        self._tape, self._tape_start = [], 0
+        now.born = total - age
+        now.obs = self.env.reset(np.ones(self.env.rows, bool), now.seed)
+        for t in range(total):
+            begins = now.born == t
+            if t and begins.any():
+                self._restart(begins)
+            step = self._advance(tape[t])
+            idle = (step.terminated | step.truncated) & (now.born > t)
+            if idle.any():
+                self._restart(idle)
+        if (now.born == total).any():
+            self._restart(now.born == total)
+        now.state = policy
+
+    def _restart(self, rows: Array) -> None:
+        now = self._now
+        now.obs = self.env.reset(rows, now.seed)
+        now.length[rows] = 0
+        now.total[rows] = 0.0
+        for recorder in self.recorders:
+            for row in np.flatnonzero(rows).tolist():
+                recorder.drop(row)
+
+
+def _where(mask: Array, new: Any, old: Any) -> Any:
+    """Rows of a recurrent state (an array [N, ...], or a tuple of them)."""
+    if isinstance(old, tuple):
+        return tuple(_where(mask, n, o) for n, o in zip(new, old, strict=True))
+    return np.where(mask.reshape(-1, *([1] * (old.ndim - 1))), new, old)
+
+
+def _equal(a: Array, b: Array) -> bool:
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def _check_finite(columns: Columns, first_step: int) -> None:
+    """NaN and infinity end a run where they enter it, not as a wrong result."""
+    for name in ("reward", "next_obs", "obs"):
+        column = columns[name]
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            t, row = np.argwhere(~np.isfinite(column))[0][:2].tolist()
+            raise NumericsError(
+                f"the environment gave {name} = {column[t, row].tolist()} in row {row} at step {first_step + t + 1}; "
+                "a reward or observation must be a finite number"
+            )

@@ -1,0 +1,17 @@
+"""Errors that a person can cause. Each ends in one clear message and exit status 2; the traceback goes to the log."""
+
+
+class JoystickError(Exception):
+    """The base of them: str() is the message."""
+
+
+class NumericsError(JoystickError):
+    """A value stopped being a finite number."""
+
+
+class CheckpointError(JoystickError):
+    """A checkpoint is missing, damaged, or belongs to something else."""
+
+
+class TaskDirError(JoystickError):
+    """A task directory cannot be made, opened or written."""

@@ -1,0 +1,118 @@
+"""Plays whole episodes without learning: online evaluation, test, the random policy, and the episodes of a video."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algos.base import Act, Agent, Progress
+from envs.base import Array, VectorEnv
+from framework.collector import Collector, Episode, Recorder
+from framework.seeding import number, stream
+
+MOST_ROWS = 10
+"""Evaluation and test always use the same number of rows: a batch of another size gives other bits."""
+
+
+class Interrupted(Exception):
+    """The run was asked to stop in the middle of an evaluation."""
+
+
+class Evaluation(NamedTuple):
+    """Scores of some episodes, each from its own start."""
+
+    episodes: list[Episode]
+
+    @property
+    def returns(self) -> Array:
+        return np.array([episode.total for episode in self.episodes])
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        return float(self.returns.std())
+
+    def facts(self) -> dict[str, float]:
+        """The numbers of a row in eval.csv."""
+        returns = self.returns
+        return {
+            "mean": self.mean,
+            "std": self.std,
+            "min": float(returns.min()),
+            "max": float(returns.max()),
+            "median": float(np.median(returns)),
+            "episodes": len(returns),
+        }
+
+
+class Evaluator:
+    """Its environment is its own; its episodes are the same ones every time."""
+
+    def __init__(self, env: VectorEnv, seed: int, max_step: int, check: Callable[[], None] = lambda: None) -> None:
+        self.env, self.seed, self.max_step, self.check = env, seed, max_step, check
+
+    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
+        """Greedy episodes 0 .. episodes-1."""
+        collector = self._collector(agent, recorders)
+        return Evaluation(collector.play(episodes, Progress(), self.check))
+
+    def random_return(self, episodes: int = 20, seconds: float = 3.0) -> float | None:
+        """Mean return of a policy that knows nothing; None if no episode ends within the time."""
+        policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
+        collector, stop = self._collector(policy, ()), time.monotonic() + seconds
+        returns: list[float] = []
+        while len(returns) < episodes and time.monotonic() < stop:
+            returns += [episode.total for episode in collector.step(Progress())[3]]
+        return float(np.mean(returns[:episodes])) if returns else None
+
+    def _collector(self, agent: Agent, recorders: Iterable[Recorder]) -> Collector:
+        rows = self.env.rows
+
+        def seed_of(row: int, episode: int) -> int:
+            return number(self.seed, "evaluation", episode * rows + row)
+
+        rng = stream(self.seed, "unused")
+        return Collector(self.env, agent, rng, seed_of, self.max_step, recorders=tuple(recorders), explore=False)
+
+
+class _RandomPolicy:
+    """Draws from the action space; only what a collector asks of an agent."""
+
+    def __init__(self, env: VectorEnv, seed: int) -> None:
+        self.rows, self.space = env.rows, env.action_space
+        self.space.seed(seed)
+
+    def initial_state(self, rows: int) -> None:
+        return None
+
+    def predict_action(self, obs: Array, state: Any) -> Act:
+        actions = np.stack([self.space.sample() for _ in range(self.rows)])
+        start = getattr(self.space, "start", None)
+        return Act(actions if start is None else actions - start)
+
+
+class Replayed:
+    """A policy that repeats recorded actions; only what a collector asks of an agent."""
+
+    def __init__(self, actions: Array) -> None:
+        self._actions = iter(actions)
+
+    def initial_state(self, rows: int) -> None:
+        return None
+
+    def predict_action(self, obs: Array, state: Any) -> Act:
+        return Act(next(self._actions)[None])
+
+
+def replay(env: VectorEnv, episode: Episode, actions: Array, watcher: Recorder) -> float:
+    """Play an episode again in a one-row environment that draws, for a watcher. Returns its return."""
+    policy: Any = Replayed(actions)
+    collector = Collector(
+        env, policy, stream(0, "unused"), lambda row, number: episode.seed,
+        max_step=len(actions), recorders=(watcher,), explore=False,
+    )  # fmt: skip
+    return collector.play(1, Progress())[0].total

@@ -1,0 +1,93 @@
+"""The only code that applies gradients: a chunk in, minibatches through agent.update, metrics and priorities out."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from algos.base import Agent, Batch, Progress, Result
+from config.schema import MemorySpec, RolloutSpec
+from framework.errors import NumericsError
+from framework.memory.chunk import Chunk
+
+
+class Learned(NamedTuple):
+    """What a chunk gave."""
+
+    metrics: dict[str, list[float]]
+    """One number per update."""
+    updates: int
+    priorities: np.ndarray | None = None
+    """[K, B], for the memory's feedback."""
+
+
+class Learner:
+    """An agent that learns, and the shape of its minibatches."""
+
+    def __init__(self, agent: Agent, spec: MemorySpec) -> None:
+        self.agent, self.spec = agent, spec
+
+    def learn(self, chunk: Chunk, progress: Progress) -> Learned:
+        """All updates that this chunk is good for."""
+        device = self.agent.device
+        window = {name: torch.from_numpy(value).to(device) for name, value in chunk.columns.items()}
+        window = self.agent.prepare(window, progress)
+        results: list[Result] = []
+        for batch in self._minibatches(window):
+            results.append(self.agent.update(batch))
+            if results[-1].stop:
+                break
+        metrics = _numbers(results)
+        _check_finite(metrics, progress.update)
+        return Learned(metrics, len(results), _priorities(results))
+
+    def _minibatches(self, window: Batch) -> Iterator[Batch]:
+        if isinstance(self.spec, RolloutSpec):
+            yield from self._shuffled(window, self.spec)
+        else:
+            for k in range(len(window["reward"])):
+                # a row of a larger array may start at any byte; an array of its own starts on 16 (see docs/design.md)
+                yield {name: value[k].clone() if k else value[0] for name, value in window.items()}
+
+    def _shuffled(self, window: Batch, spec: RolloutSpec) -> Iterator[Batch]:
+        """[T, N, ...] as minibatches of single steps, in a new order each epoch."""
+        flat = {name: value.flatten(0, 1) for name, value in window.items()}
+        valid = flat.pop("valid", None)
+        if valid is not None:
+            flat = {name: value[valid] for name, value in flat.items()}
+        total = len(next(iter(flat.values())))
+        size = min(spec.minibatch or total, total)
+        for _ in range(spec.epochs):
+            if size == total:
+                yield flat
+                continue
+            order = torch.from_numpy(self.agent.streams.learn.permutation(total)).to(self.agent.device)
+            for start in range(0, total - size + 1, size):
+                chosen = order[start : start + size] if start + 2 * size <= total else order[start:]
+                yield {name: value.index_select(0, chosen) for name, value in flat.items()}
+
+
+def _numbers(results: list[Result]) -> dict[str, list[float]]:
+    """Metrics of all updates, read from the device in one go."""
+    names = list(results[0].metrics) if results else []
+    if not names:
+        return {}
+    table = torch.stack([result.metrics[name] for result in results for name in names]).tolist()
+    return {name: table[i :: len(names)] for i, name in enumerate(names)}
+
+
+def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:
+    for name, values in metrics.items():
+        if not np.isfinite(values).all():
+            at = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise NumericsError(
+                f"{name} became {values[at]} at update {first_update + at + 1}; a smaller learning rate "
+                "(algo_cfg.lr), scaled rewards or algo_cfg.max_grad_norm may help"
+            )
+
+
+def _priorities(results: list[Result]) -> np.ndarray | None:
+    if not results or results[0].priorities is None:
+        return None
+    return torch.stack([result.priorities for result in results if result.priorities is not None]).cpu().numpy()

@@ -1,0 +1,21 @@
+"""What a memory hands to a learner."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from framework.collector import Columns
+
+
+class Keys(NamedTuple):
+    """Where samples stand in a replay memory: the place, and a serial number that tells when it was overwritten."""
+
+    place: np.ndarray
+    serial: np.ndarray
+
+
+class Chunk(NamedTuple):
+    """Samples [K, B, ...] of a replay memory (K minibatches), or a window [T, N, ...] of fresh steps."""
+
+    columns: Columns
+    keys: Keys | None = None

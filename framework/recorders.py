@@ -1,0 +1,81 @@
+"""Recorders see every step of a collector: they keep actions, whole trajectories, or pictures."""
+
+from typing import Any
+
+import numpy as np
+
+from algos.base import Tree
+from envs.base import Array, Step, VectorEnv
+from framework.collector import Episode
+from framework.trajectories import TrajectoryWriter
+from framework.video import GifWriter
+
+
+class Tape:
+    """Recorder of each episode's actions, so that it can be played again for a video."""
+
+    def __init__(self, rows: int) -> None:
+        self._running: list[list[Array]] = [[] for _ in range(rows)]
+        self.episodes: dict[tuple[int, int], Array] = {}
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        for row, actions in enumerate(self._running):
+            actions.append(action[row].copy())
+
+    def end(self, episode: Episode) -> None:
+        self.episodes[episode.row, episode.number] = np.array(self._running[episode.row])
+        self.drop(episode.row)
+
+    def drop(self, row: int) -> None:
+        self._running[row] = []
+
+
+class TrajectoryRecorder:
+    """Gathers the steps of every row and writes each episode when it ends."""
+
+    def __init__(self, writer: TrajectoryWriter, rows: int) -> None:
+        self.writer = writer
+        self._running: list[list[tuple[Any, ...]]] = [[] for _ in range(rows)]
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        for row, steps in enumerate(self._running):
+            if env.valid is not None and not env.valid[row]:
+                continue
+            flags = bool(step.terminated[row]), bool(step.truncated[row])
+            steps.append((obs[row].copy(), action[row].copy(), step.reward[row], step.obs[row].copy(), *flags,
+                          dict(env.info(row))))  # fmt: skip
+
+    def end(self, episode: Episode) -> None:
+        names = ("state", "action", "reward", "next_state", "terminated", "truncated")
+        *columns, infos = zip(*self._running[episode.row], strict=True)
+        arrays: dict[str, Any] = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+        self.writer.add({**arrays, "info": list(infos)})
+        self.drop(episode.row)
+
+    def drop(self, row: int) -> None:
+        self._running[row] = []
+
+    def state(self) -> Tree:
+        """Where the files stand; the running episodes come back when the collector replays them."""
+        return self.writer.state()
+
+    def load_state(self, state: Tree) -> None:
+        self.writer.restore(state)
+
+
+class Camera:
+    """Puts every picture of a one-row environment into a GIF."""
+
+    def __init__(self, writer: GifWriter) -> None:
+        self.writer = writer
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        frame = env.render()
+        if frame is not None:
+            self.writer.add(frame)
+
+    def end(self, episode: Episode) -> None:
+        """The next episode follows on the same film."""
+
+    def drop(self, row: int) -> None:
+        """Nothing is given up: what was filmed stays on the film."""

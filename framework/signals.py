@@ -1,0 +1,68 @@
+"""Ctrl-C and SIGTERM ask a run to stop between rounds; a second one ends it at once. And a watch over stuck steps."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+
+NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+
+
+class StopSignals:
+    """While it is entered, the first signal is remembered, and the second ends the process."""
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._old: dict[int, object] = {}
+
+    def __enter__(self) -> "StopSignals":
+        if threading.current_thread() is threading.main_thread():
+            for number in NAMES:
+                self._old[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None:
+            os._exit(128 + number)
+        self.received = number
+        name = NAMES[signal.Signals(number)]
+        # os.write is safe in a signal handler; print may be in the middle of a line
+        os.write(sys.stderr.fileno(), f"\n{name}: saving, then stopping. Once more ends at once.\n".encode())
+
+    @property
+    def exit_status(self) -> int:
+        """What a shell expects of a process that this signal ended."""
+        return 128 + (self.received or 0)
+
+
+class Watchdog:
+    """Calls `alarm` when `steps` stands still for too long while `inside` is true: an environment hangs."""
+
+    def __init__(
+        self, seconds: float, inside: Callable[[], bool], steps: Callable[[], int], alarm: Callable[[], None]
+    ) -> None:
+        self.seconds, self.inside, self.steps, self.alarm = seconds, inside, steps, alarm
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        if seconds > 0:
+            self._thread.start()
+
+    def _watch(self) -> None:
+        seen, since = -1, time.monotonic()
+        while not self._done.wait(min(1.0, self.seconds / 4)):
+            steps = self.steps()
+            if not self.inside() or steps != seen:
+                seen, since = steps, time.monotonic()
+            elif time.monotonic() - since >= self.seconds:
+                self.alarm()
+                return
+
+    def close(self) -> None:
+        self._done.set()

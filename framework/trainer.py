@@ -1,0 +1,204 @@
+"""Training in one process: collect, add, learn what is owed, save between rounds."""
+
+import time
+from collections.abc import Callable
+
+from algos.base import Agent, Progress, Tree
+from config.config import GeneralConfig
+from framework.checkpoint import CheckpointStore, Saved
+from framework.collector import Collector, Fragment, Episode
+from framework.evaluator import Evaluation, Evaluator, Interrupted
+from framework.learner import Learner
+from framework.memory import Memory
+from framework.run_log import Count, RunLog
+from framework.recorders import TrajectoryRecorder
+
+
+class Trainer:
+    """One run. Its state is that of the last complete round."""
+
+    def __init__(
+        self,
+        cfg: GeneralConfig,
+        collector: Collector,
+        memory: Memory,
+        learner: Learner,
+        evaluator: Evaluator,
+        store: CheckpointStore,
+        log: RunLog,
+        trajectories: TrajectoryRecorder | None = None,
+        facts: dict | None = None,
+    ) -> None:
+        self.cfg, self.collector, self.memory, self.learner = cfg, collector, memory, learner
+        self.evaluator, self.store, self.log, self.trajectories = evaluator, store, log, trajectories
+        self.facts = facts or {}
+        self.count = Count()
+        self.best: float | None = None
+        self.best_update: int | None = None
+        self.reached = 0
+        """Consecutive evaluations at or above reward_threshold."""
+        self.saved = 0
+        """Save points passed."""
+        self.elapsed = 0.0
+        self.stopping: Callable[[], bool] = lambda: False
+        """True when the run was asked to stop (a signal)."""
+        self._started = time.monotonic()
+
+    @property
+    def agent(self) -> Agent:
+        return self.learner.agent
+
+    # the loop ---------------------------------------------------------------------------------------------
+
+    def run(self) -> str:
+        """Train until a stop rule is met. Returns the reason."""
+        self._started = time.monotonic()
+        while (reason := self.stop_reason()) is None:
+            self.round()
+            if self._save_points() > self.saved:
+                self.save_point()
+        return reason
+
+    def round(self) -> None:
+        """Collect one fragment, add it, learn all that is owed."""
+        progress = self.progress()
+        fragment, episodes = self.collector.collect(self.learner.spec.fragment, progress)
+        self.memory.add(fragment)
+        self._account(fragment, episodes, progress)
+        while (chunk := self.memory.take(progress.fraction)) is not None:
+            learned = self.learner.learn(chunk, self.progress())
+            if learned.priorities is not None and chunk.keys is not None:
+                self.memory.feedback(chunk.keys, learned.priorities)
+            self.log.updates(learned, self.count.update)
+            self.count = self.count._replace(update=self.count.update + learned.updates)
+        self.collector.settle()
+        self.log.console.round(self.count, progress.fraction)
+
+    def _account(self, fragment: Fragment, episodes: list[Episode], progress: Progress) -> None:
+        """Steps and episodes count where a fragment is accepted, and nowhere else."""
+        before = self.count
+        for number, episode in enumerate(episodes, start=1):
+            step = before.step + (episode.steps - fragment.origin.first_step) * fragment.rows
+            self.log.episode(episode, Count(step, before.episode + number, before.update), progress)
+        valid = fragment.columns.get("valid")
+        steps = fragment.steps * fragment.rows if valid is None else int(valid.sum())
+        self.count = Count(before.step + steps, before.episode + len(episodes), before.update)
+
+    def progress(self) -> Progress:
+        """How far the run is, for schedules: by whichever limit is nearest. Never by the clock."""
+        cfg, count = self.cfg, self.count
+        limits = (
+            (count.step, cfg.max_total_step),
+            (count.episode, cfg.max_episode),
+            (count.update, cfg.max_update),
+        )
+        fraction = max((done / limit for done, limit in limits if limit > 0), default=0.0)
+        return Progress(count.step, count.episode, count.update, min(1.0, fraction))
+
+    def seconds(self) -> float:
+        """Time spent training, over all resumes."""
+        return self.elapsed + time.monotonic() - self._started
+
+    def stop_reason(self) -> str | None:
+        """The first stop rule that is met, as a person would say it."""
+        cfg, count = self.cfg, self.count
+        if self.stopping():
+            return "interrupted"
+        if 0 < cfg.max_episode <= count.episode:
+            return f"max_episode {cfg.max_episode} reached"
+        if 0 < cfg.max_total_step <= count.step:
+            return f"max_total_step {cfg.max_total_step} reached"
+        if 0 < cfg.max_update <= count.update:
+            return f"max_update {cfg.max_update} reached"
+        if 0 < cfg.max_time <= self.seconds():
+            return f"max_time {cfg.max_time:g} s reached"
+        if cfg.reward_threshold is not None and self.reached >= cfg.reward_threshold_limit:
+            return f"reward_threshold {cfg.reward_threshold:g} reached"
+        return None
+
+    # evaluating and saving --------------------------------------------------------------------------------
+
+    def _save_points(self) -> int:
+        """Save points that are due by now."""
+        done = self.count.update if self.cfg.model_save_unit == "update" else self.count.step
+        return done // self.cfg.model_save_fre
+
+    def save_point(self) -> None:
+        """Evaluate, if asked to, and save. Broken off in the evaluation, it comes again after the resume."""
+        try:
+            evaluation = self.evaluate() if self.cfg.online_eval else None
+        except Interrupted:
+            return
+        self.saved = self._save_points()
+        if evaluation is not None and self.cfg.reward_threshold is not None:
+            self.reached = self.reached + 1 if evaluation.mean >= self.cfg.reward_threshold else 0
+        self.save(evaluation)
+
+    def evaluate(self) -> Evaluation:
+        """Play the evaluation episodes and write down how they went."""
+        evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
+        best = self.best is None or evaluation.mean >= self.best
+        if best:
+            self.best, self.best_update = evaluation.mean, self.count.update
+        self.log.evaluation(evaluation, self.count, best)
+        return evaluation
+
+    def save(self, evaluation: Evaluation | None = None) -> None:
+        """Write a checkpoint. A failed save is loud; the earlier ones stand, and training goes on."""
+        facts = {**self.facts, **self.count._asdict()}
+        if evaluation is not None:
+            facts["evaluation"] = evaluation.facts()
+        try:
+            self.store.save(self.count.update, self.state(), self.memory, facts)
+            if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
+                self.store.mark_best(self.count.update)
+            self.store.prune(self.cfg.keep_checkpoints)
+        except OSError as error:
+            self.log.console.warn(
+                f"checkpoint {self.count.update} could not be saved ({error.strerror or error}); "
+                "the earlier ones are untouched and training goes on"
+            )
+
+    def finish(self) -> Evaluation:
+        """The last checkpoint, and then the final score. The checkpoint stands before the evaluation, so that going
+        on from it equals never having stopped."""
+        self.save()
+        state = (self.best, self.best_update)
+        evaluation = self.evaluate()
+        if self.best_update == self.count.update and self.cfg.save_best_model:
+            self.store.mark_best(self.count.update)
+        self.log.flush()
+        self.final_best, (self.best, self.best_update) = self.best, state
+        return evaluation
+
+    def state(self) -> Tree:
+        """Everything that is needed to go on exactly, but for what the memory's journal holds."""
+        return {
+            "count": dict(self.count._asdict()),
+            "agent": self.agent.state(),
+            "collector": self.collector.state(),
+            "memory": self.memory.state(),
+            "log": self.log.state(),
+            "trajectories": self.trajectories.state() if self.trajectories else None,
+            "best": self.best,
+            "best_update": self.best_update,
+            "reached": self.reached,
+            "saved": self.saved,
+            "elapsed": self.seconds(),
+        }
+
+    def load_state(self, saved: Saved, branch: bool) -> list[int]:
+        """Stand where the checkpoint was taken. branch: the run goes on in another directory, with logs of its own.
+        Returns the rows whose running episode could not be repeated."""
+        tree = saved.tree
+        self.count = Count(**tree["count"])
+        self.agent.load_state(tree["agent"])
+        self.memory.load_state(tree["memory"], saved.journal)
+        self.best, self.best_update = tree["best"], tree["best_update"]
+        self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
+        if not branch:
+            self.memory.journalled()
+            self.log.load_state(tree["log"], self.count)
+            if self.trajectories and tree["trajectories"]:
+                self.trajectories.load_state(tree["trajectories"])
+        return self.collector.load_state(tree["collector"])

@@ -1,0 +1,215 @@
+"""A training run from its first line to its last: set up or resume, train, score, draw, report."""
+
+import os
+import sys
+from dataclasses import dataclass
+
+from algos.base import Agent, EnvSpec
+from config.loader import RunConfig
+from envs.base import EnvError, VectorEnv
+from framework import build
+from framework.checkpoint import BAD_CONTENT, CheckpointStore, Saved
+from framework.console import Console
+from framework.errors import CheckpointError, JoystickError
+from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
+from framework.learner import Learner
+from framework.recorders import TrajectoryRecorder
+from framework.run_log import RunLog
+from framework.seeding import draw_seed
+from framework.signals import StopSignals, Watchdog
+from framework.story import tell
+from framework.task_dir import TaskDir, circumstances
+from framework.trainer import Trainer
+from framework.trajectories import TrajectoryWriter
+
+
+@dataclass
+class Start:
+    """Where a run begins: anew, or at a checkpoint."""
+
+    saved: Saved | None = None
+    branch: bool = False
+    """The run goes on in a new directory."""
+
+
+def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
+    """Exit status of a training run."""
+    env = build.make_env(config, config.env.n_envs)
+    try:
+        spec = build.env_spec(config, env)
+        config = _with_seed(config)
+        start, task = _start(config, spec)
+        try:
+            return _Run(config, env, spec, task, start, command_line, signals).go()
+        finally:
+            task.close()
+    finally:
+        env.close()
+
+
+def _with_seed(config: RunConfig) -> RunConfig:
+    """seed 0 means: draw one, so that this run too can be repeated."""
+    return config if config.general.seed else config.with_general(seed=draw_seed())
+
+
+def _start(config: RunConfig, spec: EnvSpec) -> tuple[Start, TaskDir]:
+    """The task directory and the checkpoint to go on from, if any. An explicit step begins a branch."""
+    cfg = config.general
+    if config.task is None:
+        return Start(), TaskDir.create("train", spec.id, config.algo_package.NAME)
+    source = TaskDir(config.task)
+    store = CheckpointStore(source.models)
+    explicit = cfg.load_model_step != "latest" and "general_cfg.load_model_step" in config.explicit
+    if explicit:
+        saved = store.read(cfg.load_model_step)
+        return Start(saved, branch=True), TaskDir.create("train", spec.id, config.algo_package.NAME)
+    source.open()
+    store.recover()
+    return Start(store.newest(lambda text: print(text, file=sys.stderr))), source
+
+
+class _Run:
+    """The parts of one training run."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        env: VectorEnv,
+        spec: EnvSpec,
+        task: TaskDir,
+        start: Start,
+        command_line: list[str],
+        signals: StopSignals,
+    ) -> None:
+        self.config, self.env, self.spec, self.task, self.start, self.signals = config, env, spec, task, start, signals
+        cfg, seed = config.general, config.general.seed
+        self.console = Console(task.logs / "log.txt", cfg)
+        self.threads = build.choose_threads(config, spec)
+        self.agent: Agent = build.make_agent(config, spec, seed, build.device_of(config))
+        memory = build.make_memory(config, spec, seed)
+        self.trajectories = None
+        if cfg.collect_traj:
+            self.trajectories = TrajectoryRecorder(TrajectoryWriter(task.results), env.rows)
+        recorders = (self.trajectories,) if self.trajectories else ()
+        self.store = CheckpointStore(task.models)
+        self.log = RunLog(task, self.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
+        self.eval_env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
+        self.evaluator = Evaluator(self.eval_env, seed, cfg.max_step, self._check)
+        self.trainer = Trainer(
+            cfg,
+            build.make_collector(config, env, self.agent, seed, recorders=recorders),
+            memory,
+            Learner(self.agent, config.algo.memory(spec.rows)),
+            self.evaluator,
+            self.store,
+            self.log,
+            self.trajectories,
+            facts=build.identity(config, spec),
+        )
+        self.trainer.stopping = lambda: self.signals.received is not None
+        self.command_line = command_line
+
+    def _check(self) -> None:
+        if self.signals.received is not None:
+            raise Interrupted
+
+    def go(self) -> int:
+        """Load, train, and close whatever happens."""
+        watchdog = None
+        try:
+            self._write_down()
+            self._load()
+            watchdog = Watchdog(
+                self.config.general.env_timeout,
+                lambda: self.trainer.collector.inside or self.evaluator.inside(),
+                lambda: self.trainer.collector.steps + self.evaluator.steps(),
+                self._hangs,
+            )
+            self.console.start(self.trainer.count)
+            reason = self.trainer.run()
+            watchdog.close()
+            return self._interrupted() if self.signals.received is not None else self._finished(reason)
+        except (JoystickError, EnvError) as error:
+            self._broken_off(error)
+            raise
+        finally:
+            if watchdog is not None:
+                watchdog.close()
+            self.console.close()
+            self.log.close()
+            if self.trajectories is not None:
+                self.trajectories.writer.close()
+            self.eval_env.close()
+
+    def _write_down(self) -> None:
+        """The effective config and the circumstances are on disk before the first step."""
+        facts = circumstances(self.command_line)
+        if self.start.saved is not None and not self.start.branch:
+            runs = self.task.read_run()
+            facts = {"resumes": [*runs.get("resumes", []), {**facts, "from": self.start.saved.path.name}]}
+        elif self.start.saved is not None:
+            facts["branched_from"] = str(self.start.saved.path)
+        facts |= {"expected_return": self.config.expected_return, "preset": self.config.preset}
+        facts |= {"seed": self.config.general.seed, "torch_threads": self.threads}
+        self.task.config.write_text(self.config.to_yaml(), encoding="utf-8")
+        self.task.write_run(facts)
+        for note in self.config.notes:
+            self.console.note(note)
+        self.console.note(f"task directory: {self.task.path}   seed: {self.config.general.seed}")
+
+    def _load(self) -> None:
+        saved = self.start.saved
+        if saved is None:
+            return
+        build.check_identity(saved, self.config, self.spec)
+        try:
+            different = self.trainer.load_state(saved, self.start.branch)
+        except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
+            raise CheckpointError(f"{saved.path} does not fit this run: {error}") from error
+        if not self.start.branch:
+            self.store.continue_from(saved)
+        count = self.trainer.count
+        self.console.note(f"going on from {saved.path}: {count.episode} episodes, {count.step} steps")
+        if different or not self.env.replayable:
+            rows = ", ".join(map(str, different)) or "all"
+            text = f"not exact: the running episodes of rows {rows} could not be repeated and begin anew"
+            self.console.warn(text)
+            self.task.write_run({"inexact_resume": text})
+
+    # the ways a run ends ----------------------------------------------------------------------------------
+
+    def _finished(self, reason: str) -> int:
+        evaluation: Evaluation | None = None
+        try:
+            evaluation = self.trainer.finish()
+        except Interrupted:
+            return self._interrupted()
+        self.console.note(f"finished: {reason}")
+        tell(self.config, self.task, self.trainer, self.evaluator, evaluation, reason, self.console)
+        return 0
+
+    def _interrupted(self) -> int:
+        self.trainer.save()
+        tell(self.config, self.task, self.trainer, None, None, "interrupted", self.console)
+        return self.signals.exit_status
+
+    def _broken_off(self, error: Exception) -> None:
+        """An environment failed, or a number went bad: keep what is whole, and say how to go on."""
+        self.console.log_traceback(error)
+        if isinstance(error, EnvError):
+            self.trainer.save()
+        self.log.flush()
+        self.console.note(f"to go on: python main.py --resume {self.task.path}")
+
+    def _hangs(self) -> None:
+        """Called by the watchdog: the environment does not come back, so neither will the main thread."""
+        cfg = self.config.general
+        self.trainer.save()
+        print(
+            f"\nerror: {self.spec.id} has not answered for {cfg.env_timeout:g} s, after "
+            f"{self.trainer.collector.steps} steps, with action {self.trainer.collector.last_action()}. The run was "
+            f"saved; to go on: python main.py --resume {self.task.path}",
+            file=sys.stderr,
+        )
+        self.console.close()
+        os._exit(2)
