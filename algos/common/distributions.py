@@ -1,0 +1,206 @@
+"""Distributions over actions, each for one kind of action space.
+
+Acting is numpy: sample and mode take network outputs [N, size]. Learning is torch: log_prob and entropy take
+[..., size]. `extend` puts behind a network what the distribution needs besides its outputs.
+"""
+
+import math
+from typing import Protocol
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Array = np.ndarray
+
+HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
+IMPOSSIBLE = -1e30  # a logit whose probability is exactly 0, without the NaN that -inf gives to the entropy
+
+
+class Distribution(Protocol):
+    """What an algorithm may ask of the distribution of its actions."""
+
+    outputs: int
+    """Numbers that the network's output layer gives per row."""
+
+    def tail(self, log_std: float) -> list[nn.Module]:
+        """Modules to append after the output layer; log_std is the first one of a Gaussian."""
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Actions [N, ...] and their log probabilities [N]. Draws the same amount of randomness in every call."""
+
+    def mode(self, outputs: Array) -> Array:
+        """The likeliest actions [N, ...]."""
+
+    def to_env(self, action: Array) -> Array:
+        """What the environment is given for a sampled or likeliest action."""
+
+    def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
+        """Logarithm of the probability or density of actions [B, ...] -> [B]."""
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        """[B, size] -> [B]."""
+
+
+def _draw(logits: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """One index per row of logits [R, A], by the inverse of the cumulative distribution, and its log probability.
+
+    The draw is in (0, total], and the first index that reaches it wins: rounding never picks one of probability 0.
+    """
+    shifted = logits - logits.max(1, keepdims=True)
+    cumulative = np.exp(shifted).cumsum(1)
+    total = cumulative[:, -1:]
+    index = (cumulative >= total * (1.0 - rng.random((len(logits), 1)))).argmax(1)
+    return index, shifted[np.arange(len(logits)), index] - np.log(total[:, 0])
+
+
+class _Plain:
+    """A distribution that is its outputs and whose actions the environment takes as they are."""
+
+    def tail(self, log_std: float) -> list[nn.Module]:
+        return []
+
+    def to_env(self, action: Array) -> Array:
+        return action
+
+
+class Categorical(_Plain):
+    """One of A actions, from A logits."""
+
+    def __init__(self, space: Discrete) -> None:
+        self.outputs, self.start = int(space.n), int(space.start)
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        index, log_prob = _draw(outputs, rng)
+        return index + self.start, log_prob
+
+    def mode(self, outputs: Array) -> Array:
+        return outputs.argmax(1) + self.start
+
+    def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
+        return -F.cross_entropy(outputs, action - self.start, reduction="none")
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        log_p = F.log_softmax(outputs, -1)
+        return -(log_p.exp() * log_p).sum(-1)
+
+
+class MultiCategorical(_Plain):
+    """One of several actions in each of k places, from all their logits in a row."""
+
+    def __init__(self, space: MultiDiscrete) -> None:
+        sizes = space.nvec.ravel()
+        self.outputs, self.places, self.widest = int(sizes.sum()), len(sizes), int(sizes.max())
+        self.shape, self.start = space.nvec.shape, space.start
+        # column of each place's logits; the column behind the last stands for impossible
+        first = np.cumsum(sizes) - sizes
+        offset = np.arange(self.widest)
+        self.columns = np.where(offset < sizes[:, None], first[:, None] + offset, self.outputs)
+
+    def _rows(self, outputs: Array) -> Array:
+        """[N, size] -> [N k, widest]."""
+        padded = np.pad(outputs, ((0, 0), (0, 1)), constant_values=IMPOSSIBLE)
+        return padded[:, self.columns].reshape(-1, self.widest)
+
+    def _log_softmax(self, outputs: Tensor) -> Tensor:
+        """[B, size] -> [B, k, widest]."""
+        columns = torch.as_tensor(self.columns, device=outputs.device)
+        return F.log_softmax(F.pad(outputs, (0, 1), value=IMPOSSIBLE)[:, columns], -1)
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        index, log_prob = _draw(self._rows(outputs), rng)
+        return index.reshape(-1, *self.shape) + self.start, log_prob.reshape(-1, self.places).sum(1)
+
+    def mode(self, outputs: Array) -> Array:
+        return self._rows(outputs).argmax(1).reshape(-1, *self.shape) + self.start
+
+    def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
+        index = (action - torch.as_tensor(self.start, device=action.device)).flatten(1)
+        return self._log_softmax(outputs).gather(-1, index.unsqueeze(-1)).squeeze(-1).sum(-1)
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        log_p = self._log_softmax(outputs)
+        return -(log_p.exp() * log_p).sum((-1, -2))
+
+
+class Bernoulli(_Plain):
+    """0 or 1 in each of n places, from the logit of each 1."""
+
+    def __init__(self, space: MultiBinary) -> None:
+        self.shape = space.shape
+        self.outputs = math.prod(self.shape)
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        # log(u / (1 - u)) of a uniform u is logistic, so this is 1 with probability sigmoid(output)
+        action = rng.logistic(size=outputs.shape) < outputs
+        log_prob = -np.logaddexp(0.0, np.where(action, -outputs, outputs)).sum(1)
+        return action.reshape(-1, *self.shape).astype(np.int8), log_prob
+
+    def mode(self, outputs: Array) -> Array:
+        return (outputs > 0).reshape(-1, *self.shape).astype(np.int8)
+
+    def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
+        return -F.softplus((1 - 2 * action.flatten(1)) * outputs).sum(-1)
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        return (F.softplus(outputs) - outputs * outputs.sigmoid()).sum(-1)
+
+
+class LogStd(nn.Module):
+    """Means [B, A] -> [B, 2 A]: means, and behind them a log deviation that is the same for every state."""
+
+    def __init__(self, size: int, start: float) -> None:
+        super().__init__()
+        self.log_std = nn.Parameter(torch.full((size,), start))
+
+    def forward(self, mean: Tensor) -> Tensor:
+        return torch.cat([mean, self.log_std.expand_as(mean)], -1)
+
+
+class DiagGaussian:
+    """Independent normal distributions, from their means. log_prob is that of the action before any clipping."""
+
+    def __init__(self, space: Box) -> None:
+        self.shape = space.shape
+        self.outputs = math.prod(self.shape)
+        self.low, self.high = space.low, space.high
+
+    def tail(self, log_std: float) -> list[nn.Module]:
+        return [LogStd(self.outputs, log_std)]
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        mean, log_std = outputs[:, : self.outputs], outputs[:, self.outputs :]
+        noise = rng.standard_normal(mean.shape, dtype=np.float32)
+        log_prob = -(0.5 * noise * noise + log_std).sum(1) - self.outputs * HALF_LOG_TAU
+        return (mean + np.exp(log_std) * noise).reshape(-1, *self.shape), log_prob
+
+    def mode(self, outputs: Array) -> Array:
+        return outputs[:, : self.outputs].reshape(-1, *self.shape)
+
+    def to_env(self, action: Array) -> Array:
+        """Clipped to the bounds of the space, where it has any."""
+        return np.minimum(np.maximum(action, self.low), self.high)
+
+    def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
+        mean, log_std = outputs.chunk(2, -1)
+        z = (action.flatten(1) - mean) * (-log_std).exp()
+        return -(0.5 * z * z + log_std).sum(-1) - self.outputs * HALF_LOG_TAU
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        return outputs[..., self.outputs :].sum(-1) + self.outputs * (0.5 + HALF_LOG_TAU)
+
+
+def distribution_for(space: Space) -> Distribution:
+    """The distribution over the actions of this space."""
+    match space:
+        case Discrete():
+            return Categorical(space)
+        case MultiDiscrete():
+            return MultiCategorical(space)
+        case MultiBinary():
+            return Bernoulli(space)
+        case Box() if np.issubdtype(space.dtype, np.floating):
+            return DiagGaussian(space)
+    raise ValueError(f"no distribution over {space}; there is one for Discrete, MultiDiscrete, MultiBinary, float Box")

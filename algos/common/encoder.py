@@ -1,0 +1,164 @@
+"""The way of a raw observation to float features: what every network does before its first layer."""
+
+from functools import singledispatch
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+from torch import Tensor, nn
+
+Shape = tuple[int, ...]
+Front = tuple[list[nn.Module], Shape]
+"""Modules from the raw column to features, and the shape of one row of features."""
+
+PIXEL_MAX = 255
+
+
+class NetworkError(ValueError):
+    """A layer list that does not fit the observation, or does not fit together."""
+
+
+class ToFloat(nn.Module):
+    """[B, ...] of any type -> float32."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.float()
+
+
+class Scale(nn.Module):
+    """Whole numbers 0..top -> float32 0..1."""
+
+    def __init__(self, top: float) -> None:
+        super().__init__()
+        self.top = top
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / self.top
+
+
+class ChannelsFirst(nn.Module):
+    """[B, ..., height, width, channels] -> [B, ..., channels, height, width]."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.movedim(-1, -3)
+
+
+class OneHot(nn.Module):
+    """[B] or [B, k] whole numbers -> [B, sum of sizes] zeros and ones."""
+
+    start: Tensor
+    column: Tensor
+    value: Tensor
+
+    def __init__(self, sizes: list[int], start: list[int]) -> None:
+        super().__init__()
+        first = torch.tensor(start)
+        repeats = torch.tensor(sizes)
+        self.count = len(sizes)
+        self.register_buffer("column", torch.repeat_interleave(torch.arange(self.count), repeats), persistent=False)
+        values = [torch.arange(size) + begin for size, begin in zip(sizes, first, strict=True)]
+        self.register_buffer("value", torch.cat(values), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.reshape(x.shape[0], self.count)
+        return (rows.index_select(1, self.column) == self.value).float()
+
+
+class Index(nn.Module):
+    """A Discrete observation [B] -> row numbers [B] of a table."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__()
+        self.start = start
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x - self.start
+
+
+class Join(nn.Module):
+    """Cuts a flattened observation [B, D] into its parts, gives each to its own branch, and joins the results."""
+
+    def __init__(self, branches: list[nn.Module], spans: list[tuple[int, int]]) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(branches)
+        self.spans = spans
+
+    def forward(self, x: Tensor) -> Tensor:
+        pairs = zip(self.branches, self.spans, strict=True)
+        return torch.cat([branch(x[:, start:stop]) for branch, (start, stop) in pairs], 1)
+
+
+def has_pixels(space: Box) -> bool:
+    """Whether a Box holds pixels: bytes, or an image that was made float but kept the bounds of bytes."""
+    if space.dtype == np.uint8:
+        return True
+    return len(space.shape) >= 2 and bool(np.all(space.low == 0) and np.all(space.high == PIXEL_MAX))
+
+
+def is_channel_last(shape: Shape) -> bool:
+    """Whether an image (a, b, c) is height x width x channels: the sides of a square tell, then the usual counts."""
+    first, middle, last = shape[-3:]
+    if first == middle or middle == last:
+        return first == middle and middle != last
+    return last in (1, 3, 4) and first not in (1, 3, 4)
+
+
+def values(space: Box) -> list[nn.Module]:
+    """The step from stored to float32 values; nothing where they are float32 already."""
+    if has_pixels(space):
+        return [Scale(max(1.0, float(space.high.max())))]
+    return [] if space.dtype == np.float32 else [ToFloat()]
+
+
+def layout(space: Box) -> Front:
+    """The step from the stored shape to a vector (D,) or an image (channels, height, width).
+
+    Two dimensions are an image where they hold pixels; a stack of images is one image with more channels.
+    """
+    shape = tuple(int(side) for side in space.shape)
+    if len(shape) == 2 and has_pixels(space):
+        return [nn.Unflatten(1, (1, shape[0]))], (1, *shape)
+    if len(shape) not in (3, 4):
+        return ([] if len(shape) == 1 else [nn.Unflatten(0, (-1, 1)), nn.Flatten()]), (int(np.prod(shape)),)
+    modules: list[nn.Module] = []
+    if is_channel_last(shape):
+        modules.append(ChannelsFirst())
+        shape = (*shape[:-3], shape[-1], *shape[-3:-1])
+    if len(shape) == 4:
+        modules.append(nn.Flatten(1, 2))
+        shape = (shape[0] * shape[1], *shape[2:])
+    return modules, shape
+
+
+@singledispatch
+def encode(space: Space, normalizer: nn.Module | None = None) -> Front:
+    """Modules from the raw column of this space to float features, and the shape of the features."""
+    raise NetworkError(f"a network cannot read {space}; it reads Box, Discrete, MultiDiscrete and MultiBinary")
+
+
+@encode.register
+def _box(space: Box, normalizer: nn.Module | None = None) -> Front:
+    modules, shape = layout(space)
+    return [*([normalizer] if normalizer else values(space)), *modules], shape
+
+
+@encode.register
+def _discrete(space: Discrete, normalizer: nn.Module | None = None) -> Front:
+    return [OneHot([int(space.n)], [int(space.start)])], (int(space.n),)
+
+
+@encode.register
+def _multi_discrete(space: MultiDiscrete, normalizer: nn.Module | None = None) -> Front:
+    sizes = [int(size) for size in space.nvec.ravel()]
+    return [OneHot(sizes, [int(start) for start in space.start.ravel()])], (sum(sizes),)
+
+
+@encode.register
+def _multi_binary(space: MultiBinary, normalizer: nn.Module | None = None) -> Front:
+    return [ToFloat(), *([nn.Flatten()] if len(space.shape) > 1 else [])], (int(np.prod(space.shape)),)
+
+
+def part_space(space: Box, start: int, stop: int, shape: Shape) -> Box:
+    """The Box of one part of a flattened Dict or Tuple."""
+    low, high = space.low[start:stop].reshape(shape), space.high[start:stop].reshape(shape)
+    return Box(low, high, dtype=space.dtype.type)  # type: ignore[arg-type, union-attr]

@@ -1,0 +1,277 @@
+"""Networks from the layer lists of the configuration. A network takes the raw observation column [B, ...]."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos.base import EnvSpec, Part
+from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
+from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, NetworkConfig, Pooling
+
+__all__ = ["NetworkError", "build", "seed_dropout"]
+
+LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
+SMALL_IMAGE = 5  # the same for the two of the small network
+
+NATURE = [
+    Conv2d(out_channel=32, kernel_size=8, stride=4),
+    Conv2d(out_channel=64, kernel_size=4, stride=2),
+    Conv2d(out_channel=64, kernel_size=3, stride=1),
+]
+SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32, kernel_size=3, stride=2)]
+
+ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
+    "relu": lambda: [nn.ReLU()],
+    "tanh": lambda: [nn.Tanh()],
+    "sigmoid": lambda: [nn.Sigmoid()],
+    "softmax": lambda: [nn.Softmax(dim=1)],
+    "leakyrelu": lambda: [nn.LeakyReLU()],
+    "gelu": lambda: [nn.GELU()],
+    "silu": lambda: [nn.SiLU()],
+    "elu": lambda: [nn.ELU()],
+    "none": lambda: [],
+}
+
+
+class RandomZeros(nn.Module):
+    """Dropout that is active exactly where gradients are recorded, so that acting needs no switch."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.rate, torch.is_grad_enabled())
+
+
+class Residual(nn.Module):
+    """x [B, width] -> x + body(x): a block of SimBa (Lee et al., 2024)."""
+
+    def __init__(self, width: int, activation: str) -> None:
+        super().__init__()
+        hidden = 4 * width
+        self.body = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, hidden), *ACTIVATIONS[activation](), nn.Linear(hidden, width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class Dueling(nn.Module):
+    """[B, 1 + A] -> [B, A]: the value of the state plus each advantage less their mean (Wang et al., 2016)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        advantage = x[:, 1:]
+        return x[:, :1] + advantage - advantage.mean(1, keepdim=True)
+
+
+class _Chain:
+    """A growing list of modules and the shape that it gives, written down for error messages."""
+
+    def __init__(self, modules: list[nn.Module], shape: Shape, title: str = "") -> None:
+        self.modules, self.shape, self.text = modules, shape, f"{title}{shape}"
+
+    def grow(self, label: str, shape: Shape, *modules: nn.Module) -> None:
+        self.modules.extend(modules)
+        self.shape = shape
+        self.text += f" -{label}-> {shape}"
+
+    def flatten(self) -> None:
+        if len(self.shape) > 1:
+            self.grow("flatten", (math.prod(self.shape),), nn.Flatten())
+
+    def error(self, label: str, reason: str) -> NetworkError:
+        return NetworkError(f"{self.text} -{label}-> does not fit: {reason}")
+
+
+def _window(chain: _Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
+    """Height and width after a window has moved over the image."""
+    if len(chain.shape) != 3:
+        raise chain.error(label, "it needs an image (channels, height, width)")
+    height, width = (side + 2 * padding for side in chain.shape[1:])
+    if kernel > min(height, width):
+        raise chain.error(label, f"the window {kernel} x {kernel} is larger than the image {height} x {width}")
+    return (height - kernel) // stride + 1, (width - kernel) // stride + 1
+
+
+def _linear(chain: _Chain, layer: Linear) -> None:
+    chain.flatten()
+    for size in layer.layer_size:
+        modules = nn.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
+        chain.grow(f"linear {size}", (size,), *modules)
+
+
+def _conv2d(chain: _Chain, layer: Conv2d) -> None:
+    label = f"conv2d k{layer.kernel_size} s{layer.stride}" + (f" p{layer.padding}" if layer.padding else "")
+    sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
+    channels = chain.shape[0]
+    if layer.in_channel not in (None, channels):
+        raise chain.error(label, f"in_channel is {layer.in_channel}, but {channels} come in")
+    convolution = nn.Conv2d(channels, layer.out_channel, layer.kernel_size, layer.stride, layer.padding)
+    chain.grow(label, (layer.out_channel, *sides), convolution, *ACTIVATIONS[layer.activation]())
+
+
+def _pooling(chain: _Chain, layer: Pooling) -> None:
+    label = f"{layer.pooling_type} k{layer.kernel_size} s{layer.stride}"
+    sides = _window(chain, label, layer.kernel_size, layer.stride)
+    pool = nn.MaxPool2d if layer.pooling_type == "max2d" else nn.AvgPool2d
+    chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride))
+
+
+def _embed(chain: _Chain, layer: Embed) -> None:
+    raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
+
+
+ADD: dict[type, Callable[[_Chain, Layer], None]] = {
+    Linear: _linear,  # type: ignore[dict-item]
+    Conv2d: _conv2d,  # type: ignore[dict-item]
+    Pooling: _pooling,  # type: ignore[dict-item]
+    Embed: _embed,  # type: ignore[dict-item]
+    Flatten: lambda chain, layer: chain.flatten(),
+    LayerNorm: lambda chain, layer: chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape)),
+    Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),  # type: ignore[union-attr]
+}
+
+
+def _with_convolutions(chain: _Chain, layers: Layers) -> Layers:
+    """The list itself, or with a convolutional network before it where an image has none and is not flattened."""
+    plain = layers and isinstance(layers[0], Flatten)
+    if len(chain.shape) != 3 or plain or any(isinstance(layer, Conv2d) for layer in layers):
+        return layers
+    side = min(chain.shape[1:])
+    front = NATURE if side >= LARGE_IMAGE else SMALL if side >= SMALL_IMAGE else []
+    return [*front, *layers]
+
+
+def _add_layers(chain: _Chain, layers: Layers) -> None:
+    for layer in _with_convolutions(chain, layers):
+        ADD[type(layer)](chain, layer)
+
+
+def _add_simba(chain: _Chain, layers: Layers) -> None:
+    """The layers before the first linear one as written; then a projection, one block per size, a last norm."""
+    linear = [layer for layer in layers if isinstance(layer, Linear)]
+    first = layers.index(linear[0]) if linear else len(layers)
+    _add_layers(chain, layers[:first])
+    if len(linear) != len(layers[first:]) or not linear:
+        raise chain.error("simba", "its list ends with linear layers and nothing between them; norms are built in")
+    sizes = [size for layer in linear for size in layer.layer_size]
+    width = sizes[-1]
+    chain.flatten()
+    blocks = [Residual(width, linear[0].activation) for _ in sizes]
+    projection = nn.Linear(chain.shape[0], width)
+    chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
+
+
+def _table(space: Discrete, layer: Embed) -> _Chain:
+    """An Embed layer on a Discrete observation."""
+    rows = int(space.n)
+    chain = _Chain([Index(int(space.start))], (), title=f"Discrete({rows}) ")
+    if layer.n_embeddings not in (None, rows):
+        raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
+    chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
+    return chain
+
+
+def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> _Chain:
+    """From the columns of one part to its features."""
+    before: list[nn.Module] = [] if normalized else values(space)
+    if layers is None:
+        return _Chain(before, (part.stop - part.start,))
+    order, shape = layout(space)
+    unflatten = [nn.Unflatten(1, part.shape)] if len(part.shape) > 1 else []
+    chain = _Chain([*before, *unflatten, *order], shape, title=f"branch {part.name}: ")
+    _add_layers(chain, layers)
+    chain.flatten()
+    return chain
+
+
+def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None) -> _Chain:
+    """Each named part through its branch, the others as they are."""
+    unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
+    if unknown:
+        known = ", ".join(part.name for part in spec.parts) or "none, it is no Dict or Tuple"
+        raise NetworkError(f"branches: {', '.join(unknown)} is not a part of the observation; its parts are: {known}")
+    assert isinstance(spec.observation_space, Box)
+    chains = [
+        _branch(part_space(spec.observation_space, *part[1:]), part, branches.get(part.name), normalizer is not None)
+        for part in spec.parts
+    ]
+    join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
+    width = sum(chain.shape[0] for chain in chains)
+    return _Chain([*([normalizer] if normalizer else []), join], (width,), title="joined parts ")
+
+
+def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[_Chain, Layers]:
+    """The chain from the raw observation to the first layer that is still to be added, and the layers from there."""
+    space = spec.observation_space
+    if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
+        return _table(space, layers[0]), layers[1:]
+    pixels = any(has_pixels(part_space(space, *part[1:])) for part in spec.parts)  # type: ignore[arg-type]
+    if cfg.branches or pixels:
+        return _joined(spec, cfg.branches or {}, normalizer), layers
+    return _Chain(*encode(space, normalizer)), layers
+
+
+def _kaiming_normal(weight: Tensor, gain: float) -> None:
+    nn.init.kaiming_normal_(weight, nonlinearity="linear")
+    with torch.no_grad():
+        weight.mul_(gain)
+
+
+# name -> (how a weight is drawn, gain of the layers before the output)
+INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
+    "orthogonal": (nn.init.orthogonal_, math.sqrt(2)),
+    "xavier": (nn.init.xavier_uniform_, 1.0),
+    "kaiming": (_kaiming_normal, math.sqrt(2)),
+}
+
+
+def _initialise(hidden: list[nn.Module], output: nn.Linear, init: str, output_gain: float) -> None:
+    """Draw the weights of linear and convolutional layers anew and set their biases to 0; default leaves torch's."""
+    if init == "default":
+        return
+    draw, hidden_gain = INITS[init]
+    found = [layer for module in hidden for layer in module.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
+    for layer, gain in [*((layer, hidden_gain) for layer in found), (output, output_gain)]:
+        draw(layer.weight, gain)
+        nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+
+
+def build(
+    spec: EnvSpec,
+    layers: Layers,
+    out: int,
+    cfg: NetworkConfig,
+    seed: int,
+    *,
+    init: str = "default",
+    gain: float = 1.0,
+    dueling: bool = False,
+    normalizer: nn.Module | None = None,
+) -> nn.Sequential:
+    """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone.
+
+    init is the algorithm's own choice where cfg.init is default; gain is that of the output layer.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        chain, rest = _observed(spec, layers, cfg, normalizer)
+        add = _add_simba if cfg.architecture == "simba" else _add_layers
+        add(chain, rest)
+        chain.flatten()
+        output = nn.Linear(chain.shape[0], out + dueling)
+        _initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
+    return nn.Sequential(*chain.modules, output, *([Dueling()] if dueling else []))
+
+
+def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:
+    """Before an update: let the zeros of dropout layers come from rng. Nothing is drawn without such layers."""
+    if any(isinstance(module, RandomZeros) for module in network.modules()):
+        torch.manual_seed(int(rng.integers(2**63)))

@@ -1,0 +1,114 @@
+"""Running statistics in float64, and the two things that are normalised with them: observations and rewards."""
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Space
+from torch import Tensor, nn
+
+from algos.base import Tree
+from algos.common.encoder import NetworkError
+
+LIMIT = 10.0
+EPSILON = 1e-8
+
+
+class Moments(nn.Module):
+    """Count, mean and sum of squared differences of all rows seen, merged by Chan's parallel rule."""
+
+    count: Tensor
+    mean: Tensor
+    squares: Tensor
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("mean", torch.zeros(shape, dtype=torch.float64))
+        self.register_buffer("squares", torch.zeros(shape, dtype=torch.float64))
+
+    @torch.no_grad()
+    def merge(self, count: float, mean: Tensor, squares: Tensor) -> None:
+        """Take in rows of which only these three numbers are known."""
+        total = self.count + count
+        delta = mean - self.mean
+        self.squares += squares + delta.square() * (self.count * count / total)
+        self.mean += delta * (count / total)
+        self.count.copy_(total)
+
+    @torch.no_grad()
+    def update(self, rows: Tensor) -> None:
+        """Take in rows [B, ...]; none of them is allowed."""
+        if len(rows):
+            exact = rows.double()
+            mean = exact.mean(0)
+            self.merge(len(rows), mean, (exact - mean).square().sum(0))
+
+    def deviation(self) -> Tensor:
+        """Standard deviation over all rows seen, a little above 0; 1 before the second row."""
+        if self.count < 2:
+            return torch.ones_like(self.squares)
+        return (self.squares / self.count + EPSILON).sqrt()
+
+
+class Normalizer(nn.Module):
+    """Observations [B, ...] -> (observations - mean) / deviation, within -10..10, float32. One for all networks."""
+
+    shift: Tensor
+    factor: Tensor
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.moments = Moments(shape)
+        self.register_buffer("shift", torch.zeros(shape))
+        self.register_buffer("factor", torch.ones(shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x.float() - self.shift) * self.factor).clamp_(-LIMIT, LIMIT)
+
+    def update(self, obs: Tensor, valid: Tensor | None = None) -> None:
+        """Learn from raw observations [..., *shape]; rows with valid [...] false do not count."""
+        rows = obs.reshape(-1, *self.shift.shape)
+        self.moments.update(rows if valid is None else rows[valid.reshape(-1)])
+        self.shift.copy_(self.moments.mean)
+        self.factor.copy_(1.0 / self.moments.deviation())
+
+
+def normalizer_for(space: Space) -> Normalizer:
+    """The normaliser of an observation space."""
+    if not isinstance(space, Box):
+        raise NetworkError(f"normalize_obs: only a Box observation has a mean to subtract; this one is {space}")
+    return Normalizer(space.shape)
+
+
+class RewardScaler:
+    """Divides rewards by the deviation of the discounted return so far, which is carried on per row [N]."""
+
+    def __init__(self, rows: int, gamma: float) -> None:
+        self.gamma = gamma
+        self.moments = Moments(())
+        self.carry = torch.zeros(rows, dtype=torch.float64)
+
+    def scale(self, reward: Tensor, ended: Tensor, valid: Tensor | None = None) -> Tensor:
+        """Learn from a window [T, N] and return its scaled rewards [T, N], within -10..10.
+
+        ended is true where the episode is over after this step; steps with valid false do not count.
+        """
+        counts = torch.ones_like(ended) if valid is None else valid
+        returns = torch.empty(reward.shape, dtype=torch.float64, device=reward.device)
+        carry = self.carry
+        for now, r, end, count in zip(returns, reward, ended, counts, strict=True):
+            torch.add(r, carry, alpha=self.gamma, out=now)
+            carry = now * ~end * count
+        self.carry = carry
+        self.moments.update(returns[counts])
+        return (reward / self.moments.deviation().float()).clamp_(-LIMIT, LIMIT)
+
+    def state(self) -> Tree:
+        """Everything that the next window depends on."""
+        tensors = {**self.moments.state_dict(), "carry": self.carry}
+        return {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
+
+    def load_state(self, state: Tree) -> None:
+        """Go on where state() was taken."""
+        arrays = {name: torch.tensor(np.asarray(array)) for name, array in state.items()}
+        self.carry = arrays.pop("carry").to(self.carry.device)
+        self.moments.load_state_dict(arrays)

@@ -1,0 +1,106 @@
+"""From gradients to steps: optimizers, the course of the learning rate, and the one function that applies gradients."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from algos.base import Tree
+from config.schema import NetworkConfig
+
+Reduce = Callable[[Iterable[Tensor]], None]
+
+FUSED_DEVICES = ("cpu", "cuda")
+RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
+RMSPROP_EPSILON = 1e-5
+
+
+def make(
+    parameters: Iterable[Parameter], cfg: NetworkConfig, lr: float, epsilon: float = 1e-8
+) -> torch.optim.Optimizer:
+    """The optimizer that cfg names, in the fastest form that torch has on the device of the parameters.
+
+    epsilon is added to the denominator of adam and adamw.
+    """
+    params = list(parameters)
+    fused = all(p.device.type in FUSED_DEVICES for p in params)
+    fast = {"fused": True} if fused else {"foreach": True}
+    match cfg.optimizer:
+        case "adam":
+            return torch.optim.Adam(params, lr, eps=epsilon, weight_decay=cfg.weight_decay, **fast)
+        case "adamw":
+            return torch.optim.AdamW(params, lr, eps=epsilon, weight_decay=cfg.weight_decay, **fast)
+        case "sgd":
+            return torch.optim.SGD(params, lr, weight_decay=cfg.weight_decay, **fast)
+        case "rmsprop":
+            return torch.optim.RMSprop(
+                params,
+                lr,
+                alpha=RMSPROP_DECAY,
+                eps=RMSPROP_EPSILON,
+                weight_decay=cfg.weight_decay,
+                centered=True,
+                foreach=True,
+            )
+
+
+def lr_at(schedule: str, lr: float, fraction: float) -> float:
+    """The learning rate when this fraction of the planned run is done."""
+    done = min(max(fraction, 0.0), 1.0)
+    match schedule:
+        case "linear":
+            return lr * (1.0 - done)
+        case "cosine":
+            return lr * 0.5 * (1.0 + math.cos(math.pi * done))
+    return lr
+
+
+def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """Use this learning rate from the next step on."""
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+
+
+@torch.no_grad()
+def clip(grads: Sequence[Tensor], max_norm: float | None) -> Tensor:
+    """Shorten gradients in place where their norm over all of them is above max_norm; returns the norm before."""
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    if max_norm is not None:
+        torch._foreach_mul_(grads, (max_norm / (norm + 1e-6)).clamp_(max=1.0))
+    return norm
+
+
+def apply_gradients(
+    optimizer: torch.optim.Optimizer, parameters: Sequence[Parameter], max_norm: float | None, reduce: Reduce
+) -> Tensor:
+    """After backward: average over learners, clip, step, clear. Returns the norm before clipping, 0-dimensional."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    reduce(grads)
+    norm = clip(grads, max_norm)
+    optimizer.step()
+    for p in parameters:
+        p.grad = None
+    return norm
+
+
+def state_tree(optimizer: torch.optim.Optimizer) -> Tree:
+    """What the next step depends on besides the configuration: learning rates, and arrays per parameter."""
+    state = optimizer.state_dict()
+    moments = {
+        str(index): {name: value.detach().cpu().numpy().copy() for name, value in entry.items()}
+        for index, entry in state["state"].items()
+    }
+    return {"lr": [float(group["lr"]) for group in state["param_groups"]], "moments": moments}
+
+
+def load_state_tree(optimizer: torch.optim.Optimizer, tree: Tree) -> None:
+    """Go on with exactly these bits; the optimizer is of the same kind and over the same parameters."""
+    groups = [{**group, "lr": lr} for group, lr in zip(optimizer.state_dict()["param_groups"], tree["lr"], strict=True)]
+    # torch.tensor copies into memory that torch aligned itself
+    moments = {
+        int(index): {name: torch.tensor(array) for name, array in entry.items()}
+        for index, entry in tree["moments"].items()
+    }
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
