@@ -13,6 +13,10 @@ from gymnasium.spaces import Space
 Array = np.ndarray
 
 
+class EnvError(RuntimeError):
+    """An environment failed, or does not keep its contract: which one, where, and what to do."""
+
+
 class Step(NamedTuple):
     """One step of N rows."""
 

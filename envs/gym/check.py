@@ -1,0 +1,106 @@
+"""What is wrong with an env_cfg section, seen with gymnasium at hand."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gymnasium.envs.registration import EnvSpec, load_env_creator
+
+from config.schema import Problem
+from envs.gym import registry, wrappers
+from envs.gym.config import Config
+
+_OF_MAKE = ("max_episode_steps",)
+_OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization")
+
+
+def problems(cfg: Config) -> Iterator[Problem]:
+    """All of them; an environment that cannot be found hides those of its keywords."""
+    yield from _wrapper_problems(cfg)
+    try:
+        spec = registry.lookup(cfg.id)
+    except ImportError as error:
+        yield Problem("id", f"the module of {cfg.id} cannot be imported: {error}")
+        return
+    if spec is None:
+        yield Problem("id", registry.unknown_id(cfg.id))
+        return
+    missing = registry.missing_package(spec)
+    if missing:
+        yield Problem("id", missing)
+        return
+    yield from _environment_problems(cfg, spec)
+
+
+def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
+    entry: Any = spec.entry_point
+    if cfg.vectorization == "native":
+        yield from _native_problems(cfg, spec)
+        entry = spec.vector_entry_point
+    if entry is None:
+        return
+    try:
+        creator = load_env_creator(entry) if isinstance(entry, str) else entry
+    except Exception as error:  # an environment's module may raise anything while it is imported
+        yield Problem("id", f"{spec.id} cannot be loaded: {error}")
+        return
+    known = None if cfg.vectorization == "native" else (*_OF_MAKE, *_OF_CONFIG)
+    yield from keyword_problems(creator, cfg.constructor, known or ())
+    modes = (getattr(creator, "metadata", None) or {}).get("render_modes")
+    if isinstance(modes, list | tuple) and cfg.render_mode is not None:
+        yield from _render_problems(cfg.render_mode, list(modes), spec.id)
+
+
+def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
+    if spec.vector_entry_point is None:
+        yield Problem("vectorization", f"{spec.id} has no vector version of its own; use auto, sync or async")
+    if cfg.wrappers:
+        yield Problem("vectorization", "native cannot be combined with wrappers; use auto, sync or async")
+
+
+def _render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:
+    through_pictures = mode == "human" and "rgb_array" in offered
+    if mode not in offered and not through_pictures:
+        modes = ", ".join(offered) or "none"
+        yield Problem("render_mode", f"{env_id} does not offer {mode}; it offers: {modes}")
+
+
+def _wrapper_problems(cfg: Config) -> Iterator[Problem]:
+    for entry in cfg.wrappers or []:
+        name, settings = wrappers.split(entry)
+        for message in _wrapper_messages(name, settings):
+            yield Problem("wrappers", message)
+
+
+def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
+    if name in wrappers.REFUSED:
+        yield f"{name} cannot be used: {wrappers.REFUSED[name]}"
+    elif name not in wrappers.names():
+        hint = registry.nearest(name, wrappers.names())
+        yield f"there is no wrapper {name!r}" + (f"; did you mean {hint}?" if hint else "; see docs/environments.md")
+    else:
+        try:
+            kind = wrappers.find(name)
+        except ImportError as error:
+            yield f"{name} needs a package that is not installed: {error}"
+            return
+        for problem in keyword_problems(kind, settings, skip=1):
+            yield f"{name}: {problem.key}: {problem.message}"
+
+
+def keyword_problems(
+    creator: Callable[..., Any], given: Mapping[str, Any], known: tuple[str, ...] = (), skip: int = 0
+) -> Iterator[Problem]:
+    """Keywords that a constructor does not take, or needs. The first `skip` parameters are not the config's."""
+    parameters = list(inspect.signature(creator).parameters.values())[skip:]
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    names = {one.name for one in parameters} | set(known)
+    for key in given:
+        if key not in names:
+            hint = registry.nearest(key, names)
+            taken = ", ".join(sorted(names - set(_OF_CONFIG))) or "none"
+            yield Problem(key, f"unknown; did you mean {hint}?" if hint else f"unknown; known are: {taken}")
+    for one in parameters:
+        if skip and one.default is one.empty and one.name not in given:
+            yield Problem(one.name, "is needed")

@@ -1,0 +1,50 @@
+"""Defaults of env_name gym: any environment that gymnasium can make."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, ConfigDict, model_validator
+
+from config.schema import EnvConfig, Problem, lower
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str | dict) else value
+
+
+class Config(EnvConfig):
+    """An environment of gymnasium. Keys that are not listed here go to its constructor, such as is_slippery: false
+    or max_episode_steps: 100."""
+
+    model_config = ConfigDict(extra="allow")
+    ALIASES: ClassVar = {"wrapper": "wrappers"}
+
+    id: str = "CartPole-v1"
+    """Name in gymnasium's registry, such as LunarLander-v3; my_module:MyEnv-v0 imports my_module first and needs
+    --allow-import my_module."""
+    wrappers: Annotated[list[str | dict[str, Any]] | None, BeforeValidator(_listed)] = None
+    """Classes around the environment, the first one innermost: FrameStack, or with settings
+    {wrapper_name: FrameStack, stack_size: 4}. null: none."""
+    vectorization: Annotated[Literal["auto", "sync", "async", "native"], BeforeValidator(lower)] = "auto"
+    """How n_envs rows are stepped: sync (one after the other), async (one process each), native (the environment's
+    own vector version), auto (the fastest of those that give the same numbers)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_ignore_params(cls, values: Any) -> Any:
+        """JoyRL's list of keys that are not meant for the constructor: here they are fields."""
+        if isinstance(values, dict):
+            return {key: value for key, value in values.items() if key != "ignore_params"}
+        return values
+
+    @property
+    def constructor(self) -> dict[str, Any]:
+        """The keys for the environment's constructor."""
+        return dict(self.model_extra or {})
+
+    def problems(self) -> Iterator[Problem]:
+        if self.render_mode == "human" and self.n_envs > 1:
+            yield Problem("render_mode", f"human shows one environment, and n_envs is {self.n_envs}; set n_envs: 1")
+        for entry in self.wrappers or []:
+            if isinstance(entry, dict) and not isinstance(entry.get("wrapper_name"), str):
+                yield Problem("wrappers", f"{entry} has no wrapper_name; write {{wrapper_name: FrameStack, ...}}")

@@ -1,0 +1,78 @@
+"""Makes vector environments of gymnasium's environments."""
+
+import ctypes.util
+import inspect
+import os
+import sys
+from functools import partial
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import load_env_creator
+
+from envs.base import EnvError, VectorEnv
+from envs.gym import registry
+from envs.gym.config import Config
+from envs.gym.rows import assemble
+from envs.gym.vector import GymnasiumVector, mode_of
+from envs.gym.wrappers import wrap
+
+_SAME_AS_SCALAR = "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv"
+"""The only vector version known to give the scalar environment's numbers to the bit."""
+
+
+def make(cfg: Config, rows: int) -> VectorEnv:
+    """So many rows. Raises EnvError for an environment that cannot be made or does not keep its contract."""
+    if cfg.render_mode == "human" and rows > 1:
+        raise EnvError(f"{cfg.id}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1")
+    if cfg.render_mode != "human":
+        _prepare_headless()
+    if _native(cfg, rows):
+        return _make_native(cfg, rows)
+    return assemble(partial(make_scalar, cfg), cfg.id, rows, cfg.vectorization)
+
+
+def make_scalar(cfg: Config) -> gymnasium.Env:
+    """One environment in its wrappers. Its contract is checked once by us, not in every step by gymnasium."""
+    registry.lookup(cfg.id)
+    keywords = {**cfg.constructor, **_rendering(cfg)}
+    env: Any = gymnasium.make(cfg.id, disable_env_checker=True, **keywords)
+    return wrap(env, cfg.wrappers)
+
+
+def _rendering(cfg: Config) -> dict[str, Any]:
+    """Nothing without a mode, since an environment's constructor need not know render_mode."""
+    return {} if cfg.render_mode is None else {"render_mode": cfg.render_mode}
+
+
+def _native(cfg: Config, rows: int) -> bool:
+    """auto takes the vector version only where nobody can see a difference in the numbers."""
+    if cfg.vectorization != "auto":
+        return cfg.vectorization == "native"
+    spec = registry.lookup(cfg.id)
+    if spec is None or rows == 1 or cfg.wrappers or spec.vector_entry_point != _SAME_AS_SCALAR:
+        return False
+    return cfg.constructor.keys() <= inspect.signature(load_env_creator(_SAME_AS_SCALAR)).parameters.keys()
+
+
+def _make_native(cfg: Config, rows: int) -> VectorEnv:
+    try:
+        registry.lookup(cfg.id)
+        env: Any = gymnasium.make_vec(
+            cfg.id, rows, vectorization_mode="vector_entry_point", **cfg.constructor, **_rendering(cfg)
+        )
+        return GymnasiumVector(mode_of(env), cfg.id)
+    except EnvError:
+        raise
+    except Exception as error:
+        raise EnvError(f"{cfg.id} could not be made: {type(error).__name__}: {error}") from error
+
+
+def _prepare_headless() -> None:
+    """Pictures without a display: SDL and MuJoCo are told so before they are first imported."""
+    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):
+        if ctypes.util.find_library(library):
+            os.environ.setdefault("MUJOCO_GL", backend)

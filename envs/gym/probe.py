@@ -1,0 +1,206 @@
+"""The check of an environment before training: one reset and one step, each field against its space."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+
+from envs.base import EnvError
+
+
+class Fault(NamedTuple):
+    """One field that is not as it must be."""
+
+    field: str
+    expected: str
+    got: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: expected {self.expected}, got {self.got}. {self.mend}"
+
+
+def probe(env: gymnasium.Env, name: str) -> None:
+    """Raises EnvError with all faults that a reset and a step show."""
+    faults = [*_space_faults(env), *_signature_faults(env.unwrapped)]
+    faults = faults or _reset_faults(env, name)
+    faults = faults or _step_faults(env, name)
+    if faults:
+        listed = "\n".join(f"  {fault}" for fault in faults)
+        raise EnvError(f"{name} does not keep gymnasium's contract:\n{listed}")
+
+
+def first_action(space: Space) -> Any:
+    """An action without chance: the lowest number, or as near to 0 as the bounds allow."""
+    if isinstance(space, Box):
+        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
+    if isinstance(space, Discrete):
+        return np.int64(space.start)
+    if isinstance(space, MultiDiscrete):
+        return space.start.copy()
+    return np.zeros(space.shape, space.dtype)
+
+
+def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
+    for field in ("observation_space", "action_space"):
+        space = getattr(env, field, None)
+        if not isinstance(space, Space):
+            made_of = f"{type(space).__module__}.{type(space).__name__}"
+            yield Fault(field, "a space of gymnasium.spaces", made_of, "Import it from gymnasium, not from gym.")
+
+
+def _signature_faults(core: Any) -> Iterator[Fault]:
+    parameters = inspect.signature(core.reset).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return
+    missing = [key for key in ("seed", "options") if key not in parameters]
+    if missing:
+        yield Fault(
+            "reset",
+            "the arguments seed and options",
+            f"no {' and no '.join(missing)}",
+            "Since gym 0.26: def reset(self, *, seed=None, options=None), and super().reset(seed=seed) in its body.",
+        )
+
+
+def _reset_faults(env: gymnasium.Env, name: str) -> list[Fault]:
+    try:
+        result = env.reset(seed=0)
+    except Exception as error:
+        result = _again(lambda: env.unwrapped.reset(seed=0), error, f"{name} failed in its first reset")
+        faults = list(_reset_form(result))
+        if not faults:
+            raise _failure(f"{name} failed in its first reset", error) from error
+        return faults
+    return list(_reset_form(result)) or list(_value_faults(env.observation_space, result[0], "obs of reset"))
+
+
+def _step_faults(env: gymnasium.Env, name: str) -> list[Fault]:
+    action = first_action(env.action_space)
+    place = f"{name} failed in its first step (action {action})"
+    try:
+        result = env.step(action)
+    except Exception as error:
+        result = _again(lambda: env.unwrapped.step(action), error, place)
+        faults = list(_step_form(result))
+        if not faults:
+            raise _failure(place, error) from error
+        return faults
+    faults = list(_step_form(result))
+    if faults:
+        return faults
+    obs, reward, terminated, truncated, info = result
+    faults = [*_value_faults(env.observation_space, obs, "obs of step"), *_reward_faults(reward)]
+    for field, flag in (("terminated", terminated), ("truncated", truncated)):
+        if not isinstance(flag, bool | np.bool_):
+            faults.append(Fault(field, "True or False", _kind(flag), f"Return bool({field})."))
+    if not isinstance(info, dict):
+        faults.append(Fault("info of step", "a dict", _kind(info), "Return {} when there is nothing to say."))
+    return faults
+
+
+def _again(call: Any, error: Exception, place: str) -> Any:
+    """What the bare environment returns: a wrapper that unpacks it fails without saying what was wrong."""
+    try:
+        return call()
+    except Exception:
+        raise _failure(place, error) from error
+
+
+def _failure(place: str, error: Exception) -> EnvError:
+    return EnvError(f"{place}: {type(error).__name__}: {error}")
+
+
+def _reset_form(result: Any) -> Iterator[Fault]:
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+        yield Fault("reset", "(obs, info)", _kind(result), "Since gym 0.26: return obs, {}.")
+
+
+def _step_form(result: Any) -> Iterator[Fault]:
+    if isinstance(result, tuple) and len(result) == 5:
+        return
+    mend = "Return obs, reward, terminated, truncated, info."
+    if isinstance(result, tuple) and len(result) == 4:
+        mend = (
+            "This is the old gym step with done: return obs, reward, terminated, truncated, info, with terminated "
+            "for the end of the task and truncated for a time limit."
+        )
+    yield Fault("step", "5 values (obs, reward, terminated, truncated, info)", _kind(result), mend)
+
+
+def _reward_faults(reward: Any) -> Iterator[Fault]:
+    """Accepted: a number of Python or numpy, or an array without dimensions, that is finite."""
+    number = isinstance(reward, bool | int | float | np.number | np.bool_)
+    if not number and not (isinstance(reward, np.ndarray) and reward.ndim == 0):
+        yield Fault("reward", "a number", _kind(reward), "Return float(reward), for an array of one float(reward[0]).")
+    elif not np.isfinite(reward):
+        yield Fault("reward", "a finite number", str(reward), "Clip it, or leave the reason for it out.")
+
+
+def _value_faults(space: Space, value: Any, field: str) -> Iterator[Fault]:
+    if isinstance(space, Dict | Tuple):
+        yield from _nested_faults(space, value, field)
+    elif isinstance(space, Discrete):
+        if not space.contains(value):
+            last = space.start + space.n - 1
+            yield Fault(field, f"a whole number {space.start} to {last}", _kind(value), "Return int(obs).")
+    elif isinstance(space, Box | MultiDiscrete | MultiBinary):
+        yield from _array_faults(space, value, field)
+
+
+def _nested_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
+    named = isinstance(space, Dict)
+    keys: list[Any] = list(space.spaces) if named else list(range(len(space.spaces)))
+    have = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, tuple) else None
+    if isinstance(value, dict) is not named or have is None or set(have) != set(keys):
+        expected = f"a dict with the keys {keys}" if named else f"a tuple of {len(keys)}"
+        got = f"a dict with the keys {have}" if isinstance(value, dict) else _kind(value)
+        yield Fault(field, expected, got, "Make the observation and observation_space agree.")
+        return
+    for key in keys:
+        yield from _value_faults(space.spaces[key], value[key], f"{field}[{key!r}]")
+
+
+def _array_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
+    expected = f"an array of {space.dtype} with shape {space.shape}"
+    if not isinstance(value, np.ndarray | np.number | np.bool_):
+        yield Fault(field, expected, _kind(value), f"Return np.asarray(obs, dtype=np.{space.dtype}).")
+    elif value.shape != space.shape:
+        yield Fault(field, expected, f"shape {value.shape}", "Make the observation and observation_space agree.")
+    elif not np.can_cast(value.dtype, space.dtype, "same_kind"):
+        yield Fault(field, expected, f"{value.dtype}", f"Return obs.astype(np.{space.dtype}).")
+    elif not np.isfinite(value).all():
+        wrong = ~np.isfinite(value)
+        got = f"{np.asarray(value)[wrong][0]}{_where(wrong)}"
+        yield Fault(field, "finite values", got, "Learning cannot go on from it: find where it comes from.")
+    elif isinstance(space, Box):
+        yield from _bound_faults(space, np.asarray(value), field)
+
+
+def _bound_faults(space: Box, value: np.ndarray, field: str) -> Iterator[Fault]:
+    # float32 rounding of the bounds is no fault
+    slack = 1e-5 * np.maximum(1.0, np.abs(value.astype(np.float64)))
+    outside = (value < space.low - slack) | (value > space.high + slack)
+    if outside.any():
+        low, high = space.low[outside][0], space.high[outside][0]
+        yield Fault(
+            field,
+            f"values from {low} to {high}",
+            f"{value[outside][0]}{_where(outside)}",
+            "Clip the observation, or widen observation_space to what it can be.",
+        )
+
+
+def _where(wrong: np.ndarray) -> str:
+    return f" at index {tuple(int(i) for i in np.argwhere(wrong)[0])}" if wrong.ndim else ""
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return f"{type(value).__name__} {value!r}"[:80]

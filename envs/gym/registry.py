@@ -1,0 +1,72 @@
+"""Finds what an id means in gymnasium's registry, and what to say when it means nothing."""
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+_ID = re.compile(r"^(?P<name>.+?)(?:-v(?P<version>\d+))?$")
+_EXTRAS = {
+    "gymnasium.envs.box2d": ("Box2D", '"gymnasium[box2d]"'),
+    "gymnasium.envs.mujoco": ("mujoco", '"gymnasium[mujoco]"'),
+    "gymnasium.envs.phys2d": ("jax", '"gymnasium[jax]"'),
+    "gymnasium.envs.tabular": ("jax", '"gymnasium[jax]"'),
+    "ale_py": ("ale_py", "ale-py"),
+}
+"""Module of an environment -> the package that it needs, and what pip installs it by."""
+
+
+def lookup(env_id: str) -> EnvSpec | None:
+    """The registered environment, after the module of a `module:Id` has been imported."""
+    module, _, name = env_id.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    if name not in gymnasium.registry and importlib.util.find_spec("ale_py"):
+        importlib.import_module("ale_py")  # registers the Atari games
+    return gymnasium.registry.get(name)
+
+
+def missing_package(spec: EnvSpec) -> str | None:
+    """The sentence that says what to install, None where nothing is missing."""
+    entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
+    for module, (package, pip) in _EXTRAS.items():
+        if entry.startswith(module) and importlib.util.find_spec(package) is None:
+            return f"{spec.id} needs the package {package}, which is not installed: pip install {pip}"
+    return None
+
+
+def unknown_id(env_id: str) -> str:
+    """What to write instead of an id that is not registered."""
+    name = env_id.rpartition(":")[2]
+    if name.startswith("ALE/") and importlib.util.find_spec("ale_py") is None:
+        return f"{env_id} needs the package ale-py, which is not installed: pip install ale-py"
+    current = _current(name)
+    if current:
+        return f"there is no {env_id}; the current version is {current}"
+    hint = nearest(name, gymnasium.registry)
+    return f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else "")
+
+
+def nearest(word: str, known: Iterable[str], most: int = 3) -> str:
+    """The most similar names, as `a or b`; empty where nothing is similar."""
+    folded = {name.lower(): name for name in known}
+    return " or ".join(folded[match] for match in get_close_matches(word.lower(), folded, most, 0.6))
+
+
+def _current(env_id: str) -> str | None:
+    """The same environment in its newest registered version."""
+    wanted = _split(env_id)[0].lower()
+    versions = [
+        (version, name) for name in gymnasium.registry for stem, version in [_split(name)] if stem.lower() == wanted
+    ]
+    return max(versions)[1] if versions else None
+
+
+def _split(env_id: str) -> tuple[str, int]:
+    match = _ID.match(env_id)
+    assert match is not None
+    return match["name"], int(match["version"] or -1)

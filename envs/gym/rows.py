@@ -1,0 +1,207 @@
+"""Scalar environments as rows: stepped one after the other in this process, or each in a process of its own."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from math import isfinite
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+from envs.base import Array, EnvError, Step, VectorEnv
+from envs.gym.probe import first_action, probe
+from envs.gym.spaces import Actions, Observations, empty_step, finite
+from envs.gym.vector import GymnasiumVector, Masked
+
+Factory = Callable[[], gymnasium.Env]
+ASYNC_PAYS = 0.25e-3
+"""Seconds of an environment step from which a process for each row is faster than the calls between them cost."""
+
+
+class Row(gymnasium.Wrapper):
+    """One environment with observations as one array, and with errors that say where they happened."""
+
+    def __init__(self, factory: Factory, name: str, number: int) -> None:
+        try:
+            env = factory()
+        except EnvError:
+            raise
+        except Exception as error:
+            raise EnvError(f"{name} could not be made: {_described(error)}") from error
+        super().__init__(env)
+        self.name, self.number = name, number
+        self._codec = Observations(env.observation_space)
+        self._encode, self._shape = self._codec.encode, self._codec.space.shape
+        self._array = self._codec.floating and env.observation_space.shape != ()
+        self.observation_space = self._codec.space
+        self._fresh_world = _keeps_world(env)
+        self._seed: int | None = None
+        self._steps = 0
+
+    @property
+    def parts(self) -> Any:
+        return self._codec.parts
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self._seed, self._steps = seed, 0
+        try:
+            if self._fresh_world:
+                _new_world(self.env.unwrapped)
+            obs, info = self.env.reset(seed=seed)
+            return self._checked(obs), info
+        except Exception as error:
+            raise self._failed("reset", error) from error
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        self._steps += 1
+        try:
+            obs, reward, terminated, truncated, info = self.env.step(action)
+            if not isfinite(reward):
+                raise ValueError(f"the reward is {reward}")
+            return self._checked(obs), reward, terminated, truncated, info
+        except Exception as error:
+            raise self._failed(f"step {self._steps}", error, f"; action {_short(action)}") from error
+
+    def render(self) -> Any:
+        try:
+            return self.env.render()
+        except Exception as error:
+            raise self._failed("render", error) from error
+
+    def _checked(self, obs: Any) -> Any:
+        """As one array. A wrong shape would be broadcast without a word, and a NaN would spoil the weights."""
+        obs = self._encode(obs)
+        if self._array and obs.shape != self._shape:
+            raise ValueError(f"the observation has shape {obs.shape}, and its space has {self._shape}")
+        if self._array and not finite(obs):
+            raise ValueError(f"the observation is not finite: {_short(obs)}")
+        return obs
+
+    def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
+        return EnvError(
+            f"{self.name} failed in {where} of row {self.number}: {_described(error)} "
+            f"(seed of the episode {self._seed}{more})"
+        )
+
+
+class SyncVector(VectorEnv):
+    """Rows that are stepped one after the other, written straight into one set of arrays."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = len(rows)
+        self.observation_space, self.parts = rows[0].observation_space, rows[0].parts
+        self._actions = Actions(rows[0].action_space)
+        self.action_space = self._actions.space
+        self.render_fps = float(rows[0].metadata.get("render_fps") or 30.0)
+        self._rows = rows
+        self._infos: list[dict[str, Any]] = [{} for _ in rows]
+        self._step = empty_step(self.observation_space, self.rows)
+        self._obs = self._step.obs.copy()
+        self._ended = [True] * self.rows
+
+    def reset(self, mask: Array, seeds: Array) -> Array:
+        obs = self._obs.copy()  # the arrays of the last step stay as they are
+        for i in np.flatnonzero(mask):
+            obs[i], self._infos[i] = self._rows[i].reset(seed=int(seeds[i]))
+            self._ended[i] = False
+        self._obs = obs
+        return obs.copy()
+
+    def step(self, action: Array) -> Step:
+        if True in self._ended:
+            raise RuntimeError(f"row {self._ended.index(True)} has ended: reset it before the next step")
+        actions = self._actions.decode(action)
+        obs, reward, terminated, truncated = out = self._step
+        infos, ended = self._infos, self._ended
+        for i, row in enumerate(self._rows):
+            obs[i], reward[i], terminal, cut, infos[i] = row.step(actions[i])
+            terminated[i], truncated[i], ended[i] = terminal, cut, bool(terminal or cut)
+        self._obs = obs
+        return out
+
+    def info(self, row: int) -> dict[str, Any]:
+        return self._infos[row]
+
+    def render(self, row: int = 0) -> Array | None:
+        picture = self._rows[row].render()
+        return None if picture is None else np.asarray(picture)
+
+    def close(self) -> None:
+        for row in self._rows:
+            row.close()
+
+
+def assemble(factory: Factory, name: str, rows: int, vectorization: str) -> VectorEnv:
+    """So many rows of a scalar environment, after its contract has been checked on the first."""
+    first = Row(factory, name, 0)
+    probe(first.env, name)
+    if vectorization == "async" or (vectorization == "auto" and _async_pays(first.env, rows)):
+        first.close()
+        return _async(factory, name, rows)
+    return SyncVector([first, *(Row(factory, name, i) for i in range(1, rows))])
+
+
+def _async(factory: Factory, name: str, rows: int) -> VectorEnv:
+    parent = os.getpid()
+    makers = [partial(_row_of_process, factory, name, i, parent) for i in range(rows)]
+    env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
+    template = Row(factory, name, 0)
+    template.close()
+    return GymnasiumVector(Masked(env), name, parts=template.parts)
+
+
+def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Row:
+    if os.getpid() != parent:
+        # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return Row(factory, name, number)
+
+
+def _async_pays(env: gymnasium.Env, rows: int) -> bool:
+    """Both ways give the same transitions, so that the clock may choose."""
+    if rows == 1 or _cores() == 1 or multiprocessing.current_process().daemon:
+        return False
+    return step_seconds(env) > ASYNC_PAYS
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> float:
+    """Median time of a step, from so many steps or as many as fit into the budget."""
+    action = first_action(env.action_space)
+    env.reset(seed=0)
+    times: list[float] = []
+    while len(times) < steps and sum(times) < budget:
+        begin = time.perf_counter()
+        _, _, terminated, truncated, _ = env.step(action)
+        times.append(time.perf_counter() - begin)
+        if terminated or truncated:
+            env.reset(seed=0)
+    return float(np.median(times))
+
+
+def _keeps_world(env: gymnasium.Env) -> bool:
+    """BipedalWalker keeps its physics over resets, so that an episode would depend on the one before."""
+    return any(base.__module__ == "gymnasium.envs.box2d.bipedal_walker" for base in type(env.unwrapped).__mro__)
+
+
+def _new_world(env: Any) -> None:
+    env._destroy()
+    env.world = type(env.world)()
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _short(value: Any, limit: int = 200) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= limit else f"{text[:limit]}..."

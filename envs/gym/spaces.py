@@ -1,0 +1,173 @@
+"""Between gymnasium's spaces and one array per observation and action."""
+
+from collections.abc import Iterator
+from functools import reduce
+from math import isfinite
+from operator import getitem
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+
+from envs.base import Array, EnvError, Step
+
+
+class Leaf(NamedTuple):
+    """One part of a Dict or Tuple, and where it stands in the flat vector."""
+
+    path: tuple[Any, ...]
+    space: Space
+    start: int
+    stop: int
+
+    @property
+    def name(self) -> str:
+        return ".".join(map(str, self.path))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.space.shape if isinstance(self.space, Box | MultiBinary) else (self.stop - self.start,)
+
+
+def finite(array: Array) -> bool:
+    """Whether no value is NaN or infinite. The product overflows for huge numbers, so that only it is not proof."""
+    return isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
+
+
+def empty_step(space: Space, rows: int) -> Step:
+    """Arrays for one step of so many rows."""
+    obs = np.zeros((rows, *space.shape), space.dtype)  # type: ignore[misc]
+    return Step(obs, np.zeros(rows, np.float32), np.zeros(rows, bool), np.zeros(rows, bool))
+
+
+class Observations:
+    """Makes one array of an observation: flattens Dict and Tuple, lets Discrete begin at 0."""
+
+    def __init__(self, space: Space) -> None:
+        self._source = space
+        self._leaves = tuple(_leaves(space)) if isinstance(space, Dict | Tuple) else ()
+        self._start: Any = getattr(space, "start", 0)
+        self._shifted = bool(np.any(self._start))
+        self.space = _flat_box(self._leaves) if self._leaves else _plain(space)
+        self.parts = tuple((leaf.name, leaf.start, leaf.stop, leaf.shape) for leaf in self._leaves)
+        self.floating = np.issubdtype(self.space.dtype, np.floating)
+
+    def encode(self, obs: Any) -> Any:
+        """An observation of the environment, of one row or of N, as one array."""
+        if self._leaves:
+            return self._flatten(obs)
+        return obs - self._start if self._shifted else obs
+
+    def _flatten(self, obs: Any) -> Array:
+        first = self._leaves[0]
+        batch = np.shape(_pick(obs, first.path))
+        batch = batch[: len(batch) - len(first.space.shape or ())]
+        flat = np.empty((*batch, *self.space.shape), self.space.dtype)  # type: ignore[misc]
+        for path, space, start, stop in self._leaves:
+            flat[..., start:stop] = _vector(space, _pick(obs, path), batch)
+        return flat
+
+
+class Actions:
+    """Makes the environment's actions of ours: adds the start of Discrete, casts to its dtype."""
+
+    def __init__(self, space: Space) -> None:
+        self._start: Any = getattr(space, "start", 0)
+        self._shifted = bool(np.any(self._start))
+        self._dtype = space.dtype
+        self.space = _plain_action(space)
+
+    def decode(self, action: Array) -> Array:
+        """[N, ...] in an array of its own, so that an environment may keep or change its action."""
+        decoded = np.asarray(action).astype(self._dtype)
+        return decoded + self._start if self._shifted else decoded
+
+
+def _pick(obs: Any, path: tuple[Any, ...]) -> Any:
+    return reduce(getitem, path, obs)
+
+
+def _leaves(space: Space, path: tuple[Any, ...] = (), start: int = 0) -> Iterator[Leaf]:
+    """In the order of gymnasium.spaces.flatten."""
+    if isinstance(space, Dict | Tuple):
+        items = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
+        for key, part in items:
+            for leaf in _leaves(part, (*path, key), start):
+                yield leaf
+                start = leaf.stop
+    else:
+        yield Leaf(path, space, start, start + _width(space, path))
+
+
+def _width(space: Space, path: tuple[Any, ...]) -> int:
+    if isinstance(space, Discrete):
+        return int(space.n)
+    if isinstance(space, MultiDiscrete):
+        return int(space.nvec.sum())
+    if isinstance(space, Box | MultiBinary):
+        return int(np.prod(space.shape))
+    where = ".".join(map(str, path))
+    raise EnvError(
+        f"the part {where!r} of the observation is a {type(space).__name__} space; Box, Discrete, MultiDiscrete and "
+        "MultiBinary can be learned from. Change it in the environment or with a wrapper."
+    )
+
+
+def _flat_box(leaves: tuple[Leaf, ...]) -> Box:
+    images = all(isinstance(leaf.space, Box) and leaf.space.dtype == np.uint8 for leaf in leaves)
+    dtype: Any = np.uint8 if images else np.float32
+    bounds = [
+        (np.ravel(leaf.space.low), np.ravel(leaf.space.high))
+        if isinstance(leaf.space, Box)
+        else (np.zeros(leaf.stop - leaf.start), np.ones(leaf.stop - leaf.start))
+        for leaf in leaves
+    ]
+    low: Any
+    high: Any
+    low, high = (np.concatenate(side).astype(dtype) for side in zip(*bounds, strict=True))
+    return Box(low, high, dtype=dtype)
+
+
+def _vector(space: Space, value: Any, batch: tuple[int, ...]) -> Array:
+    """The part as [*batch, width]; Discrete and MultiDiscrete are one-hot."""
+    if isinstance(space, Discrete):
+        return _one_hot(np.asarray(value) - space.start, int(space.n))
+    if isinstance(space, MultiDiscrete):
+        digits = np.moveaxis((np.asarray(value) - space.start).reshape((*batch, -1)), -1, 0)
+        return np.concatenate([_one_hot(*pair) for pair in zip(digits, space.nvec.ravel(), strict=True)], axis=-1)
+    return np.reshape(value, (*batch, -1))
+
+
+def _one_hot(index: Array, width: int) -> Array:
+    return np.arange(width) == np.asarray(index)[..., None]
+
+
+def _plain(space: Space) -> Space:
+    """The space of a single array: float32 or uint8 for Box, whole numbers from 0 for the others."""
+    if isinstance(space, Box):
+        dtype: Any = np.uint8 if space.dtype == np.uint8 else np.float32
+        shape = space.shape or (1,)
+        low: Any
+        high: Any
+        low, high = (np.broadcast_to(bound, shape).astype(dtype) for bound in (space.low, space.high))
+        return Box(low, high, dtype=dtype)
+    if isinstance(space, Discrete):
+        return Discrete(int(space.n))
+    if isinstance(space, MultiDiscrete):
+        return MultiDiscrete(space.nvec)
+    if isinstance(space, MultiBinary):
+        return space
+    raise EnvError(
+        f"the observation is a {type(space).__name__} space; Box, Discrete, MultiDiscrete, MultiBinary, Dict and Tuple "
+        "can be learned from. Change it in the environment or with a wrapper."
+    )
+
+
+def _plain_action(space: Space) -> Space:
+    whole = isinstance(space, Box) and not np.issubdtype(space.dtype, np.floating)
+    if isinstance(space, Dict | Tuple) or whole:
+        raise EnvError(
+            f"actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a floating type "
+            "can. Change the action space in the environment or with a wrapper."
+        )
+    return _plain(space)

@@ -1,0 +1,252 @@
+"""Vector environments of gymnasium under our contract: the only place that knows autoreset modes.
+
+Each mode says how rows start anew and where the true successor of a step is found.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from envs.base import Array, EnvError, Step, VectorEnv
+from envs.gym.spaces import Actions, Observations, empty_step, finite
+
+Outcome = tuple[Any, Array, Array, Array, dict[str, Any]]
+"""Observations as one array of N rows, rewards, terminated, truncated, infos."""
+
+
+class Mode(ABC):
+    """How one kind of vector environment ends and starts episodes."""
+
+    replayable = True
+    valid: Array | None = None
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.rows: int = env.num_envs
+        self.encode = Observations(env.single_observation_space).encode
+
+    @abstractmethod
+    def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
+        """Observations of all rows (only those of the masked are read) and infos."""
+
+    def step(self, action: Array) -> Outcome:
+        obs, reward, terminated, truncated, infos = self.env.step(action)
+        return self.encode(obs), reward, terminated, truncated, infos
+
+
+class Masked(Mode):
+    """DISABLED: the environment resets the rows that it is told to, each from its own seed."""
+
+    def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
+        each = [int(seed) if chosen else None for seed, chosen in zip(seeds, mask, strict=True)]
+        # the environment empties the options that it is given
+        obs, infos = self.env.reset(seed=each, options={"reset_mask": np.array(mask, bool)})
+        return self.encode(obs), infos
+
+
+class CartPole(Mode):
+    """gymnasium's own CartPole resets all rows or none: the start state is written, and its autoreset undone."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        env.reset(seed=0)
+
+    def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
+        core = self.env.unwrapped
+        for i in np.flatnonzero(mask):
+            rng = np.random.Generator(np.random.PCG64(int(seeds[i])))
+            core.state[:, i] = rng.uniform(-0.05, 0.05, 4)
+            core.steps[i] = 0
+        return core.state.T, {}
+
+    def step(self, action: Array) -> Outcome:
+        outcome = self.env.step(action)
+        self.env.unwrapped.prev_done[:] = False
+        return outcome
+
+
+class Atari(Mode):
+    """ale-py: a masked reset cancels the pending autoreset. Its seeds are 32 bits, one for each masked row."""
+
+    def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
+        few = (np.asarray(seeds)[mask] % 2**31).astype(np.int64)
+        return self.env.reset(seed=few, options={"reset_mask": np.array(mask, bool)})
+
+
+class SameStep(Mode):
+    """The environment has already started anew when a step returns: the start is kept until the row is reset."""
+
+    replayable = False
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._starts: Any = None
+        self._started = np.zeros(self.rows, bool)
+
+    def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
+        if mask.all() and not self._started.all():
+            obs, infos = self.env.reset(seed=int(seeds[0]))
+            self._starts, self._started[:] = self.encode(obs), False
+            return self._starts, infos
+        _refuse_others(mask & ~self._started)
+        self._started[mask] = False
+        return self._starts, {}
+
+    def step(self, action: Array) -> Outcome:
+        obs, reward, terminated, truncated, infos = self.env.step(action)
+        self._starts = np.array(self.encode(obs))
+        self._started = np.logical_or(terminated, truncated)
+        successor = self._starts.copy()
+        for i in np.flatnonzero(self._started):
+            successor[i] = self._final(infos["final_obs"], int(i))
+        return successor, reward, terminated, truncated, infos
+
+    def _final(self, final: Any, row: int) -> Any:
+        """From an array of observations, or from arrays that gymnasium has joined part by part."""
+        return self.encode(row_of(final, row) if isinstance(final, dict) else final[row])
+
+
+class NextStep(Mode):
+    """The step after an end only starts anew: it is a dummy, and `valid` says so."""
+
+    replayable = False
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._last: Any = None
+        self._ended = np.zeros(self.rows, bool)
+        self.valid = np.ones(self.rows, bool)
+
+    def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
+        if mask.all():
+            obs, infos = self.env.reset(seed=int(seeds[0]))
+            self._last, self._ended[:] = self.encode(obs), False
+            return self._last, infos
+        _refuse_others(mask & ~self._ended)
+        return self._last, {}
+
+    def step(self, action: Array) -> Outcome:
+        obs, reward, terminated, truncated, infos = self.env.step(action)
+        self.valid = ~self._ended
+        self._last, self._ended = self.encode(obs), np.logical_or(terminated, truncated)
+        return self._last, reward, terminated, truncated, infos
+
+
+class GymnasiumVector(VectorEnv):
+    """A vector environment of gymnasium, in the mode that it offers."""
+
+    def __init__(self, mode: Mode, name: str, parts: Any = None) -> None:
+        codec = Observations(mode.env.single_observation_space)
+        self._actions = Actions(mode.env.single_action_space)
+        self.rows, self.replayable = mode.rows, mode.replayable
+        self.observation_space, self.action_space = codec.space, self._actions.space
+        self.parts = codec.parts if parts is None else parts
+        self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
+        self._mode, self._name, self._floating = mode, name, codec.floating
+        self._step = empty_step(self.observation_space, self.rows)
+        self._obs = self._step.obs.copy()
+        self._infos: dict[str, Any] = {}
+        self._seeds = np.zeros(self.rows, object)
+        self._ended = np.ones(self.rows, bool)
+
+    def reset(self, mask: Array, seeds: Array) -> Array:
+        mask = np.asarray(mask, bool)
+        obs = self._obs.copy()  # the arrays of the last step stay as they are
+        if mask.any():
+            self._seeds[mask] = [int(seed) for seed in np.asarray(seeds)[mask]]
+            try:
+                start, self._infos = self._mode.reset(mask, seeds)
+            except Exception as error:
+                raise self._failed("reset", error) from error
+            obs[mask] = np.asarray(start)[mask]
+            self._ended[mask] = False
+        self._obs = obs
+        return obs.copy()
+
+    def step(self, action: Array) -> Step:
+        if self._ended.any():
+            raise RuntimeError(f"row {self._ended.argmax()} has ended: reset it before the next step")
+        decoded = self._actions.decode(action)
+        try:
+            obs, reward, terminated, truncated, self._infos = self._mode.step(decoded)
+        except Exception as error:
+            raise self._failed("step", error, f"; actions {decoded.tolist()}") from error
+        out = self._step
+        out.obs[...], out.reward[...], out.terminated[...], out.truncated[...] = obs, reward, terminated, truncated
+        self._check_finite(out)
+        np.logical_or(terminated, truncated, out=self._ended)
+        self._obs, self.valid = out.obs, self._mode.valid
+        return out
+
+    def info(self, row: int) -> dict[str, Any]:
+        """Of the step just done; after an end, that of the end and not that of the new start."""
+        said = row_of(self._infos, row)
+        said.pop("final_obs", None)
+        return said.pop("final_info", said)
+
+    def render(self, row: int = 0) -> Array | None:
+        try:
+            pictures = self._mode.env.render()
+        except Exception as error:
+            raise self._failed("render", error) from error
+        return None if pictures is None or pictures[row] is None else np.asarray(pictures[row])
+
+    def close(self) -> None:
+        options = {"timeout": 5} if isinstance(self._mode.env, gymnasium.vector.AsyncVectorEnv) else {}
+        self._mode.env.close(**options)
+
+    def _check_finite(self, out: Step) -> None:
+        for name, values in (("reward", out.reward), ("observation", out.obs if self._floating else out.reward)):
+            if not finite(values):
+                row = int(np.flatnonzero(~np.isfinite(values.reshape(self.rows, -1)).all(axis=1))[0])
+                raise EnvError(
+                    f"{self._name} failed in a step of row {row}: the {name} is not finite: {values[row]} "
+                    f"(seed of the episode {self._seeds[row]})"
+                )
+
+    def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
+        if isinstance(error, EnvError):
+            return EnvError(str(error))
+        lost = " (a process of the environment ended)" if isinstance(error, EOFError | ConnectionError) else ""
+        return EnvError(
+            f"{self._name} failed in {where}: {type(error).__name__}: {error}{lost} "
+            f"(seeds of the episodes {self._seeds.tolist()}{more})"
+        )
+
+
+def mode_of(env: Any) -> Mode:
+    """The way to start episodes in a vector environment that is not ours."""
+    module = type(env.unwrapped).__module__
+    if module.startswith("gymnasium.envs.classic_control.cartpole"):
+        return CartPole(env)
+    if module.startswith("ale_py"):
+        return Atari(env)
+    modes: dict[AutoresetMode, Callable[[Any], Mode]] = {
+        AutoresetMode.DISABLED: Masked,
+        AutoresetMode.SAME_STEP: SameStep,
+        AutoresetMode.NEXT_STEP: NextStep,
+    }
+    return modes[AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))](env)
+
+
+def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:
+    """What a joined dict of infos says about one row. `_key` marks the rows that said `key`."""
+    said = {}
+    for key, values in infos.items():
+        mask = infos.get(f"_{key}")
+        if (key.startswith("_") and key[1:] in infos) or (mask is not None and not mask[row]):
+            continue
+        said[key] = row_of(values, row) if isinstance(values, dict) else values[row]
+    return said
+
+
+def _refuse_others(rows: Array) -> None:
+    if rows.any():
+        raise EnvError(
+            f"row {rows.argmax()} has not ended, and this vector environment cannot restart a single row; "
+            "set general_cfg.max_step: -1, or vectorization: sync"
+        )

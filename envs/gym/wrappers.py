@@ -1,0 +1,226 @@
+"""Wrappers of ours, for images and frames, and the names under which wrappers are found."""
+
+from collections import deque
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+from envs.base import Array
+
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+"""Weights of red, green and blue in the brightness that an eye sees (ITU-R BT.601)."""
+
+
+class FrameStack(gymnasium.ObservationWrapper):
+    """The last observations as one: images [k, H, W] or [k * C, H, W], vectors [k * D]."""
+
+    def __init__(self, env: gymnasium.Env, stack_size: int = 4) -> None:
+        super().__init__(env)
+        space = _box(env, "FrameStack")
+        self._frames: deque[Array] = deque(maxlen=stack_size)
+        low, high = (self._join([self._first(bound)] * stack_size) for bound in (space.low, space.high))
+        self.observation_space = Box(low, high, dtype=space.dtype.type)
+
+    def reset(self, **kwargs: Any) -> tuple[Array, dict[str, Any]]:
+        self._frames.clear()
+        return super().reset(**kwargs)
+
+    def observation(self, observation: Array) -> Array:
+        frame = self._first(np.array(observation))
+        self._frames.append(frame)
+        while len(self._frames) < (self._frames.maxlen or 1):
+            self._frames.append(frame)
+        return self._join(list(self._frames))
+
+    @staticmethod
+    def _first(frame: Array) -> Array:
+        """Channels first: [H, W] to [1, H, W], [H, W, C] to [C, H, W]; an image that has them first stays."""
+        if frame.ndim == 2:
+            return frame[None]
+        if frame.ndim == 3 and frame.shape[0] not in (1, 3, 4):
+            return frame.transpose(2, 0, 1)
+        return frame
+
+    @staticmethod
+    def _join(frames: list[Array]) -> Array:
+        return np.concatenate(frames, axis=0)
+
+
+class GrayScale(gymnasium.ObservationWrapper):
+    """Brightness of a colour image: [H, W, 3] to [H, W], uint8."""
+
+    def __init__(self, env: gymnasium.Env) -> None:
+        super().__init__(env)
+        shape = _box(env, "GrayScale").shape
+        if len(shape) != 3 or shape[2] != 3:
+            raise ValueError(f"GrayScale needs images of shape (height, width, 3), and the environment has {shape}")
+        self.observation_space = Box(0, 255, shape[:2], np.uint8)
+
+    def observation(self, observation: Array) -> Array:
+        return np.rint(observation @ LUMA).astype(np.uint8)
+
+
+class Resize(gymnasium.ObservationWrapper):
+    """Images of another size, [H, W] or [H, W, C], uint8; each pixel is the mean of the area that it covers."""
+
+    def __init__(self, env: gymnasium.Env, shape: int | list[int] = 84) -> None:
+        super().__init__(env)
+        space = _box(env, "Resize")
+        if space.dtype != np.uint8 or len(space.shape) not in (2, 3):
+            raise ValueError(f"Resize needs uint8 images, (height, width) or with channels last; got {space}")
+        self._size = (shape, shape) if isinstance(shape, int) else (int(shape[0]), int(shape[1]))
+        self.observation_space = Box(0, 255, (*self._size, *space.shape[2:]), np.uint8)
+
+    def observation(self, observation: Array) -> Array:
+        from PIL import Image
+
+        image = observation[..., 0] if observation.shape[2:] == (1,) else observation
+        height, width = self._size
+        small = np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BOX))
+        return small.reshape(self.observation_space.shape)
+
+
+class MaxAndSkip(gymnasium.Wrapper):
+    """Each action for some frames: rewards are summed, the observation is the maximum of the last two frames."""
+
+    def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
+        super().__init__(env)
+        self._skip = skip
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total, before = 0.0, None
+        for i in range(self._skip):
+            obs, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+            if i == self._skip - 2:
+                before = np.array(obs)
+        return (obs if before is None else np.maximum(before, obs)), total, terminated, truncated, info
+
+
+class SkipFrame(gymnasium.Wrapper):
+    """Each action for some frames: rewards are summed, the observation is the last."""
+
+    def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
+        super().__init__(env)
+        self._skip = skip
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total = 0.0
+        for _ in range(self._skip):
+            obs, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return obs, total, terminated, truncated, info
+
+
+class NoopReset(gymnasium.Wrapper):
+    """Up to so many steps of action 0 after a reset; how many follows from the episode's seed."""
+
+    def __init__(self, env: gymnasium.Env, noop_max: int = 30) -> None:
+        super().__init__(env)
+        self._most = noop_max
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**kwargs)
+        for _ in range(int(self.unwrapped.np_random.integers(1, self._most + 1))):
+            obs, _, terminated, truncated, info = self.env.step(0)
+            if terminated or truncated:
+                obs, info = self.env.reset()
+        return obs, info
+
+
+class FireReset(gymnasium.Wrapper):
+    """Presses FIRE after a reset, in Atari games that wait for it."""
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**kwargs)
+        meanings: list[str] = getattr(self.unwrapped, "get_action_meanings", lambda: [])()
+        if "FIRE" in meanings:
+            obs, _, terminated, truncated, info = self.env.step(meanings.index("FIRE"))
+            if terminated or truncated:
+                obs, info = self.env.reset()
+        return obs, info
+
+
+class SignReward(gymnasium.RewardWrapper):
+    """Only the sign of the reward: -1, 0 or 1."""
+
+    def reward(self, reward: Any) -> float:
+        return float(np.sign(reward))
+
+
+class WarpFrame(gymnasium.ObservationWrapper):
+    """GrayScale and Resize in one: [H, W, 3] to [height, width], uint8."""
+
+    def __init__(self, env: gymnasium.Env, width: int = 84, height: int = 84) -> None:
+        super().__init__(env)
+        gray = GrayScale(env)
+        self._steps = (gray, Resize(gray, [height, width]))
+        self.observation_space = self._steps[-1].observation_space
+
+    def observation(self, observation: Array) -> Array:
+        for step in self._steps:
+            observation = step.observation(observation)
+        return observation
+
+
+OURS: dict[str, type[gymnasium.Wrapper]] = {
+    kind.__name__: kind
+    for kind in (FrameStack, GrayScale, Resize, MaxAndSkip, SkipFrame, NoopReset, FireReset, SignReward, WarpFrame)
+}
+ALIASES: dict[str, type[gymnasium.Wrapper]] = {
+    "Noop": NoopReset,
+    "BaseSkipFrame": SkipFrame,
+    "CarV2SkipFrame": SkipFrame,
+    "FrameStack2Numpy": FrameStack,
+}
+"""JoyRL's names for the same."""
+REFUSED = {
+    "NormalizeObservation": "its statistics would not be saved with the model; use algo_cfg.normalize_obs: true",
+    "NormalizeReward": "its statistics would not be saved with the model; use a reward setting of the algorithm",
+    "Autoreset": "episodes are started by the collector",
+    "RecordVideo": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
+    "RenderCollection": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
+    "HumanRendering": "use env_cfg.render_mode: human",
+}
+"""Wrappers of gymnasium that would break a promise of ours, and what to do instead."""
+
+
+def names() -> list[str]:
+    """Every name that a config may use."""
+    theirs = (name for name in gymnasium.wrappers.__all__ if name[0].isupper() and name not in REFUSED)
+    return [*theirs, *OURS, *ALIASES]
+
+
+def find(name: str) -> type[gymnasium.Wrapper]:
+    """The class of one of `names`: nothing else is reached by a name from a config."""
+    if name not in names():
+        raise ValueError(f"there is no wrapper {name!r}")
+    kind: type[gymnasium.Wrapper] = OURS.get(name) or ALIASES.get(name) or getattr(gymnasium.wrappers, name)
+    return kind
+
+
+def split(entry: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Name and settings of an entry of the config."""
+    if isinstance(entry, str):
+        return entry, {}
+    return str(entry.get("wrapper_name")), {key: value for key, value in entry.items() if key != "wrapper_name"}
+
+
+def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymnasium.Env:
+    """The environment in its wrappers, the first one innermost."""
+    for entry in entries or []:
+        name, settings = split(entry)
+        env = find(name)(env, **settings)
+    return env
+
+
+def _box(env: gymnasium.Env, name: str) -> Box:
+    if not isinstance(env.observation_space, Box):
+        raise ValueError(f"{name} needs observations in a Box space, and the environment has {env.observation_space}")
+    return env.observation_space
