@@ -142,3 +142,14 @@ class Agent(ABC):
     def parameter_count(self) -> int:
         """Numbers that learning changes."""
         return sum(array.size for array in self.weights().values())
+
+
+def stream_state(rng: np.random.Generator) -> dict:
+    """Where a stream stands, as plain numbers."""
+    state = rng.bit_generator.state
+    return {**state, "state": dict(state["state"])}
+
+
+def restore_stream(rng: np.random.Generator, state: dict) -> None:
+    """Put a stream back to where it stood."""
+    rng.bit_generator.state = state

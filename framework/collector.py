@@ -6,10 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from algos.base import Act, Agent, Progress, Tree
+from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
 from envs.base import Array, Step, VectorEnv
 from framework.errors import NumericsError
-from framework.seeding import restore_stream, stream_state
 
 Columns = dict[str, Array]
 

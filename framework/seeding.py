@@ -25,14 +25,3 @@ def stream(seed: int, name: str, *numbers: int) -> np.random.Generator:
 def number(seed: int, name: str, *numbers: int) -> int:
     """One number from a named stream, as a seed for something else."""
     return int(_sequence(seed, name, numbers).generate_state(1)[0]) & _TOP
-
-
-def stream_state(rng: np.random.Generator) -> dict:
-    """Where a stream stands, as plain numbers."""
-    state = rng.bit_generator.state
-    return {**state, "state": dict(state["state"])}
-
-
-def restore_stream(rng: np.random.Generator, state: dict) -> None:
-    """Put a stream back to where it stood."""
-    rng.bit_generator.state = state

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from algos.base import Agent, Progress, Tree
 from config.config import GeneralConfig
 from framework.checkpoint import CheckpointStore, Saved
-from framework.collector import Collector, Fragment, Episode
+from framework.collector import Collector, Episode, Fragment
 from framework.evaluator import Evaluation, Evaluator, Interrupted
 from framework.learner import Learner
 from framework.memory import Memory
-from framework.run_log import Count, RunLog
 from framework.recorders import TrajectoryRecorder
+from framework.run_log import Count, RunLog
 
 
 class Trainer:

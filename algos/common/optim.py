@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,14 +19,15 @@ RMSPROP_EPSILON = 1e-5
 
 
 def make(
-    parameters: Iterable[Parameter], cfg: NetworkConfig, lr: float, epsilon: float = 1e-8
+    parameters: Iterable[Parameter] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float = 1e-8
 ) -> torch.optim.Optimizer:
     """The optimizer that cfg names, in the fastest form that torch has on the device of the parameters.
 
-    epsilon is added to the denominator of adam and adamw.
+    parameters may come in groups {"params": ..., "lr": ...}; epsilon is added to the denominator of adam and adamw.
     """
     params = list(parameters)
-    fused = all(p.device.type in FUSED_DEVICES for p in params)
+    flat = [p for entry in params for p in (entry["params"] if isinstance(entry, dict) else [entry])]
+    fused = all(p.device.type in FUSED_DEVICES for p in flat)
     fast = {"fused": True} if fused else {"foreach": True}
     match cfg.optimizer:
         case "adam":

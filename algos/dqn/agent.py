@@ -4,14 +4,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common import modules, networks, optim, targets
-from algos.common.exploration import epsilon_at, epsilon_greedy
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import networks, optim, targets
+from algos.common.exploration import EPSILON, epsilon_greedy
 from algos.common.normalize import normalizer_for
+from algos.common.weights import load_weights, weights_of
 from algos.dqn.config import Config
 
 
@@ -51,20 +52,16 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space).to(device) if cfg.normalize_obs else None
-        self.network = self._build().to(device)
-        self.target = self._build().to(device)
-        targets.freeze(self.target)
-        targets.copy(self.network, self.target)
-        self.parameters = list(self.network.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.updates = 0
-
-    def _build(self) -> nn.Module:
-        cfg, actions = self.cfg, int(self.spec.action_space.n)
-        return networks.build(
-            self.spec, cfg.value_layers, actions, cfg, self.streams.init,
+        self.network = networks.build(
+            spec, cfg.value_layers, int(spec.action_space.n), cfg, streams.init,
             dueling=cfg.dueling, normalizer=self.normalizer,
-        )  # fmt: skip
+        ).to(device)  # fmt: skip
+        self.target = targets.frozen_copy(self.network)
+        self.parameters = list(self.network.parameters())
+        self.target_parameters = list(self.target.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.epsilon = EPSILON[cfg.epsilon_schedule]
+        self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -75,10 +72,7 @@ class Agent(base.Agent):
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         cfg = self.cfg
-        epsilon = epsilon_at(
-            cfg.epsilon_schedule, cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step
-        )
-        return {"epsilon": epsilon}
+        return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
 
     def sample_action(self, obs: Array, state: None, progress: Progress, rng: np.random.Generator) -> Act:
         return Act(epsilon_greedy(self.values(obs), self.exploration(progress)["epsilon"], rng))
@@ -89,7 +83,7 @@ class Agent(base.Agent):
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.set_lr(self.optimizer, self.cfg, self.cfg.lr, progress.fraction)
+        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"])
         return window
@@ -107,29 +101,29 @@ class Agent(base.Agent):
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         self.updates += 1
         if self.updates % self.cfg.target_update == 0:
-            targets.mix(self.network, self.target, self.cfg.tau)
+            targets.soft_update(self.target_parameters, self.parameters, self.cfg.tau)
         return Result({"loss": loss.detach(), "q_mean": q.detach().mean()}, error.abs())
 
     # carrying on ------------------------------------------------------------------------------------------
 
     def weights(self) -> dict[str, Array]:
-        return modules.weights_of(self.network)
+        return weights_of(self.network)
 
     def load_weights(self, weights: dict[str, Array]) -> None:
-        modules.load_weights(self.network, weights)
+        load_weights(self.network, weights)
 
     def state(self) -> Tree:
         return {
-            "network": modules.weights_of(self.network),
-            "target": modules.weights_of(self.target),
+            "network": weights_of(self.network),
+            "target": weights_of(self.target),
             "optimizer": optim.state_tree(self.optimizer),
             "updates": self.updates,
-            "learn": modules.stream_state(self.streams.learn),
+            "learn": stream_state(self.streams.learn),
         }
 
     def load_state(self, state: Tree) -> None:
-        modules.load_weights(self.network, state["network"])
-        modules.load_weights(self.target, state["target"])
+        load_weights(self.network, state["network"])
+        load_weights(self.target, state["target"])
         optim.load_state_tree(self.optimizer, state["optimizer"])
         self.updates = state["updates"]
-        modules.restore_stream(self.streams.learn, state["learn"])
+        restore_stream(self.streams.learn, state["learn"])

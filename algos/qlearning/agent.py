@@ -7,7 +7,7 @@ import torch
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.exploration import epsilon_at, epsilon_greedy
+from algos.common.exploration import EPSILON, epsilon_greedy
 from algos.common.tables import states_of
 from algos.qlearning.config import Config
 
@@ -41,12 +41,12 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.index, states = states_of(spec.observation_space)
+        self.epsilon = EPSILON[cfg.epsilon_schedule]
         self.table = np.full((states, int(spec.action_space.n)), cfg.initial_value)
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         cfg = self.cfg
-        epsilon = epsilon_at(cfg.epsilon_schedule, cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)
-        return {"epsilon": epsilon}
+        return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
 
     def sample_action(self, obs: Array, state: None, progress: Progress, rng: np.random.Generator) -> Act:
         return Act(epsilon_greedy(self.table[self.index(obs)], self.exploration(progress)["epsilon"], rng))

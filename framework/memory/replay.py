@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from algos.base import Tree
+from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
 from framework.collector import Columns, Fragment
 from framework.errors import JoystickError
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.sum_tree import SumTree
-from framework.seeding import restore_stream, stream_state
 
 _MOST_AT_ONCE = 64
 """Minibatches of one chunk: enough that drawing them costs little, few enough to stay small."""
