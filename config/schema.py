@@ -26,7 +26,12 @@ class Strict(BaseModel):
     """Unknown keys fail, types are not guessed, a null means the default where null is not a value."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, validate_default=True, use_attribute_docstrings=True
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        validate_default=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
     ALIASES: ClassVar[dict[str, str]] = {}
     """Other spellings that are accepted silently: spelling -> field."""
@@ -36,11 +41,13 @@ class Strict(BaseModel):
     def _aliases_and_nulls(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        known = {}
+        known: dict[str, Any] = {}
+        written: dict[str, str] = {}
         for key, value in values.items():
             name = cls.ALIASES.get(key, key)
-            if name in known:
-                raise ValueError(f"{key!r} and {name!r} are two spellings of one setting; keep one")
+            if name in written:
+                raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
+            written[name] = key
             field = cls.model_fields.get(name)
             if value is None and field is not None and not _accepts_null(field.annotation):
                 continue
