@@ -69,7 +69,7 @@ _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
 class _Composer(yaml.SafeLoader):
     """PyYAML's parser with the scalar rules of YAML 1.2, and limits."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}
+    yaml_implicit_resolvers: dict[str | None, list[Any]] = {}
     depth = 0
     count = 0
 

@@ -94,7 +94,9 @@ def expected(node: Json, root: Json) -> str:
     if "anyOf" in node:
         return " or ".join(expected(option, root) for option in node["anyOf"])
     if "discriminator" in node:
-        return f"a mapping with {node['discriminator']['propertyName']}: " + " or ".join(node["discriminator"]["mapping"])
+        return f"a mapping with {node['discriminator']['propertyName']}: " + " or ".join(
+            node["discriminator"]["mapping"]
+        )
     if node.get("type") == "array":
         return f"a list, each item {expected(node['items'], root)}"
     if "pattern" in node:

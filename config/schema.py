@@ -44,7 +44,7 @@ class Strict(BaseModel):
         known: dict[str, Any] = {}
         written: dict[str, str] = {}
         for key, value in values.items():
-            name = cls.ALIASES.get(key, key)
+            name: str = cls.ALIASES.get(key, key)
             if name in written:
                 raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
             written[name] = key
@@ -185,7 +185,7 @@ Layer = Annotated[
 Layers = list[Layer]
 
 
-def mlp(*sizes: int, activation: str = "relu") -> Layers:
+def mlp(*sizes: int, activation: Activation = "relu") -> Layers:
     """The default of a layer list: fully connected layers of these sizes."""
     return [Linear(layer_size=[size], activation=activation) for size in sizes]
 
