@@ -126,7 +126,8 @@ class _Builder:
         return f"{self.name}:{node.start_mark.line + 1}" if self.numbered else self.name
 
     def error(self, node: yaml.Node, message: str) -> DocumentError:
-        return DocumentError(f"{self.name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}: {message}")
+        column = f":{node.start_mark.column + 1}" if self.numbered else ""
+        return DocumentError(f"{self.where(node)}{column}: {message}")
 
     def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -166,7 +167,11 @@ def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Doc
     try:
         node = yaml.compose(text, Loader=_Composer)
     except yaml.MarkedYAMLError as error:
-        raise DocumentError(_syntax(error, name)) from None
+        mark = error.problem_mark or error.context_mark
+        spot = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark and numbered else name
+        raise DocumentError(f"{spot}: {path + ': ' if path else ''}{_syntax(error)}") from None
+    except yaml.YAMLError as error:
+        raise DocumentError(f"{name}: {error}") from None
     if node is None:
         return Document(None, Place(name, path), first_line=text.partition("\n")[0])
     builder = _Builder(name, numbered)
@@ -174,14 +179,20 @@ def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Doc
     return Document(value, place, builder.duplicates, text.partition("\n")[0])
 
 
-def _syntax(error: yaml.MarkedYAMLError, name: str) -> str:
-    mark = error.problem_mark or error.context_mark
+# PyYAML's words, and what they mean to a person.
+_PLAIN = {
+    r"'\\t'": "a tab; indent with spaces",
+    r"stream end|end of stream": "ends too early: a bracket or a quote is not closed",
+    r"mapping values": "a ':' too many, or wrong indentation; put text with ': ' between quotes",
+    r"expected ':'|block end": "a ':' is missing, or wrong indentation",
+    r"another document": "a second document (---); write one",
+    r"undefined alias": "an alias (*name) without its anchor (&name)",
+}
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
     problem = error.problem or "is not YAML"
-    if "'\\t'" in problem:
-        problem = "a tab; indent with spaces"
-    elif "could not find expected ':'" in problem:
-        problem = "a ':' is missing, or the line is indented wrongly"
-    return f"{name}:{mark.line + 1}:{mark.column + 1}: {problem}" if mark else f"{name}: {problem}"
+    return next((plain for words, plain in _PLAIN.items() if re.search(words, problem)), problem)
 
 
 def read(path: str | Path) -> Document:

@@ -53,14 +53,20 @@ class RunConfig:
 
 
 def _setting(section: Strict, key: str, value: Any) -> str:
-    """A setting with its help: behind it where the line stays short, otherwise above."""
-    text = yaml.dump(
-        {key: value}, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=10_000
-    )
-    text = "".join(f"  {line}\n" for line in text.splitlines())
+    """A setting with its help: behind it where the line stays short, otherwise above. One line for each layer."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        text = "".join([f"  {key}:\n", *(f"    - {_flow([item])[1:-1]}\n" for item in value)])
+    else:
+        text = f"  {_flow({key: value})[1:-1]}\n"
     field = type(section).model_fields.get(key)
     help_text = " ".join(field.description.split()) if field and field.description else ""
     if not help_text:
         return text
     beside = f"{text.rstrip()}  # {help_text}\n"
     return beside if text.count("\n") == 1 and len(beside) <= 121 else f"  # {help_text}\n{text}"
+
+
+def _flow(value: Any) -> str:
+    return yaml.dump(
+        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True, width=10_000
+    ).removesuffix("\n")

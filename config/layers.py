@@ -87,7 +87,7 @@ def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, 
         try:
             document = parse(text, "command line", path=path, numbered=False)
         except DocumentError as error:
-            layer.problems.append(f"{error}, in {override[:60]!r}")
+            layer.problems.append(str(error))
             continue
         layer.problems += document.duplicates
         layer.put(section, key, document.value, document.place)
@@ -104,7 +104,7 @@ def merge(layers: Iterable[Layer], section: str, model: type[Strict]) -> tuple[d
             continue
         merged.text = place.text
         for key, value in layer.sections[section].items():
-            name = model.ALIASES.get(key, key)
+            name = model.field_name(key)
             values[name], merged.parts[name] = value, place.parts[key]
     return values, merged
 
@@ -113,7 +113,7 @@ def doubled(layer: Layer, section: str, model: type[Strict]) -> Iterator[str]:
     """Settings that one layer gives under two spellings."""
     written: dict[str, str] = {}
     for key in layer.sections.get(section, {}):
-        name = model.ALIASES.get(key, key)
+        name = model.field_name(key)
         if name in written:
             place = layer.places[section].parts[key]
             yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"

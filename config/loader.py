@@ -90,6 +90,12 @@ def _flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[
     return flags
 
 
+def _position(problem: str) -> tuple[bool, int]:
+    """Problems in files come first, in the order of their lines."""
+    line = re.match(r".+?:(\d+):", problem)
+    return line is None, int(line[1]) if line else 0
+
+
 def _permission(dotted: str) -> str:
     return f"--allow-import {dotted.partition('.')[0]}"
 
@@ -260,7 +266,7 @@ class _Assembly:
         if built.get("env_cfg"):
             self.environment(packages["env_cfg"], built["env_cfg"])
         if self.problems:
-            raise ConfigError(list(dict.fromkeys(self.problems)))
+            raise ConfigError(sorted(dict.fromkeys(self.problems), key=_position))
         return RunConfig(
             general=built["general_cfg"].model_copy(update=self.canonical(packages)),
             algo=built["algo_cfg"],

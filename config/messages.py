@@ -90,23 +90,34 @@ def expected(node: Json, root: Json) -> str:
     """What a value must be, in words."""
     node = resolve(node, root)
     if "enum" in node or "const" in node:
-        return " or ".join(str(value) for value in node.get("enum", [node.get("const")]))
+        return _either(node.get("enum", [node.get("const")]))
     if "anyOf" in node:
         return " or ".join(expected(option, root) for option in node["anyOf"])
     if "discriminator" in node:
-        return f"a mapping with {node['discriminator']['propertyName']}: " + " or ".join(
-            node["discriminator"]["mapping"]
-        )
+        return f"a mapping with {node['discriminator']['propertyName']}"
     if node.get("type") == "array":
         return f"a list, each item {expected(node['items'], root)}"
     if "pattern" in node:
         return str(node.get("description", f"text like {node['pattern']}")).rstrip(".")
-    words = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+    words = {
+        "null": "null",
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "text",
+    }
     kind = words.get(node.get("type", ""), "a mapping (name: value)")
     return f"{kind}{_range(node)}"
 
 
+def _either(names: Iterable[Any]) -> str:
+    *first, last = map(str, names)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 def _range(node: Json) -> str:
+    if "minimum" in node and "maximum" in node:
+        return f" from {node['minimum']:g} to {node['maximum']:g}"
     words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
     bounds = [f"{word} {node[key]:g}" for key, word in words.items() if key in node and abs(node[key]) < 2**53]
     return " " + " and ".join(bounds) if bounds else ""
@@ -162,11 +173,12 @@ def _message(details: ErrorDetails, root: Json, model: type[Strict], hint: Calla
         return str(context["error"])
     node = _at(root, loc)
     if kind == "union_tag_not_found":
-        return f"layer_type is missing; expected {expected(node, root)}"
-    value, names = details["input"], list(node.get("enum", ()))
+        return f"layer_type is missing; expected {_either(node['discriminator']['mapping'])}"
     if kind == "union_tag_invalid":
-        value, names = context["tag"], list(node["discriminator"]["mapping"])
-    near = _did_you_mean(value, names) if isinstance(value, str) else ""
+        node, value = {"enum": list(node["discriminator"]["mapping"])}, context["tag"]
+    else:
+        value = details["input"]
+    near = _did_you_mean(value, node.get("enum", ())) if isinstance(value, str) else ""
     return f"got {shown(value)}; expected {expected(node, root)}{near}"
 
 

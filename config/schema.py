@@ -44,7 +44,7 @@ class Strict(BaseModel):
         known: dict[str, Any] = {}
         written: dict[str, str] = {}
         for key, value in values.items():
-            name: str = cls.ALIASES.get(key, key)
+            name = cls.field_name(key)
             if name in written:
                 raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
             written[name] = key
@@ -53,6 +53,11 @@ class Strict(BaseModel):
                 continue
             known[name] = value
         return known
+
+    @classmethod
+    def field_name(cls, key: str) -> str:
+        """The field that a spelling means."""
+        return cls.ALIASES.get(key, key)
 
     def problems(self) -> Iterator[Problem]:
         """Settings of this section that contradict one another. All are reported, not only the first."""
@@ -72,7 +77,7 @@ def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
@@ -88,7 +93,7 @@ Activation = Annotated[
     Literal["relu", "tanh", "sigmoid", "softmax", "leakyrelu", "gelu", "silu", "elu", "none"],
     BeforeValidator(lower),
 ]
-_Sizes = Annotated[list[PositiveInt], BeforeValidator(_listed), Field(min_length=1)]
+_Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
 
 
 class Linear(Strict):
