@@ -13,7 +13,8 @@ from config import presets
 from config.config import GeneralConfig
 from config.document import Dumper
 from config.loader import Finder
-from config.messages import expected, json_schema, nearest
+from config.messages import expected, json_schema
+from config.nearest import nearest
 from config.schema import Layer, Strict
 
 WIDTH = 80

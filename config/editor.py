@@ -28,7 +28,9 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     )
 
     def section(model: type[Strict]) -> Json:
-        return _or_null(references[model, "validation"])
+        reference = references[model, "validation"]
+        definitions["$defs"][reference["$ref"].rpartition("/")[2]]["type"] = ["object", "null"]
+        return reference
 
     defaults = GeneralConfig()
     choices = [
@@ -86,6 +88,13 @@ def any_case(names: tuple[str, ...]) -> str:
 
 
 def _or_null(node: Json) -> Json:
+    """Accept null too. Without anyOf where possible: editors explain a wrong value better then."""
+    if "anyOf" in node:
+        return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
+    if "enum" in node:
+        return {**node, "enum": [*node["enum"], None], "type": ["string", "null"]}
+    if isinstance(node.get("type"), str) and "const" not in node:
+        return {**node, "type": [node["type"], "null"]}
     return {"anyOf": [node, {"type": "null"}]}
 
 

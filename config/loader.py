@@ -12,7 +12,8 @@ from config import layers, presets, tasks
 from config.config import GeneralConfig
 from config.document import Document, DocumentError, Place, read
 from config.effective import SECTIONS, RunConfig
-from config.messages import faults, locate, nearest
+from config.messages import faults, locate
+from config.nearest import nearest
 from config.schema import AlgoConfig, EnvConfig, Strict
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from config.document import Place
+from config.nearest import did_you_mean
 from config.schema import Strict
 
 Json = dict[str, Any]
@@ -21,13 +21,6 @@ class Fault(NamedTuple):
 
     key: str
     sentence: str
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant; case does not matter."""
-    folded = {known.lower(): known for known in names}
-    found = get_close_matches(name.lower(), folded, n=1)
-    return folded[found[0]] if found else None
 
 
 def shown(value: Any) -> str:
@@ -166,7 +159,7 @@ def _message(details: ErrorDetails, root: Json, model: type[Strict], hint: Calla
     if kind == "extra_forbidden":
         if len(loc) == 1:
             return f"unknown setting{hint(str(loc[0]))}"
-        return f"unknown setting{_did_you_mean(str(loc[-1]), _at(root, loc[:-1]).get('properties', {}))}"
+        return f"unknown setting{did_you_mean(str(loc[-1]), _at(root, loc[:-1]).get('properties', {}))}"
     if kind == "missing":
         return f"{loc[-1]} is missing; expected {expected(_at(root, loc), root)}"
     if kind == "value_error":
@@ -178,10 +171,5 @@ def _message(details: ErrorDetails, root: Json, model: type[Strict], hint: Calla
         node, value = {"enum": list(node["discriminator"]["mapping"])}, context["tag"]
     else:
         value = details["input"]
-    near = _did_you_mean(value, node.get("enum", ())) if isinstance(value, str) else ""
+    near = did_you_mean(value, node.get("enum", ())) if isinstance(value, str) else ""
     return f"got {shown(value)}; expected {expected(node, root)}{near}"
-
-
-def _did_you_mean(name: str, names: Iterable[str]) -> str:
-    near = nearest(name, names)
-    return f"; did you mean {near}?" if near else ""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from config.messages import nearest
+from config.nearest import nearest
 
 
 class TaskError(Exception):
