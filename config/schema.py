@@ -26,7 +26,12 @@ class Strict(BaseModel):
     """Unknown keys fail, types are not guessed, a null means the default where null is not a value."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, validate_default=True, use_attribute_docstrings=True
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        validate_default=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
     ALIASES: ClassVar[dict[str, str]] = {}
     """Other spellings that are accepted silently: spelling -> field."""
@@ -36,16 +41,23 @@ class Strict(BaseModel):
     def _aliases_and_nulls(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        known = {}
+        known: dict[str, Any] = {}
+        written: dict[str, str] = {}
         for key, value in values.items():
-            name = cls.ALIASES.get(key, key)
-            if name in known:
-                raise ValueError(f"{key!r} and {name!r} are two spellings of one setting; keep one")
+            name = cls.field_name(key)
+            if name in written:
+                raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
+            written[name] = key
             field = cls.model_fields.get(name)
             if value is None and field is not None and not _accepts_null(field.annotation):
                 continue
             known[name] = value
         return known
+
+    @classmethod
+    def field_name(cls, key: str) -> str:
+        """The field that a spelling means."""
+        return cls.ALIASES.get(key, key)
 
     def problems(self) -> Iterator[Problem]:
         """Settings of this section that contradict one another. All are reported, not only the first."""
@@ -65,7 +77,7 @@ def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
@@ -81,7 +93,7 @@ Activation = Annotated[
     Literal["relu", "tanh", "sigmoid", "softmax", "leakyrelu", "gelu", "silu", "elu", "none"],
     BeforeValidator(lower),
 ]
-_Sizes = Annotated[list[PositiveInt], BeforeValidator(_listed), Field(min_length=1)]
+_Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
 
 
 class Linear(Strict):
@@ -178,7 +190,7 @@ Layer = Annotated[
 Layers = list[Layer]
 
 
-def mlp(*sizes: int, activation: str = "relu") -> Layers:
+def mlp(*sizes: int, activation: Activation = "relu") -> Layers:
     """The default of a layer list: fully connected layers of these sizes."""
     return [Linear(layer_size=[size], activation=activation) for size in sizes]
 

@@ -1,0 +1,296 @@
+"""Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from config import layers, presets, tasks
+from config.config import GeneralConfig
+from config.document import Document, DocumentError, Place, read
+from config.effective import SECTIONS, RunConfig
+from config.messages import faults, locate
+from config.nearest import nearest
+from config.schema import AlgoConfig, EnvConfig, Strict
+
+__all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
+
+
+class ConfigError(Exception):
+    """Everything that is wrong with a configuration, one sentence each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problems))
+
+
+class Finder(NamedTuple):
+    """How packages are found: get raises LookupError for a name that is not known."""
+
+    get: Callable[[str], ModuleType]
+    available: Callable[[], list[str]]
+
+
+def load(
+    yaml_path: str | Path | None,
+    overrides: Iterable[str] = (),
+    *,
+    find_algo: Finder,
+    find_env: Finder,
+    algo: str | None = None,
+    env: str | None = None,
+    resume: str | None = None,
+    allow_import: Iterable[str] = (),
+    task_root: Path = Path("tasks"),
+    preset_root: Path = presets.PRESETS,
+) -> RunConfig:
+    """The configuration of a run; algo, env and resume are the flags of these names."""
+    work = _Assembly(find_algo, find_env, tuple(allow_import))
+    work.layers = [layers.from_command_line(overrides, _flags(algo, env, resume))]
+    preset = work.preset(preset_root) if (algo or env) and not (yaml_path or resume) else None
+    path = yaml_path or preset
+    document = _read(path) if path else None
+    if document:
+        work.layers.insert(0, layers.from_document(document, written=preset is None))
+        if missing := work.layers[0].missing():
+            work.notes.append(f"{path} says nothing under {', '.join(missing)}: the defaults are used")
+    elif not (algo or env or resume):
+        work.notes.append("no --yaml: the Python defaults are used")
+    task = work.task(task_root)
+    earlier = _read(task / "config.yaml") if task else None
+    if earlier:
+        work.layers.insert(0, layers.from_task(earlier, testing=work.general("mode") == "test"))
+    source = document or earlier
+    return work.finish(
+        expected_return=presets.promised_return(source.first_line) if source else None,
+        preset=str(preset) if preset else None,
+        task=task,
+    )
+
+
+def _read(path: str | Path) -> Document:
+    """A file that cannot be read leaves nothing else to check."""
+    try:
+        return read(path)
+    except DocumentError as error:
+        raise ConfigError([str(error)]) from None
+
+
+def _flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[str, str, Any]]:
+    flags: list[tuple[str, str, Any]] = []
+    if algo:
+        flags.append(("--algo", "general_cfg.algo_name", algo))
+    if env:
+        flags.append(("--env", "env_cfg.id", env))
+    if resume:
+        settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
+        flags += [("--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
+    return flags
+
+
+def _position(problem: str) -> tuple[bool, int]:
+    """Problems in files come first, in the order of their lines."""
+    line = re.match(r".+?:(\d+):", problem)
+    return line is None, int(line[1]) if line else 0
+
+
+def _permission(dotted: str) -> str:
+    return f"--allow-import {dotted.partition('.')[0]}"
+
+
+def _spellings(model: type[Strict]) -> set[str]:
+    return {*model.model_fields, *model.ALIASES}
+
+
+class _Assembly:
+    """Layers become sections; problems are collected on the way."""
+
+    def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...]) -> None:
+        self.finders = {"algo_name": find_algo, "env_name": find_env}
+        self.allow = allow
+        self.layers: list[layers.Layer] = []
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig}
+
+    def general(self, key: str) -> Any:
+        """A general setting as written, or its default; not validated yet."""
+        values, _ = layers.merge(self.layers, "general_cfg", GeneralConfig)
+        value = values.get(key)
+        return GeneralConfig.model_fields[key].default if value is None else value
+
+    def report(self, section: str, key: str, message: str) -> None:
+        """A problem at the place where the key was written, or at its section."""
+        _, place = layers.merge(self.layers, section, self.models.get(section, Strict))
+        spot = locate(place, [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)])
+        self.problems.append(f"{spot.text}: {section}.{key}: {message}")
+
+    # what is named ----------------------------------------------------------------------------------------
+
+    def task(self, root: Path) -> Path | None:
+        """The task directory to load from."""
+        path = self.general("load_path")
+        if self.general("load_checkpoint") is not True or not isinstance(path, str) or not path:
+            return None
+        try:
+            return tasks.find(path, root)
+        except tasks.TaskError as error:
+            self.report("general_cfg", "load_path", str(error))
+            return None
+
+    def preset(self, root: Path) -> Path | None:
+        """The preset for the algorithm and the environment of the command line."""
+        algo = str(self.general("algo_name"))
+        package, _ = self.find("algo_name", algo)
+        kind, _ = self.find("env_name", str(self.general("env_name")))
+        command = self.layers[0].sections.get("env_cfg", {})
+        env = str(command.get("id") or getattr(kind and kind.Config(), "id", ""))
+        path = presets.find(package.NAME if package else algo, env, root)
+        if path is None:
+            self.notes.append(f"no preset for {algo} on {env}: the Python defaults are used")
+            return None
+        self.notes.append(f"preset: {path}")
+        spelled = layers.from_document(_read(path), written=False).sections.get("env_cfg", {}).get("id")
+        if "id" in command and str(spelled).lower() == env.lower():
+            command["id"] = spelled
+        return path
+
+    def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
+        """The package that algo_name or env_name means, or why there is none. A user's own needs permission."""
+        finder, base = self.finders[key], AlgoConfig if key == "algo_name" else EnvConfig
+        if "." in name and not self.allowed(name):
+            return None, f"{name!r} is not built in; to run a package of your own, add {_permission(name)}"
+        try:
+            package = finder.get(name)
+            if isinstance(package.Config, type) and issubclass(package.Config, base):
+                return package, ""
+            return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
+        except LookupError:
+            near = nearest(name, finder.available())
+            meant = f"did you mean {near}? " if near else ""
+            return None, f"unknown name {name!r}; {meant}See: python main.py list {key.removesuffix('_name')}s"
+        except Exception as error:
+            if "." not in name:
+                raise
+            return None, f"{name} cannot be imported: {type(error).__name__}: {error}"
+
+    def allowed(self, dotted: str) -> bool:
+        return any(dotted == name or dotted.startswith(f"{name}.") for name in self.allow)
+
+    def package(self, key: str) -> ModuleType | None:
+        name = self.general(key)
+        if not isinstance(name, str):
+            return None
+        package, problem = self.find(key, name)
+        if problem:
+            self.report("general_cfg", key, problem)
+        return package
+
+    # sections ---------------------------------------------------------------------------------------------
+
+    def section(self, section: str) -> Any:
+        """The validated section, or None; its contradictions are reported as far as it can be read."""
+        model = self.models[section]
+        for layer in self.layers:
+            self.problems += layers.doubled(layer, section, model)
+        values, place = layers.merge(self.layers, section, model)
+        try:
+            instance = model.model_validate(values)
+        except ValidationError as error:
+            found = faults(error, model, place, lambda key: self.hint(section, key))
+            self.problems += [fault.sentence for fault in found]
+            wrong = {fault.key for fault in found}
+            self.contradictions(section, {key: value for key, value in values.items() if key not in wrong}, wrong)
+            return None
+        self.contradictions(section, values, set())
+        return instance
+
+    def contradictions(self, section: str, values: dict[str, Any], wrong: set[str]) -> None:
+        """Problems between the settings that can be read. Those that a wrong one may have caused say nothing new."""
+        model = self.models[section]
+        try:
+            instance = model.model_validate(values)
+        except ValidationError:
+            return
+        doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
+        for key, message in instance.problems():
+            if not doubtful & set(re.findall(r"\w+", f"{key} {message}")):
+                self.report(section, key, message)
+
+    def hint(self, section: str, key: str) -> str:
+        """What an unknown key may have meant."""
+        others = {name: _spellings(model) for name, model in self.models.items() if name != section}
+        owner = next((name for name, known in others.items() if key in known), None)
+        if owner:
+            return f"; it belongs under {owner}"
+        if section == "algo_cfg" and (algos := self.algorithms_with(key)):
+            return f"; it is a setting of {', '.join(algos)}, and algo_name is {self.general('algo_name')}"
+        near = nearest(key, _spellings(self.models[section]))
+        if near:
+            return f"; did you mean {near}?"
+        return next((f"; did you mean {name}.{near}?" for name in others if (near := nearest(key, others[name]))), "")
+
+    def algorithms_with(self, key: str) -> list[str]:
+        finder = self.finders["algo_name"]
+        return [name for name in finder.available() if key in _spellings(finder.get(name).Config)]
+
+    def strays(self) -> None:
+        """Settings that stand outside of any section."""
+        known = {name: _spellings(model) for name, model in self.models.items()}
+        for key, where, value in (stray for layer in self.layers for stray in layer.strays):
+            owner = next((name for name in known if key in known[name]), None)
+            section = None if value else nearest(key, SECTIONS)
+            near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
+            meant = f"{owner}.{key}" if owner else section or near
+            suggestion = f"; did you mean {meant}{value}?" if meant else ""
+            self.problems.append(f"{where}: {key}: is in none of {', '.join(SECTIONS)}{suggestion}")
+
+    def environment(self, package: ModuleType, env: Any) -> None:
+        """What the environment itself has to say about its section."""
+        module, colon, _ = str(getattr(env, "id", "")).partition(":")
+        if colon and not self.allowed(module):
+            self.report("env_cfg", "id", f"imports {module}; to allow it, add {_permission(module)}")
+        elif hasattr(package, "check"):
+            for key, message in package.check(env):
+                self.report("env_cfg", key, message)
+
+    def finish(self, **rest: Any) -> RunConfig:
+        for layer in self.layers:
+            self.problems += layer.problems
+        packages: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
+        self.models |= {section: package.Config for section, package in packages.items() if package}
+        self.strays()
+        built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
+        if built.get("env_cfg"):
+            self.environment(packages["env_cfg"], built["env_cfg"])
+        if self.problems:
+            raise ConfigError(sorted(dict.fromkeys(self.problems), key=_position))
+        return RunConfig(
+            general=built["general_cfg"].model_copy(update=self.canonical(packages)),
+            algo=built["algo_cfg"],
+            env=built["env_cfg"],
+            algo_package=packages["algo_cfg"],
+            env_package=packages["env_cfg"],
+            where={path: place.text for path, place in self.places(self.layers)},
+            explicit=frozenset(path for path, _ in self.places(layer for layer in self.layers if layer.written)),
+            notes=tuple(self.notes),
+            **rest,
+        )
+
+    def canonical(self, packages: dict[str, ModuleType]) -> dict[str, str]:
+        """algo_name and env_name without aliases and case; a user's own package keeps its path."""
+        algo, env = self.general("algo_name"), self.general("env_name")
+        return {
+            "algo_name": algo if "." in algo else packages["algo_cfg"].NAME,
+            "env_name": env if "." in env else packages["env_cfg"].__name__.rpartition(".")[2],
+        }
+
+    def places(self, sources: Iterable[layers.Layer]) -> Iterator[tuple[str, Place]]:
+        """Every setting that is written in these layers, as section.field, and where."""
+        sources = list(sources)
+        for section, model in self.models.items():
+            for key, place in layers.merge(sources, section, model)[1].parts.items():
+                yield f"{section}.{key}", place

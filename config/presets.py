@@ -1,0 +1,41 @@
+"""Finds the preset for an algorithm and an environment. A preset holds differences from the defaults only."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PRESETS = Path(__file__).parent.parent / "presets"
+
+_ATARI = re.compile(r"^ALE[/-]|NoFrameskip")
+_MUJOCO = re.compile(
+    r"^(HalfCheetah|Hopper|Walker2d|Ant|Humanoid|HumanoidStandup|Swimmer|Reacher|Pusher|InvertedPendulum"
+    r"|InvertedDoublePendulum)-v\d+$",
+    re.IGNORECASE,
+)
+
+
+def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
+    """presets/ENV/ALGO.yaml, else the same algorithm in the family of ENV, else in _default. Case is ignored."""
+    family = "_atari" if _ATARI.search(env) else "_mujoco" if _MUJOCO.search(env) else "_default"
+    presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
+    wanted = (folder_name(env), family, "_default")
+    return next((presets[key] for folder in wanted if (key := (folder.lower(), algo.lower())) in presets), None)
+
+
+def folder_name(env: str) -> str:
+    """The folder of an environment's presets."""
+    return env.replace("/", "-")
+
+
+def promised_return(first_line: str) -> float | None:
+    """The return that a first line such as `# Return 500 in about 20 s: ...` promises."""
+    found = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", first_line)
+    return float(found[1]) if found else None
+
+
+def available(root: Path = PRESETS) -> Iterator[tuple[str, str, str]]:
+    """Environment folder, algorithm, and first comment line of every preset."""
+    for path in sorted(root.glob("*/*.yaml")):
+        with path.open(encoding="utf-8") as file:
+            first_line = file.readline()
+        yield path.parent.name, path.stem, first_line.lstrip("# ").strip() if first_line.startswith("#") else ""

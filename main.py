@@ -1,0 +1,77 @@
+"""Train or test an agent: python main.py --yaml FILE. Heavy packages are imported only once the config is valid."""
+
+import argparse
+import json
+import os
+import sys
+from importlib.util import find_spec
+
+from config import arguments
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The exit status: 0, or 2 for a command or a configuration that is wrong."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # A console may lack a character; that is no reason to stop.
+    try:
+        try:
+            return _answer(sys.argv[1:] if argv is None else argv)
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone, as with `| head`. The interpreter flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _answer(argv: list[str]) -> int:
+    request = arguments.parse(argv)
+    return _run(request, argv) if request.command == "run" else _look_up(request)
+
+
+def _look_up(request: argparse.Namespace) -> int:
+    from config import describe, editor
+    from framework.catalog import ALGOS, ENVS
+
+    try:
+        if request.command == "schema":
+            print(json.dumps(editor.schema(ALGOS, ENVS), indent=1))
+        elif request.command == "list":
+            print(describe.listing(request.what, ALGOS, ENVS), end="")
+        else:
+            print(describe.describe(request.what, ALGOS, ENVS), end="")
+    except describe.UnknownTopic as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _run(request: argparse.Namespace, argv: list[str]) -> int:
+    from config.loader import ConfigError, load
+    from framework.catalog import ALGOS, ENVS
+
+    if request.allow_import:
+        sys.path.append(os.getcwd())
+    flags = {name: getattr(request, name) for name in ("algo", "env", "resume", "allow_import")}
+    try:
+        config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
+        if config.general.mp_backend == "ray" and find_spec("framework.distributed") is None:
+            place = config.where["general_cfg.mp_backend"]
+            raise ConfigError([f"{place}: general_cfg.mp_backend: ray is not built yet; write mp_backend: single"])
+    except ConfigError as error:
+        print(error, f"Nothing was started: {len(error.problems)} to mend.", sep="\n", file=sys.stderr)
+        return 2
+    for note in config.notes:
+        print(note, file=sys.stderr)
+    if request.print_config:
+        print(config.to_yaml(), end="")
+        return 0
+    from framework import session
+
+    return session.dry_run(config) if request.dry_run else session.run(config, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
