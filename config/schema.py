@@ -247,6 +247,12 @@ class AlgoConfig(Strict):
     """Names of the gymnasium action spaces that the algorithm can act in."""
     OBSERVATION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 
+    ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
+        {"lr", "actor_lr", "critic_lr", "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip",
+         "target_kl", "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule"}
+    )  # fmt: skip
+    """Settings that may be changed when a run goes on; the others would make it another run."""
+
     gamma: Fraction = 0.99
     """Discount of the reward one step later."""
 

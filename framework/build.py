@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +32,8 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     spec = EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts)
     problems = _space_problems(config, spec)
     if problems:
-        raise ConfigError([(f"general_cfg.{p.key}", p.message) for p in problems], config.where)
+        place = config.where.get("general_cfg.algo_name", "default")
+        raise ConfigError([f"{place}: general_cfg.{problem.key}: {problem.message}" for problem in problems])
     return spec
 
 
@@ -128,8 +128,3 @@ def make_collector(
 
     rng = stream(seed, "act", worker)
     return Collector(env, agent, rng, seed_of, config.general.max_step, worker, recorders=tuple(recorders))
-
-
-def describe_agent(agent: Any) -> dict[str, str]:
-    """Name and shape of every array that acting depends on."""
-    return {name: "x".join(map(str, array.shape)) or "number" for name, array in agent.weights().items()}

@@ -2,34 +2,24 @@
 
 import os
 import sys
-from dataclasses import dataclass
 
 from algos.base import Agent, EnvSpec
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
 from framework import build
-from framework.checkpoint import BAD_CONTENT, CheckpointStore, Saved
+from framework.checkpoint import BAD_CONTENT, CheckpointStore
 from framework.console import Console
 from framework.errors import CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
 from framework.learner import Learner
 from framework.recorders import TrajectoryRecorder
+from framework.resume import Start, identity, start, with_seed
 from framework.run_log import RunLog
-from framework.seeding import draw_seed
 from framework.signals import StopSignals, Watchdog
 from framework.story import tell
-from framework.task_dir import TaskDir, circumstances
+from framework.task_dir import circumstances
 from framework.trainer import Trainer
 from framework.trajectories import TrajectoryWriter
-
-
-@dataclass
-class Start:
-    """Where a run begins: anew, or at a checkpoint."""
-
-    saved: Saved | None = None
-    branch: bool = False
-    """The run goes on in a new directory."""
 
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
@@ -37,35 +27,14 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = build.env_spec(config, env)
-        config = _with_seed(config)
-        start, task = _start(config, spec)
+        config = with_seed(config)
+        begin = start(config, spec)
         try:
-            return _Run(config, env, spec, task, start, command_line, signals).go()
+            return _Run(config, env, spec, begin, command_line, signals).go()
         finally:
-            task.close()
+            begin.task.close()
     finally:
         env.close()
-
-
-def _with_seed(config: RunConfig) -> RunConfig:
-    """seed 0 means: draw one, so that this run too can be repeated."""
-    return config if config.general.seed else config.with_general(seed=draw_seed())
-
-
-def _start(config: RunConfig, spec: EnvSpec) -> tuple[Start, TaskDir]:
-    """The task directory and the checkpoint to go on from, if any. An explicit step begins a branch."""
-    cfg = config.general
-    if config.task is None:
-        return Start(), TaskDir.create("train", spec.id, config.algo_package.NAME)
-    source = TaskDir(config.task)
-    store = CheckpointStore(source.models)
-    explicit = cfg.load_model_step != "latest" and "general_cfg.load_model_step" in config.explicit
-    if explicit:
-        saved = store.read(cfg.load_model_step)
-        return Start(saved, branch=True), TaskDir.create("train", spec.id, config.algo_package.NAME)
-    source.open()
-    store.recover()
-    return Start(store.newest(lambda text: print(text, file=sys.stderr))), source
 
 
 class _Run:
@@ -76,12 +45,12 @@ class _Run:
         config: RunConfig,
         env: VectorEnv,
         spec: EnvSpec,
-        task: TaskDir,
-        start: Start,
+        begin: Start,
         command_line: list[str],
         signals: StopSignals,
     ) -> None:
-        self.config, self.env, self.spec, self.task, self.start, self.signals = config, env, spec, task, start, signals
+        self.config, self.env, self.spec, self.start, self.signals = config, env, spec, begin, signals
+        self.task = task = begin.task
         cfg, seed = config.general, config.general.seed
         self.console = Console(task.logs / "log.txt", cfg)
         self.threads = build.choose_threads(config, spec)
@@ -104,7 +73,7 @@ class _Run:
             self.store,
             self.log,
             self.trajectories,
-            facts=build.identity(config, spec),
+            facts=identity(config, spec),
         )
         self.trainer.stopping = lambda: self.signals.received is not None
         self.command_line = command_line
@@ -161,7 +130,6 @@ class _Run:
         saved = self.start.saved
         if saved is None:
             return
-        build.check_identity(saved, self.config, self.spec)
         try:
             different = self.trainer.load_state(saved, self.start.branch)
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:

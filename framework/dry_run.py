@@ -1,0 +1,54 @@
+"""--dry-run: what a run would be, with nothing written."""
+
+import shutil
+from pathlib import Path
+
+from config.loader import RunConfig
+from config.schema import ReplaySpec
+from framework import build
+
+
+def describe(config: RunConfig) -> int:
+    """Print the config, shapes, parameter counts, memory and disk that a run would take."""
+    env = build.make_env(config, config.env.n_envs)
+    try:
+        spec = build.env_spec(config, env)
+        agent = build.make_agent(config, spec, config.general.seed or 1, build.device_of(config))
+        weights = agent.weights()
+        wanted = config.algo.memory(spec.rows)
+        memory = build.memory_bytes(config, spec)
+        per_save = 4 * sum(array.nbytes for array in weights.values())
+        lines = [
+            config.to_yaml().rstrip(),
+            "",
+            f"algorithm     {config.algo_package.NAME}",
+            f"environment   {spec.id}, {spec.rows} row{'s' if spec.rows > 1 else ''}",
+            f"observation   {spec.observation_space}",
+            f"action        {spec.action_space}",
+            f"parameters    {agent.parameter_count():,}",
+            *(f"  {name:<28}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
+            f"memory        {_replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, spec.rows)}, "
+            f"{_size(memory)} when full",
+            f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
+            f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
+        ]
+    finally:
+        env.close()
+    print("\n".join(lines))
+    return 0
+
+
+def _replay(spec: ReplaySpec) -> str:
+    return f"replay of {spec.capacity:,} transitions, batches of {spec.batch_size}, {spec.updates_per_step:g} updates a step"
+
+
+def _rollout(spec: object, rows: int) -> str:
+    return f"windows of {spec.length:,} steps x {rows} rows, {spec.epochs} epochs of batches of {spec.minibatch}"  # type: ignore[attr-defined]
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    raise AssertionError

@@ -1,0 +1,81 @@
+"""What is left at the end of a run for a person: figure, video, report, and a short summary."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from config.loader import RunConfig
+from envs.base import VectorEnv
+from framework import build, figures, report
+from framework.console import Console
+from framework.evaluator import Evaluation, Evaluator, replay
+from framework.metrics import read_csv
+from framework.recorders import Camera, Tape
+from framework.task_dir import TaskDir
+from framework.video import GifWriter
+
+
+def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
+    """results/learning_curve.png; a figure that cannot be drawn costs a warning, not the run."""
+    path = task.results / "learning_curve.png"
+    try:
+        figures.learning_curve(
+            read_csv(task.results / "train.csv"),
+            read_csv(task.results / "eval.csv"),
+            path,
+            title=f"{config.algo_package.NAME} on {getattr(config.env, 'id', config.general.env_name)}",
+            random_return=random_return,
+            expected_return=config.expected_return,
+            show=config.general.show_fig,
+        )
+    except Exception as error:
+        console.warn(f"the learning curve could not be drawn: {error}")
+        return None
+    return path
+
+
+def random_return(evaluator: Evaluator, console: Console) -> float | None:
+    """The score of knowing nothing, to compare with."""
+    try:
+        return evaluator.random_return()
+    except Exception as error:
+        console.warn(f"the random policy's return could not be measured: {error}")
+        return None
+
+
+def film(config: RunConfig, evaluation: Evaluation, tape: Tape, task: TaskDir, console: Console) -> Path | None:
+    """Play the episodes again in one environment that draws: into videos/video.gif, or in a window."""
+    env = build.make_env(config, 1, draw=True)
+    try:
+        return _filmed(config, env, evaluation, tape, task, console)
+    finally:
+        env.close()
+
+
+def _filmed(
+    config: RunConfig, env: VectorEnv, evaluation: Evaluation, tape: Tape, task: TaskDir, console: Console
+) -> Path | None:
+    writer = GifWriter(task.videos / "video.gif", env.render_fps)
+    camera = Camera(writer)
+    for episode in evaluation.episodes:
+        total = replay(env, episode, tape.episodes[episode.row, episode.number], camera)
+        if abs(total - episode.total) > 1e-6 * max(1.0, abs(episode.total)):
+            console.warn(f"the filmed episode with seed {episode.seed} went differently: {total} for {episode.total}")
+        if writer.full:
+            break
+    made = writer.close()
+    if config.env.render_mode == "rgb_array":
+        console.note(made.text)
+    return made.path
+
+
+def write_report(task: TaskDir, console: Console) -> None:
+    """report.html."""
+    try:
+        report.write(task.path)
+    except Exception as error:
+        console.warn(f"report.html could not be written: {error}")
+
+
+def without_drawing(config: RunConfig) -> RunConfig:
+    """The same run, seen by nobody."""
+    return replace(config, env=config.env.model_copy(update={"render_mode": None}))
