@@ -104,7 +104,9 @@ class Collector:
     recorders: Iterable[Recorder] = ()
     explore: bool = True
     steps: int = 0
-    """Steps made so far; a watchdog looks at it."""
+    """Steps made so far."""
+    inside: bool = False
+    """The environment is at work; a watchdog looks at this and at steps."""
     _tape: list[Array] = field(default_factory=list)
     """One row of actions per step, as far back as the longest running episode."""
     _tape_start: int = 0
@@ -139,7 +141,9 @@ class Collector:
     def _advance(self, action: Array) -> Step:
         now = self._now
         self._tape.append(action)
+        self.inside = True
         obs, reward, terminated, truncated = self.env.step(action)
+        self.inside = False
         self.steps += 1
         now.length += 1 if self.env.valid is None else self.env.valid
         now.total += reward
@@ -180,6 +184,10 @@ class Collector:
         now.obs = self.env.reset(rows, now.seed)
         if now.state is not None:
             now.state = _where(rows, self.agent.initial_state(self.env.rows), now.state)
+
+    def last_action(self) -> Array | None:
+        """What the environment was given last, for a message."""
+        return self._tape[-1] if self._tape else None
 
     # many steps -------------------------------------------------------------------------------------------
 

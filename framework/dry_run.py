@@ -39,7 +39,8 @@ def describe(config: RunConfig) -> int:
 
 
 def _replay(spec: ReplaySpec) -> str:
-    return f"replay of {spec.capacity:,} transitions, batches of {spec.batch_size}, {spec.updates_per_step:g} updates a step"
+    ratio = f"{spec.updates_per_step:g} updates a step"
+    return f"replay of {spec.capacity:,} transitions, batches of {spec.batch_size}, {ratio}"
 
 
 def _rollout(spec: object, rows: int) -> str:

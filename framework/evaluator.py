@@ -54,6 +54,7 @@ class Evaluator:
 
     def __init__(self, env: VectorEnv, seed: int, max_step: int, check: Callable[[], None] = lambda: None) -> None:
         self.env, self.seed, self.max_step, self.check = env, seed, max_step, check
+        self.collector: Collector | None = None
 
     def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
         """Greedy episodes 0 .. episodes-1."""
@@ -75,8 +76,11 @@ class Evaluator:
         def seed_of(row: int, episode: int) -> int:
             return number(self.seed, "evaluation", episode * rows + row)
 
-        rng = stream(self.seed, "unused")
-        return Collector(self.env, agent, rng, seed_of, self.max_step, recorders=tuple(recorders), explore=False)
+        self.collector = Collector(
+            self.env, agent, stream(self.seed, "unused"), seed_of, self.max_step,
+            recorders=tuple(recorders), explore=False,
+        )  # fmt: skip
+        return self.collector
 
 
 class _RandomPolicy:

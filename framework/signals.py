@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import Protocol
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
@@ -42,27 +43,33 @@ class StopSignals:
         return 128 + (self.received or 0)
 
 
-class Watchdog:
-    """Calls `alarm` when `steps` stands still for too long while `inside` is true: an environment hangs."""
+class Watched(Protocol):
+    """What a watchdog looks at."""
 
-    def __init__(
-        self, seconds: float, inside: Callable[[], bool], steps: Callable[[], int], alarm: Callable[[], None]
-    ) -> None:
-        self.seconds, self.inside, self.steps, self.alarm = seconds, inside, steps, alarm
+    steps: int
+    inside: bool
+
+
+class Watchdog:
+    """Calls `alarm` when an environment does not come back from a step."""
+
+    def __init__(self, seconds: float, collectors: Callable[[], list[Watched]], alarm: Callable[[], None]) -> None:
+        self.seconds, self.collectors, self.alarm = seconds, collectors, alarm
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         if seconds > 0:
-            self._thread.start()
+            threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def _watch(self) -> None:
         seen, since = -1, time.monotonic()
         while not self._done.wait(min(1.0, self.seconds / 4)):
-            steps = self.steps()
-            if not self.inside() or steps != seen:
+            collectors = self.collectors()
+            steps = sum(collector.steps for collector in collectors)
+            if steps != seen or not any(collector.inside for collector in collectors):
                 seen, since = steps, time.monotonic()
             elif time.monotonic() - since >= self.seconds:
                 self.alarm()
                 return
 
     def close(self) -> None:
+        """Stop watching."""
         self._done.set()

@@ -15,7 +15,7 @@ from framework.learner import Learner
 from framework.recorders import TrajectoryRecorder
 from framework.resume import Start, identity, start, with_seed
 from framework.run_log import RunLog
-from framework.signals import StopSignals, Watchdog
+from framework.signals import StopSignals, Watchdog, Watched
 from framework.story import tell
 from framework.task_dir import circumstances
 from framework.trainer import Trainer
@@ -88,12 +88,7 @@ class _Run:
         try:
             self._write_down()
             self._load()
-            watchdog = Watchdog(
-                self.config.general.env_timeout,
-                lambda: self.trainer.collector.inside or self.evaluator.inside(),
-                lambda: self.trainer.collector.steps + self.evaluator.steps(),
-                self._hangs,
-            )
+            watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
             self.console.start(self.trainer.count)
             reason = self.trainer.run()
             watchdog.close()
@@ -143,6 +138,10 @@ class _Run:
             text = f"not exact: the running episodes of rows {rows} could not be repeated and begin anew"
             self.console.warn(text)
             self.task.write_run({"inexact_resume": text})
+
+    def _collectors(self) -> list[Watched]:
+        evaluating = self.evaluator.collector
+        return [self.trainer.collector, *([evaluating] if evaluating else [])]
 
     # the ways a run ends ----------------------------------------------------------------------------------
 
