@@ -65,7 +65,7 @@ def load(
         work.layers.insert(0, layers.from_task(earlier, testing=work.general("mode") == "test"))
     source = document or earlier
     return work.finish(
-        expected_return=presets.promised_return(source.first_line) if source else None,
+        expected_return=presets.promised_return(source.comment) if source else None,
         preset=str(preset) if preset else None,
         task=task,
     )

@@ -1,52 +1,21 @@
 """A wrong configuration never trains: it is answered in one message, with places and nearest names."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import jsonschema
 import pytest
 import yaml
-from pydantic import ConfigDict
 
 import algos
 from config import document, editor, presets
 from config.document import DocumentError
-from config.loader import ConfigError, Finder, RunConfig, load
-from config.schema import EnvConfig, Problem
+from config.loader import ConfigError
+from tests.config_fixtures import ALGOS, ENVS, QUICKSTART, loaded, preset_root, task_root
 
-QUICKSTART = Path(__file__).parent / "data" / "quickstart.yaml"
-
-
-class GymConfig(EnvConfig):
-    """A kind of environment that passes unknown keys on."""
-
-    model_config = ConfigDict(extra="allow")
-    ALIASES: ClassVar = {"wrapper": "wrappers"}
-    id: str = "CartPole-v1"
-    """Name of the environment."""
-    wrappers: list[Any] | None = None
-    """Layers around it."""
-
-
-def check(cfg: GymConfig) -> Iterator[Problem]:
-    for key in cfg.model_extra or {}:
-        if key != "is_slippery":
-            yield Problem(key, f"{cfg.id} has no such argument")
-
-
-def find_env(name: str) -> ModuleType:
-    if name.lower() != "gym":
-        raise LookupError(name)
-    package = ModuleType("envs.gym", "Environments of gymnasium.")
-    package.Config, package.check = GymConfig, check
-    return package
-
-
-ALGOS = Finder(algos.get, algos.available)
-ENVS = Finder(find_env, lambda: ["gym"])
+__all__ = ["preset_root", "task_root"]
 
 
 @pytest.fixture
@@ -57,10 +26,6 @@ def file(tmp_path: Path) -> Callable[[str | bytes], Path]:
         return path
 
     return write
-
-
-def loaded(path: Path | None = None, *overrides: str, **options: Any) -> RunConfig:
-    return load(path, overrides, find_algo=ALGOS, find_env=ENVS, **options)
 
 
 def refused(path: Path | None = None, *overrides: str, **options: Any) -> str:
@@ -133,7 +98,7 @@ def test_only_true_and_false_are_booleans(file: Callable[..., Path], word: str) 
         (b"general_cfg:\n  id: caf\xe9", "run.yaml:2:10: not UTF-8 text; save the file as UTF-8"),
         ("algo_cfg: " + "[" * 5000, "run.yaml:1:60: more than 50 levels of nesting"),
         ("algo_cfg: [" + "1," * 30_000, "more than 20000 values"),
-        ("algo_cfg: &a [*a]", "run.yaml:1:14: its aliases (*name) expand to too many values"),
+        ("algo_cfg: &a [*a]", "run.yaml:1:11: its aliases (*name) expand to too many values"),
         ("x" * (1 << 20) + "x", "run.yaml: is larger than 1 MiB"),
         ("general_cfg: {seed: " + "9" * 5000 + "}", "run.yaml:1:21: '9999"),
         ("1: 2", "run.yaml:1:1: a key must be a name"),
@@ -420,7 +385,10 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(file: Callable[.
         ["general_cfg.algo_name=ppo", "algo_cfg.lr=1e-5", "general_cfg.max_time=1e300"],
         ["algo_cfg.value_layers=[{layer_type: conv2d, out_channel: 8}, {layer_type: linear, layer_size: [4, 2]}]"],
         ["algo_cfg.branches={image: [{layer_type: flatten}], 'a: b': []}"],
-        ['env_cfg.is_slippery=[{a: "on", b: "1e-4"}, "# no", " x ", "a\\n  b: c", "é目", null, -.inf, "010", "1:30"]'],
+        [
+            'env_cfg.is_slippery=[{a: "on", b: "1e-4"}, "# no", " x ", "a\\n  b: c", null, -.inf, "010", "1:30"]',
+            'env_cfg.word="é目\u2028b\u0085"',
+        ],
         ['env_cfg.is_slippery={"true": "~", "1": "", "k": [[], {}]}'],
     ],
 )
@@ -437,23 +405,11 @@ def test_the_printed_configuration_keeps_the_promised_return(file: Callable[...,
     assert config.expected_return == -62.5
     assert loaded(file(config.to_yaml())).expected_return == -62.5
     assert loaded(QUICKSTART).expected_return is None
+    assert loaded(file("# yaml-language-server: $schema=x.json\n# Return 9.5: a walk\n")).expected_return == 9.5
+    assert loaded(file("general_cfg:\n# Return 9.5: too late\n")).expected_return is None
 
 
 # ------------------------------------------------------------------------------------------ earlier runs
-
-
-@pytest.fixture
-def task_root(tmp_path: Path) -> Path:
-    root = tmp_path / "tasks"
-    for name, text in {
-        "Train_CartPole-v1_DQN_20260131-101500": "# Return 200 is expected.\n"
-        + loaded(None, "algo_cfg.lr=0.5").to_yaml(),
-        "Train_Pendulum-v1_PPO_20260131-101501": "general_cfg: {algo_name: PPO, load_model_step: 500, mode: test}",
-    }.items():
-        (root / name / "models").mkdir(parents=True)
-        (root / name / "config.yaml").write_text(text)
-    (root / "Train_old").mkdir()
-    return root
 
 
 def test_a_resumed_run_keeps_its_settings(task_root: Path) -> None:
@@ -526,16 +482,6 @@ def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- presets
-
-
-@pytest.fixture
-def preset_root(tmp_path: Path) -> Path:
-    root = tmp_path / "presets"
-    for name in ("Acrobot-v1/PPO", "ALE-Pong-v5/DQN", "_atari/PPO", "_mujoco/PPO", "_default/PPO"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        text = "env_cfg: {id: Acrobot-v1}\n" if name.startswith("Acrobot") else ""
-        (root / f"{name}.yaml").write_text(f"# Return -85 in about 30 s: {name}\n{text}algo_cfg: {{lr: 0.01}}\n")
-    return root
 
 
 @pytest.mark.parametrize(
