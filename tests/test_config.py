@@ -143,6 +143,8 @@ def test_byte_order_marks_and_line_ends_do_not_matter(file: Callable[..., Path],
     config = loaded(file(content))
     assert config.general.seed == 7
     assert config.where["general_cfg.seed"].endswith("run.yaml:2")
+    with_comment = loaded(file(content.replace(b"general_cfg", b"# Return 5\ngeneral_cfg")))
+    assert with_comment.expected_return == 5
 
 
 def test_odd_paths_work_and_missing_ones_are_answered(tmp_path: Path) -> None:
@@ -212,6 +214,7 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
         ("general_cfg.mode=trian", "got 'trian' (text); expected train or test; did you mean train?"),
         ("general_cfg.device=gpu", "got 'gpu' (text); expected cpu, cuda, cuda:1, or auto (cuda where there is one)"),
         ("general_cfg.load_model_step=bst", "got 'bst' (text); expected best or latest or a whole number at least 0"),
+        ("general_cfg.load_model_step=-1.0", "got -1.0; expected best or latest or a whole number at least 0"),
         ("algo_cfg.value_layers=3", "got 3; expected a list, each item a mapping with layer_type"),
         ("algo_cfg.loss={a: 1}", 'got {"a": 1}; expected mse or huber'),
     ],
