@@ -68,9 +68,9 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
-    from framework import session
+    from framework.session import dry_run, run
 
-    return session.dry_run(config) if request.dry_run else session.run(config, argv)
+    return dry_run(config) if request.dry_run else run(config, argv)
 
 
 if __name__ == "__main__":

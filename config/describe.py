@@ -27,7 +27,7 @@ class UnknownTopic(LookupError):
 def listing(what: str, find_algo: Finder, find_env: Finder, root: Path = presets.PRESETS) -> str:
     """Names of algos, envs or presets, one a line, with what they are."""
     if what == "presets":
-        rows = [(f"{env}/{algo}", first_line) for env, algo, first_line in presets.available(root)]
+        rows = [(f"{env}/{algo}", comment) for env, algo, comment in presets.available(root)]
     else:
         finder = find_algo if what == "algos" else find_env
         rows = [(name, _summary(finder.get(name))) for name in finder.available()]

@@ -7,11 +7,13 @@ Size, depth and number of values are bounded, so that no file can eat the memory
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from config.nearest import did_you_mean
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
@@ -42,7 +44,8 @@ class Document:
     value: Any
     place: Place
     duplicates: list[str] = field(default_factory=list)
-    first_line: str = ""
+    comment: str = ""
+    """The first comment line above the values, modelines for editors apart."""
 
 
 def _whole_number(text: str) -> int:
@@ -173,10 +176,15 @@ def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Doc
     except yaml.YAMLError as error:
         raise DocumentError(f"{name}: {error}") from None
     if node is None:
-        return Document(None, Place(name, path), first_line=text.partition("\n")[0])
+        return Document(None, Place(name, path), comment=first_comment(text))
     builder = _Builder(name, numbered)
     value, place = builder.build(node, path)
-    return Document(value, place, builder.duplicates, text.partition("\n")[0])
+    return Document(value, place, builder.duplicates, first_comment(text))
+
+
+def first_comment(text: str) -> str:
+    lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    return next((line for line in lines if "yaml-language-server" not in line), "")
 
 
 # PyYAML's words, and what they mean to a person.
@@ -219,9 +227,7 @@ def _bytes(path: Path) -> bytes:
 def _near_files(path: Path) -> str:
     if not path.parent.is_dir():
         return f"; the folder {path.parent} does not exist"
-    names = [file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml")]
-    near = get_close_matches(path.name, names, n=3)
-    return f"; did you mean {', '.join(str(path.parent / name) for name in near)}" if near else ""
+    return did_you_mean(path.name, [file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml")])
 
 
 def _decode(content: bytes, name: str) -> str:

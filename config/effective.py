@@ -49,7 +49,7 @@ class RunConfig:
         for name, section in self.sections().items():
             lines.append(f"{name}:\n")
             lines.extend(_setting(section, key, value) for key, value in section.model_dump().items())
-        return "\n".join(line.rstrip() for line in "".join(lines).splitlines()) + "\n"
+        return "".join(lines)
 
 
 def _setting(section: Strict, key: str, value: Any) -> str:

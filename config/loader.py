@@ -13,7 +13,7 @@ from config.config import GeneralConfig
 from config.document import Document, DocumentError, Place, read
 from config.effective import SECTIONS, RunConfig
 from config.messages import faults, locate
-from config.nearest import nearest
+from config.nearest import did_you_mean, nearest
 from config.schema import AlgoConfig, EnvConfig, Strict
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
@@ -65,7 +65,7 @@ def load(
         work.layers.insert(0, layers.from_task(earlier, testing=work.general("mode") == "test"))
     source = document or earlier
     return work.finish(
-        expected_return=presets.promised_return(source.first_line) if source else None,
+        expected_return=presets.promised_return(source.comment) if source else None,
         preset=str(preset) if preset else None,
         task=task,
     )
@@ -169,9 +169,8 @@ class _Assembly:
                 return package, ""
             return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
         except LookupError:
-            near = nearest(name, finder.available())
-            meant = f"did you mean {near}? " if near else ""
-            return None, f"unknown name {name!r}; {meant}See: python main.py list {key.removesuffix('_name')}s"
+            known = f"(python main.py list {key.removesuffix('_name')}s shows all)"
+            return None, f"unknown name {name!r}{did_you_mean(name, finder.available())} {known}"
         except Exception as error:
             if "." not in name:
                 raise
@@ -228,10 +227,10 @@ class _Assembly:
             return f"; it belongs under {owner}"
         if section == "algo_cfg" and (algos := self.algorithms_with(key)):
             return f"; it is a setting of {', '.join(algos)}, and algo_name is {self.general('algo_name')}"
-        near = nearest(key, _spellings(self.models[section]))
-        if near:
-            return f"; did you mean {near}?"
-        return next((f"; did you mean {name}.{near}?" for name in others if (near := nearest(key, others[name]))), "")
+        near_here = did_you_mean(key, _spellings(self.models[section]))
+        return near_here or next(
+            (f"; did you mean {name}.{near}?" for name in others if (near := nearest(key, others[name]))), ""
+        )
 
     def algorithms_with(self, key: str) -> list[str]:
         finder = self.finders["algo_name"]

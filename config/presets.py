@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from config.document import first_comment
+
 PRESETS = Path(__file__).parent.parent / "presets"
 
 _ATARI = re.compile(r"^ALE[/-]|NoFrameskip")
@@ -27,15 +29,13 @@ def folder_name(env: str) -> str:
     return env.replace("/", "-")
 
 
-def promised_return(first_line: str) -> float | None:
-    """The return that a first line such as `# Return 500 in about 20 s: ...` promises."""
-    found = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", first_line)
+def promised_return(comment: str) -> float | None:
+    """The return that a comment such as `# Return 500 in about 20 s: ...` promises."""
+    found = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", comment)
     return float(found[1]) if found else None
 
 
 def available(root: Path = PRESETS) -> Iterator[tuple[str, str, str]]:
-    """Environment folder, algorithm, and first comment line of every preset."""
+    """Environment folder, algorithm, and first comment of every preset."""
     for path in sorted(root.glob("*/*.yaml")):
-        with path.open(encoding="utf-8") as file:
-            first_line = file.readline()
-        yield path.parent.name, path.stem, first_line.lstrip("# ").strip() if first_line.startswith("#") else ""
+        yield path.parent.name, path.stem, first_comment(path.read_text(encoding="utf-8")).lstrip("# ")
