@@ -4,9 +4,12 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
+import warnings
 from collections.abc import Callable
 from functools import partial
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -73,6 +76,12 @@ class Row(gymnasium.Wrapper):
         except Exception as error:
             raise self._failed("render", error) from error
 
+    def close(self) -> None:
+        try:
+            self.env.close()
+        except Exception as error:
+            raise self._failed("close", error) from error
+
     def _checked(self, obs: Any) -> Any:
         """As one array. A wrong shape would be broadcast without a word, and a NaN would spoil the weights."""
         obs = self._encode(obs)
@@ -128,12 +137,19 @@ class SyncVector(VectorEnv):
         return self._infos[row]
 
     def render(self, row: int = 0) -> Array | None:
-        picture = self._rows[row].render()
-        return None if picture is None else np.asarray(picture)
+        if self._rows[row].render_mode != "rgb_array":
+            return None
+        return np.asarray(self._rows[row].render())
 
     def close(self) -> None:
+        failures = []
         for row in self._rows:
-            row.close()
+            try:
+                row.close()
+            except EnvError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
 
 def assemble(factory: Factory, name: str, rows: int, vectorization: str) -> VectorEnv:
@@ -147,6 +163,8 @@ def assemble(factory: Factory, name: str, rows: int, vectorization: str) -> Vect
 
 
 def _async(factory: Factory, name: str, rows: int) -> VectorEnv:
+    # the same error comes to us as an exception, which says it once
+    warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, factory, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
@@ -199,7 +217,10 @@ def _new_world(env: Any) -> None:
 
 
 def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    """Kind, text, and the line of the environment's code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 def _short(value: Any, limit: int = 200) -> str:
