@@ -119,3 +119,13 @@ def test_wrong_toys_and_settings_are_answered_with_the_nearest():
     assert check(Config(id="match", render_mode="rgb_array"))[0].key == "render_mode"
     with pytest.raises(EnvError, match="there is no toy"):
         make(Config(id="countr"), 1)
+
+
+def test_check_stays_a_function_after_the_heavy_parts_are_imported():
+    """A submodule of the same name would take its place in the package."""
+    from envs import available, get
+
+    for name in available():
+        package = get(name)
+        assert package.check(package.Config()) == []
+        assert package.check(package.Config()) == []

@@ -9,9 +9,9 @@ import gymnasium
 
 from config.schema import Problem
 from envs.base import EnvError, VectorEnv
-from envs.gym.check import keyword_problems
 from envs.gym.registry import nearest
 from envs.gym.rows import assemble
+from envs.gym.validate import keyword_problems
 from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
 from envs.toy.tasks import TASKS, Draws
