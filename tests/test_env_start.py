@@ -175,15 +175,16 @@ def test_discrete_spaces_begin_at_zero_for_the_agent_and_where_they_like_for_the
     assert Actions(digits).decode(np.array([[2, 0]])).tolist() == [[3, 2]]
 
 
-def test_an_environment_gets_actions_of_its_own_type_that_it_may_change():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_environment_gets_actions_of_its_own_type_that_it_may_change(dtype):
     """ENV-6: asymmetric and infinite bounds stay as they are."""
 
     def step(self, action):
-        assert action.dtype == np.float64
+        assert action.dtype == dtype
         action[:] = 99
         return self._obs, 0.0, False, False, {}
 
-    space = Box(np.array([-2, -np.inf]), np.array([5, np.inf]), dtype=np.float64)
+    space = Box(np.array([-2, -np.inf], dtype), np.array([5, np.inf], dtype), dtype=dtype)
     env = assemble(corridor_with(step=step, action_space=space), "mine", 1, "sync")
     assert env.action_space == Box(np.float32([-2, -np.inf]), np.float32([5, np.inf]))
     env.reset(everyone(env), np.array([1]))

@@ -142,10 +142,13 @@ def test_a_reset_returns_its_own_array_and_leaves_the_last_step_alone(kind):
 def test_the_atari_vector_environment_restarts_single_rows_from_their_seeds():
     env = gym_env.make(Config(id="ALE/Pong-v5", vectorization="native", repeat_action_probability=0.0), 2)
     start = env.reset(everyone(env), np.array([5, 6]))
+    frames = [env.info(row)["frame_number"] for row in (0, 1)]
+    assert frames[0] != frames[1]
     for action in (0, 2, 3, 2):
         out = env.step(np.array([action, 3]))
     again = env.reset(np.array([True, False]), np.array([5, 0]))
     np.testing.assert_array_equal(again, [start[0], out.obs[1]])
+    assert env.info(0)["frame_number"] == frames[0]
     assert (out.obs.dtype, out.reward.dtype, env.render()) == (np.uint8, np.float32, None)
     env.close()
 
@@ -252,6 +255,21 @@ def test_a_process_of_an_environment_leaves_ctrl_c_to_its_parent():
     time.sleep(0.05)
     assert np.isfinite(env.step(np.zeros(2, int)).obs).all()
     env.close()
+
+
+def test_a_process_of_an_environment_can_be_ended_whatever_its_parent_does_on_a_signal():
+    """OSX-1: a child that inherited "save first" for SIGTERM would never end."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        env = cartpole("async", rows=2)
+        env.reset(everyone(env), np.arange(2))
+        for process in env._mode.env.processes:
+            process.terminate()
+            process.join(5)
+            assert process.exitcode == -signal.SIGTERM
+        env.close()
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

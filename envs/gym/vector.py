@@ -185,7 +185,6 @@ class GymnasiumVector(VectorEnv):
     def info(self, row: int) -> dict[str, Any]:
         """Of the step just done; after an end, that of the end and not that of the new start."""
         said = row_of(self._infos, row)
-        said.pop("final_obs", None)
         return said.pop("final_info", said)
 
     def render(self, row: int = 0) -> Array | None:
