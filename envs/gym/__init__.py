@@ -12,6 +12,6 @@ __all__ = ["Config", "check"]
 
 def check(cfg: Config) -> "list[Problem]":
     """What is wrong with this section, seen with gymnasium at hand. Imports the module of a `module:Id`."""
-    from envs.gym.check import problems
+    from envs.gym.validate import problems
 
     return list(problems(cfg))

@@ -62,8 +62,6 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
             cfg.id, rows, vectorization_mode="vector_entry_point", **cfg.constructor, **_rendering(cfg)
         )
         return GymnasiumVector(mode_of(env), cfg.id)
-    except EnvError:
-        raise
     except Exception as error:
         raise EnvError(f"{cfg.id} could not be made: {type(error).__name__}: {error}") from error
 

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
 from envs.base import EnvError
+from envs.gym.spaces import Actions, Observations
 
 
 class Fault(NamedTuple):
@@ -26,6 +27,8 @@ class Fault(NamedTuple):
 def probe(env: gymnasium.Env, name: str) -> None:
     """Raises EnvError with all faults that a reset and a step show."""
     faults = [*_space_faults(env), *_signature_faults(env.unwrapped)]
+    if not faults:
+        _refuse_spaces(env, name)
     faults = faults or _reset_faults(env, name)
     faults = faults or _step_faults(env, name)
     if faults:
@@ -50,6 +53,14 @@ def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
         if not isinstance(space, Space):
             made_of = f"{type(space).__module__}.{type(space).__name__}"
             yield Fault(field, "a space of gymnasium.spaces", made_of, "Import it from gymnasium, not from gym.")
+
+
+def _refuse_spaces(env: gymnasium.Env, name: str) -> None:
+    try:
+        Observations(env.observation_space)
+        Actions(env.action_space)
+    except EnvError as error:
+        raise EnvError(f"{name}: {error}") from None
 
 
 def _signature_faults(core: Any) -> Iterator[Fault]:

@@ -30,8 +30,10 @@ def lookup(env_id: str) -> EnvSpec | None:
     return gymnasium.registry.get(name)
 
 
-def missing_package(spec: EnvSpec) -> str | None:
-    """The sentence that says what to install, None where nothing is missing."""
+def unusable(spec: EnvSpec) -> str | None:
+    """Why a registered environment cannot be made here and what to do; None where nothing is known against it."""
+    if getattr(spec.entry_point, "__name__", "") == "_raise_mujoco_py_error":
+        return f"{spec.id} has left gymnasium; the current version is {_current(spec.id)}"
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     for module, (package, pip) in _EXTRAS.items():
         if entry.startswith(module) and importlib.util.find_spec(package) is None:

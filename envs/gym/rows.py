@@ -4,9 +4,12 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
+import warnings
 from collections.abc import Callable
 from functools import partial
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -26,13 +29,7 @@ ASYNC_PAYS = 0.25e-3
 class Row(gymnasium.Wrapper):
     """One environment with observations as one array, and with errors that say where they happened."""
 
-    def __init__(self, factory: Factory, name: str, number: int) -> None:
-        try:
-            env = factory()
-        except EnvError:
-            raise
-        except Exception as error:
-            raise EnvError(f"{name} could not be made: {_described(error)}") from error
+    def __init__(self, env: gymnasium.Env, name: str, number: int) -> None:
         super().__init__(env)
         self.name, self.number = name, number
         self._codec = Observations(env.observation_space)
@@ -72,6 +69,12 @@ class Row(gymnasium.Wrapper):
             return self.env.render()
         except Exception as error:
             raise self._failed("render", error) from error
+
+    def close(self) -> None:
+        try:
+            self.env.close()
+        except Exception as error:
+            raise self._failed("close", error) from error
 
     def _checked(self, obs: Any) -> Any:
         """As one array. A wrong shape would be broadcast without a word, and a NaN would spoil the weights."""
@@ -128,31 +131,46 @@ class SyncVector(VectorEnv):
         return self._infos[row]
 
     def render(self, row: int = 0) -> Array | None:
-        picture = self._rows[row].render()
-        return None if picture is None else np.asarray(picture)
+        if self._rows[row].render_mode != "rgb_array":
+            return None
+        return np.asarray(self._rows[row].render())
 
     def close(self) -> None:
+        failures = []
         for row in self._rows:
-            row.close()
+            try:
+                row.close()
+            except EnvError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
 
 def assemble(factory: Factory, name: str, rows: int, vectorization: str) -> VectorEnv:
     """So many rows of a scalar environment, after its contract has been checked on the first."""
-    first = Row(factory, name, 0)
-    probe(first.env, name)
-    if vectorization == "async" or (vectorization == "auto" and _async_pays(first.env, rows)):
+    env = _made(factory, name)
+    probe(env, name)
+    first = Row(env, name, 0)
+    if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows)):
         first.close()
-        return _async(factory, name, rows)
-    return SyncVector([first, *(Row(factory, name, i) for i in range(1, rows))])
+        return _async(factory, name, rows, first.parts)
+    return SyncVector([first, *(Row(_made(factory, name), name, i) for i in range(1, rows))])
 
 
-def _async(factory: Factory, name: str, rows: int) -> VectorEnv:
+def _made(factory: Factory, name: str) -> gymnasium.Env:
+    try:
+        return factory()
+    except Exception as error:
+        raise EnvError(f"{name} could not be made: {_described(error)}") from error
+
+
+def _async(factory: Factory, name: str, rows: int, parts: Any) -> VectorEnv:
+    # the same error comes to us as an exception, which says it once
+    warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, factory, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
-    template = Row(factory, name, 0)
-    template.close()
-    return GymnasiumVector(Masked(env), name, parts=template.parts)
+    return GymnasiumVector(Masked(env), name, parts)
 
 
 def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Row:
@@ -160,7 +178,7 @@ def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Ro
         # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return Row(factory, name, number)
+    return Row(_made(factory, name), name, number)
 
 
 def _async_pays(env: gymnasium.Env, rows: int) -> bool:
@@ -199,7 +217,10 @@ def _new_world(env: Any) -> None:
 
 
 def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    """Kind, text, and the line of the environment's code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 def _short(value: Any, limit: int = 200) -> str:

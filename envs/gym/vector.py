@@ -185,19 +185,28 @@ class GymnasiumVector(VectorEnv):
     def info(self, row: int) -> dict[str, Any]:
         """Of the step just done; after an end, that of the end and not that of the new start."""
         said = row_of(self._infos, row)
-        said.pop("final_obs", None)
         return said.pop("final_info", said)
 
     def render(self, row: int = 0) -> Array | None:
+        if self._mode.env.render_mode != "rgb_array":
+            return None
         try:
-            pictures = self._mode.env.render()
+            return np.asarray(self._mode.env.render()[row])
         except Exception as error:
             raise self._failed("render", error) from error
-        return None if pictures is None or pictures[row] is None else np.asarray(pictures[row])
 
     def close(self) -> None:
-        options = {"timeout": 5} if isinstance(self._mode.env, gymnasium.vector.AsyncVectorEnv) else {}
-        self._mode.env.close(**options)
+        env = self._mode.env
+        if not isinstance(env, gymnasium.vector.AsyncVectorEnv):
+            env.close()
+            return
+        try:
+            env.close(timeout=5)
+        except (OSError, EOFError):  # a process is already gone
+            env.closed = True
+            for process in env.processes:
+                process.terminate()
+                process.join()
 
     def _check_finite(self, out: Step) -> None:
         for name, values in (("reward", out.reward), ("observation", out.obs if self._floating else out.reward)):

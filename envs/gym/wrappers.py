@@ -39,7 +39,7 @@ class FrameStack(gymnasium.ObservationWrapper):
         """Channels first: [H, W] to [1, H, W], [H, W, C] to [C, H, W]; an image that has them first stays."""
         if frame.ndim == 2:
             return frame[None]
-        if frame.ndim == 3 and frame.shape[0] not in (1, 3, 4):
+        if frame.ndim == 3 and frame.shape[2] in (1, 3, 4) and frame.shape[2] <= frame.shape[0]:
             return frame.transpose(2, 0, 1)
         return frame
 

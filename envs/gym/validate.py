@@ -25,9 +25,9 @@ def problems(cfg: Config) -> Iterator[Problem]:
     if spec is None:
         yield Problem("id", registry.unknown_id(cfg.id))
         return
-    missing = registry.missing_package(spec)
-    if missing:
-        yield Problem("id", missing)
+    reason = registry.unusable(spec)
+    if reason:
+        yield Problem("id", reason)
         return
     yield from _environment_problems(cfg, spec)
 

@@ -1,0 +1,17 @@
+"""Tiny environments with known answers, for tests and for proofs that an algorithm learns."""
+
+from typing import TYPE_CHECKING
+
+from envs.toy.config import Config
+
+if TYPE_CHECKING:
+    from config.schema import Problem
+
+__all__ = ["Config", "check"]
+
+
+def check(cfg: Config) -> "list[Problem]":
+    """What is wrong with this section."""
+    from envs.toy.env import problems
+
+    return list(problems(cfg))

@@ -1,0 +1,24 @@
+"""Defaults of env_name toy: tiny environments with known answers."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict
+
+from config.schema import EnvConfig, lower
+
+
+class Config(EnvConfig):
+    """A tiny environment whose right answer is known. Keys that are not listed here are settings of that
+    environment, such as length: 5."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = "match"
+    """Name of the environment: see docs/environments.md for the list and what each is for."""
+    vectorization: Annotated[Literal["auto", "sync", "async"], BeforeValidator(lower)] = "sync"
+    """How n_envs rows are stepped: sync (one after the other), async (one process each), auto (by the clock)."""
+
+    @property
+    def constructor(self) -> dict[str, Any]:
+        """The settings of the environment."""
+        return dict(self.model_extra or {})

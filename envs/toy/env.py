@@ -1,0 +1,71 @@
+"""Finds and makes toy environments."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from config.schema import Problem
+from envs.base import EnvError, VectorEnv
+from envs.gym.registry import nearest
+from envs.gym.rows import assemble
+from envs.gym.validate import keyword_problems
+from envs.toy.config import Config
+from envs.toy.faults import Bad, Crash, Hang, Sleep
+from envs.toy.tasks import TASKS, Draws
+from envs.toy.timed import Counter, TimeLimit, TwoStep
+
+TIMED: dict[str, Callable[..., gymnasium.Env]] = {
+    "two_step": TwoStep,
+    "time_limit": TimeLimit,
+    "counter": Counter,
+    "crash": Crash,
+    "bad": Bad,
+    "sleep": Sleep,
+    "hang": Hang,
+}
+
+
+def names() -> list[str]:
+    """All toys."""
+    return [*TASKS, *TIMED]
+
+
+def make(cfg: Config, rows: int) -> VectorEnv:
+    """So many rows of a toy."""
+    if cfg.id not in names():
+        raise EnvError(_unknown(cfg.id))
+    return assemble(partial(_scalar, cfg), f"toy {cfg.id}", rows, cfg.vectorization)
+
+
+def problems(cfg: Config) -> Iterator[Problem]:
+    """Of the name and the settings."""
+    if cfg.id not in names():
+        yield Problem("id", _unknown(cfg.id))
+        return
+    offered = "render_mode" in inspect.signature(_creator(cfg.id)).parameters
+    if cfg.render_mode is not None and not (offered and cfg.render_mode == "rgb_array"):
+        yield Problem("render_mode", f"toy {cfg.id} does not offer {cfg.render_mode}; counter offers rgb_array")
+    yield from keyword_problems(_creator(cfg.id), cfg.constructor, ("steps",) if cfg.id in TASKS else ())
+
+
+def _scalar(cfg: Config) -> gymnasium.Env:
+    settings = cfg.constructor
+    if cfg.id in TASKS:
+        return Draws(
+            TASKS[cfg.id](**{key: settings[key] for key in settings if key != "steps"}), settings.get("steps", 1)
+        )
+    if cfg.render_mode is not None:
+        settings["render_mode"] = cfg.render_mode
+    return TIMED[cfg.id](**settings)
+
+
+def _creator(name: str) -> Callable[..., Any]:
+    return TASKS.get(name) or TIMED[name]
+
+
+def _unknown(name: str) -> str:
+    hint = nearest(name, names())
+    return f"there is no toy {name!r}; " + (f"did you mean {hint}?" if hint else f"there are {', '.join(names())}")

@@ -1,0 +1,89 @@
+"""Toy environments in time: discounting, time limits, and ramps of numbers."""
+
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
+
+
+class TwoStep(gymnasium.Env):
+    """Observation 0, then 1, then the end with reward 1: the first value is gamma, the second 1."""
+
+    observation_space = Box(0, 2, (1,))
+    action_space = Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._time = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Outcome:
+        self._time += 1
+        end = self._time == 2
+        return np.full(1, self._time, np.float32), float(end), end, False, {}
+
+
+class TimeLimit(gymnasium.Env):
+    """Observation 0 and the same reward for ever, cut off (truncated) after some steps: the value is
+    reward / (1 - gamma) for who goes on past the cut, and less for who takes it for an end."""
+
+    observation_space = Box(-1, 1, (1,))
+    action_space = Discrete(2)
+
+    def __init__(self, steps: int = 10, reward: float = 1.0) -> None:
+        self.steps, self.gain = steps, reward
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._left = self.steps
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Outcome:
+        if self._left == 0:
+            raise RuntimeError("stepped after the end of the episode")
+        self._left -= 1
+        return np.zeros(1, np.float32), self.gain, False, self._left == 0, {}
+
+
+class Counter(gymnasium.Env):
+    """Observation and reward count the steps: 0, then 1 with reward 1, 2 with reward 2. One array is used for all
+    observations, and a step after the end is an error."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
+    action_space = Discrete(2)
+
+    def __init__(
+        self,
+        length: int = 5,
+        end: Literal["terminated", "truncated", "both", "never"] = "terminated",
+        render_mode: str | None = None,
+    ) -> None:
+        if end not in ("terminated", "truncated", "both", "never"):
+            raise ValueError(f"end is {end!r}; it can be terminated, truncated, both or never")
+        self.length, self.end, self.render_mode = length, end, render_mode
+        self.observation_space = Box(0, np.inf, (1,))
+        self._obs = np.zeros(1, np.float32)
+        self._ended = True
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._obs[0], self._ended = 0, False
+        return self._obs, {"count": 0}
+
+    def step(self, action: Any) -> Outcome:
+        if self._ended:
+            raise RuntimeError("stepped after the end of the episode")
+        self._obs += 1
+        count = int(self._obs[0])
+        self._ended = count == self.length and self.end != "never"
+        terminated = self._ended and self.end in ("terminated", "both")
+        truncated = self._ended and self.end in ("truncated", "both")
+        return self._obs, float(count), terminated, truncated, {"count": count}
+
+    def render(self) -> Any:
+        picture = np.full((32, 64, 3), 40, np.uint8)
+        picture[:, : 64 * int(self._obs[0]) // max(self.length, 1)] = 220
+        return picture

@@ -1,0 +1,159 @@
+"""What the env_cfg section of the config may say: ids, keywords, wrappers, and what the wrappers do."""
+
+import os
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from helpers_envs import Corridor, corridor_with, everyone, sample
+
+from envs.base import EnvError
+from envs.gym import Config, check
+from envs.gym import env as gym_env
+from envs.gym.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, SkipFrame, find
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "message"),
+    [
+        ({"id": "CartPole-v9"}, "id", "the current version is CartPole-v1"),
+        ({"id": "LunarLander-v2"}, "id", "the current version is LunarLander-v3"),
+        ({"id": "HalfCheetah-v3"}, "id", "the current version is HalfCheetah-v5"),
+        ({"id": "CartPol-v1"}, "id", "did you mean CartPole-v1"),
+        ({"id": "no_such_module:A-v0"}, "id", "No module named 'no_such_module'"),
+        ({"id": "FrozenLake-v1", "is_slipery": False}, "is_slipery", "did you mean is_slippery?"),
+        ({"max_episode_step": 3}, "max_episode_step", "did you mean max_episode_steps?"),
+        ({"vectorization": "native", "max_episode_step": 3}, "max_episode_step", "did you mean max_episode_steps?"),
+        ({"id": "Acrobot-v1", "vectorization": "native"}, "vectorization", "no vector version of its own"),
+        ({"wrappers": "FrameStack", "vectorization": "native"}, "vectorization", "native cannot be combined"),
+        ({"id": "ALE/Pong-v5", "vectorization": "native", "noop_mx": 1}, "noop_mx", "did you mean noop_max?"),
+        ({"wrapper": "FrameStak"}, "wrappers", "did you mean FrameStack"),
+        ({"wrappers": [{"wrapper_name": "FrameStack", "stak_size": 2}]}, "wrappers", "did you mean stack_size?"),
+        ({"wrappers": ["TimeLimit"]}, "wrappers", "max_episode_steps: is needed"),
+        ({"wrappers": ["NormalizeObservation"]}, "wrappers", "algo_cfg.normalize_obs: true"),
+    ],
+)
+def test_a_wrong_setting_is_answered_with_the_nearest_right_one(settings, key, message):
+    problems = check(Config(**settings))
+    assert [problem.key for problem in problems] == [key]
+    assert message in problems[0].message
+
+
+def test_all_problems_are_reported_at_once():
+    cfg = Config(id="FrozenLake-v1", is_slipery=1, desk=2, wrappers=["FrameStak", "GrayScal"])
+    assert [problem.key for problem in check(cfg)] == ["wrappers", "wrappers", "is_slipery", "desk"]
+
+
+def test_a_missing_package_is_answered_with_what_to_install(monkeypatch):
+    from envs.gym import registry
+
+    monkeypatch.setattr(registry.importlib.util, "find_spec", lambda name: None)
+    for env_id, pip in (
+        ("LunarLander-v3", 'pip install "gymnasium[box2d]"'),
+        ("Hopper-v5", 'pip install "gymnasium[mujoco]"'),
+        ("ALE/Nothing-v5", "pip install ale-py"),
+    ):
+        assert pip in check(Config(id=env_id))[0].message
+
+
+def test_a_render_mode_that_is_not_offered_is_answered_with_those_that_are():
+    gymnasium.register("Blind-v0", corridor_with(metadata={"render_modes": ["ansi"]}), disable_env_checker=True)
+    try:
+        assert check(Config(id="Blind-v0", render_mode="rgb_array"))[0].message.endswith("it offers: ansi")
+    finally:
+        del gymnasium.registry["Blind-v0"]
+    assert check(Config(render_mode="human")) == []
+
+
+@pytest.mark.parametrize("name", ["os.system", "gymnasium.wrappers.TimeLimit", "vector", "__doc__", "Wrapper", "wrap"])
+def test_only_names_of_wrappers_resolve(name):
+    """SEC-3"""
+    assert "there is no wrapper" in check(Config(wrappers=[name]))[0].message
+    with pytest.raises(ValueError, match="there is no wrapper"):
+        find(name)
+    with pytest.raises(EnvError, match="there is no wrapper"):
+        gym_env.make(Config(wrappers=[name]), 1)
+
+
+def test_other_keys_go_to_the_constructor_and_ignore_params_is_dropped():
+    cfg = Config(id="FrozenLake-v1", is_slippery=False, ignore_params=["wrapper"], wrapper=None)
+    assert check(cfg) == []
+    assert cfg.constructor == {"is_slippery": False}
+    env = gym_env.make(cfg, 1)
+    env.reset(everyone(env), np.array([0]))
+    assert env.step(np.array([2])).obs.tolist() == [1]
+
+
+def pictures(*frames, channels=3):
+    """A corridor that shows these pictures [4, 4, channels] one after the other."""
+
+    def show(self):
+        return np.full(self.observation_space.shape, frames[self._time % len(frames)], np.uint8)
+
+    def reset(self, *, seed=None, options=None):
+        Corridor.reset(self)
+        return show(self), {}
+
+    def step(self, action):
+        Corridor.step(self, action)
+        return show(self), 1.0, self._time == 6, False, {}
+
+    return corridor_with(reset=reset, step=step, observation_space=Box(0, 255, (4, 4, channels), np.uint8))()
+
+
+def test_frame_stack_puts_channels_first_and_begins_with_the_first_frame():
+    env = FrameStack(pictures(1, 2, 3), stack_size=2)
+    assert env.observation_space == Box(0, 255, (6, 4, 4), np.uint8)
+    assert env.reset(seed=0)[0][:, 0, 0].tolist() == [1, 1, 1, 1, 1, 1]
+    assert env.step(0)[0][:, 0, 0].tolist() == [1, 1, 1, 2, 2, 2]
+    assert FrameStack(GrayScale(pictures(1)), 3).observation_space.shape == (3, 4, 4)
+    vectors = FrameStack(Corridor(), 3)
+    vectors.reset(seed=0)
+    assert [vectors.step(1)[0].tolist() for _ in range(2)] == [[0, 0, 1], [0, 1, 2]]
+
+
+def test_gray_scale_is_the_brightness():
+    """0.299 * 10 + 0.587 * 20 + 0.114 * 30 = 18.15"""
+    env = GrayScale(pictures(0))
+    assert env.observation(np.array([[[10, 20, 30]]], np.uint8)).tolist() == [[18]]
+
+
+def test_resize_takes_the_mean_of_the_area():
+    env = Resize(GrayScale(pictures(0)), 2)
+    picture = np.arange(16, dtype=np.uint8).reshape(4, 4) * 4
+    assert env.observation(picture).tolist() == [[10, 18], [42, 50]]
+    assert Resize(pictures(7), [2, 3]).reset()[0].shape == (2, 3, 3)
+    assert Resize(pictures(7, channels=1), 2).reset()[0].shape == (2, 2, 1)
+
+
+def test_skipped_frames_add_their_rewards_and_stop_at_the_end():
+    env = MaxAndSkip(pictures(0, 1, 2, 9, 4), skip=4)
+    env.reset()
+    obs, reward, terminated, *_ = env.step(0)
+    assert (obs.max(), reward, terminated) == (9, 4.0, False)
+    assert env.step(0)[1:3] == (2.0, True)
+    env = SkipFrame(pictures(0, 1, 2, 9, 4), skip=4)
+    env.reset()
+    assert env.step(0)[0].max() == 4
+
+
+@pytest.mark.parametrize("name", sorted({*OURS} - {"GrayScale", "Resize", "WarpFrame", "FireReset"}))
+def test_an_episode_in_a_wrapper_is_a_function_of_its_seed(name):
+    env = gym_env.make(Config(wrappers=[name], vectorization="sync"), 1)
+    actions = [next(sample(env.action_space, 1)) for _ in range(3)]
+
+    def episode():
+        return [env.reset(everyone(env), np.array([3]))] + [env.step(action).obs.copy() for action in actions]
+
+    np.testing.assert_array_equal(episode(), episode())
+
+
+def test_no_display_is_needed_and_a_choice_of_the_user_stays(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    gym_env._prepare_headless()
+    assert os.environ["SDL_VIDEODRIVER"] == "dummy"
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
+    gym_env._prepare_headless()
+    assert os.environ["SDL_VIDEODRIVER"] == "x11"
