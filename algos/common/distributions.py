@@ -1,7 +1,7 @@
 """Distributions over actions, each for one kind of action space.
 
-Acting is numpy: sample and mode take network outputs [N, size]. Learning is torch: log_prob and entropy take
-[..., size]. `extend` puts behind a network what the distribution needs besides its outputs.
+Acting is numpy: sample and mode take what the network gives for N rows. Learning is torch: so do log_prob and entropy
+for B samples. The network is build(spec, layers, distribution.outputs, ...).extend(distribution.tail(log_std)).
 """
 
 import math
@@ -101,7 +101,8 @@ class MultiCategorical(_Plain):
 
     def _rows(self, outputs: Array) -> Array:
         """[N, size] -> [N k, widest]."""
-        padded = np.pad(outputs, ((0, 0), (0, 1)), constant_values=IMPOSSIBLE)
+        impossible = np.full((len(outputs), 1), IMPOSSIBLE, outputs.dtype)
+        padded = np.concatenate((outputs, impossible), 1)
         return padded[:, self.columns].reshape(-1, self.widest)
 
     def _log_softmax(self, outputs: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """The way of a raw observation to float features: what every network does before its first layer."""
 
+import math
 from functools import singledispatch
 
 import numpy as np
@@ -118,8 +119,10 @@ def layout(space: Box) -> Front:
     shape = tuple(int(side) for side in space.shape)
     if len(shape) == 2 and has_pixels(space):
         return [nn.Unflatten(1, (1, shape[0]))], (1, *shape)
+    if not shape:
+        return [nn.Unflatten(0, (-1, 1))], (1,)
     if len(shape) not in (3, 4):
-        return ([] if len(shape) == 1 else [nn.Unflatten(0, (-1, 1)), nn.Flatten()]), (int(np.prod(shape)),)
+        return ([nn.Flatten()] if len(shape) > 1 else []), (math.prod(shape),)
     modules: list[nn.Module] = []
     if is_channel_last(shape):
         modules.append(ChannelsFirst())
@@ -155,10 +158,10 @@ def _multi_discrete(space: MultiDiscrete, normalizer: nn.Module | None = None) -
 
 @encode.register
 def _multi_binary(space: MultiBinary, normalizer: nn.Module | None = None) -> Front:
-    return [ToFloat(), *([nn.Flatten()] if len(space.shape) > 1 else [])], (int(np.prod(space.shape)),)
+    return [ToFloat(), *([nn.Flatten()] if len(space.shape) > 1 else [])], (math.prod(space.shape),)
 
 
 def part_space(space: Box, start: int, stop: int, shape: Shape) -> Box:
     """The Box of one part of a flattened Dict or Tuple."""
     low, high = space.low[start:stop].reshape(shape), space.high[start:stop].reshape(shape)
-    return Box(low, high, dtype=space.dtype.type)  # type: ignore[arg-type, union-attr]
+    return Box(low, high, dtype=space.dtype.type)
