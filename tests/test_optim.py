@@ -50,8 +50,12 @@ def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
     optim.set_lr(first, 0.003)
     other = [nn.Parameter(p.detach().clone()) for p in one]
     second = optim.make(other, cfg, 0.01)
-    learn(second, [nn.Parameter(p.detach().clone()) for p in one])
+    learn(second, other)  # a past of its own, which loading must wipe out
+    load = [p.detach().clone() for p in one]
     optim.load_state_tree(second, optim.state_tree(first))
+    with torch.no_grad():
+        for p, weights in zip(other, load, strict=True):
+            p.copy_(weights)
     learn(first, one)
     learn(second, other)
     assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
