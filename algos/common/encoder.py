@@ -164,4 +164,4 @@ def _multi_binary(space: MultiBinary, normalizer: nn.Module | None = None) -> Fr
 def part_space(space: Box, start: int, stop: int, shape: Shape) -> Box:
     """The Box of one part of a flattened Dict or Tuple."""
     low, high = space.low[start:stop].reshape(shape), space.high[start:stop].reshape(shape)
-    return Box(low, high, dtype=space.dtype.type)  # type: ignore[arg-type, union-attr]
+    return Box(low, high, dtype=space.dtype.type)

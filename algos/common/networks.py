@@ -74,8 +74,8 @@ class Dueling(nn.Module):
 class _Chain:
     """A growing list of modules and the shape that it gives, written down for error messages."""
 
-    def __init__(self, modules: list[nn.Module], shape: Shape, title: str = "") -> None:
-        self.modules, self.shape, self.text = modules, shape, f"{title}{shape}"
+    def __init__(self, modules: list[nn.Module], shape: Shape, text: str | None = None) -> None:
+        self.modules, self.shape, self.text = modules, shape, text or str(shape)
 
     def grow(self, label: str, shape: Shape, *modules: nn.Module) -> None:
         self.modules.extend(modules)
@@ -172,7 +172,7 @@ def _add_simba(chain: _Chain, layers: Layers) -> None:
 def _table(space: Discrete, layer: Embed) -> _Chain:
     """An Embed layer on a Discrete observation."""
     rows = int(space.n)
-    chain = _Chain([Index(int(space.start))], (), title=f"Discrete({rows}) ")
+    chain = _Chain([Index(int(space.start))], (), f"Discrete({rows})")
     if layer.n_embeddings not in (None, rows):
         raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
     chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
@@ -186,7 +186,7 @@ def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> 
         return _Chain(before, (part.stop - part.start,))
     order, shape = layout(space)
     unflatten = [nn.Unflatten(1, part.shape)] if len(part.shape) > 1 else []
-    chain = _Chain([*before, *unflatten, *order], shape, title=f"branch {part.name}: ")
+    chain = _Chain([*before, *unflatten, *order], shape, f"branch {part.name}: {shape}")
     _add_layers(chain, layers)
     chain.flatten()
     return chain
@@ -205,7 +205,7 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     ]
     join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
     width = sum(chain.shape[0] for chain in chains)
-    return _Chain([*([normalizer] if normalizer else []), join], (width,), title="joined parts ")
+    return _Chain([*([normalizer] if normalizer else []), join], (width,), f"joined parts {(width,)}")
 
 
 def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[_Chain, Layers]:

@@ -82,10 +82,10 @@ def normalizer_for(space: Space) -> Normalizer:
 class RewardScaler:
     """Divides rewards by the deviation of the discounted return so far, which is carried on per row [N]."""
 
-    def __init__(self, rows: int, gamma: float) -> None:
+    def __init__(self, rows: int, gamma: float, device: torch.device | str = "cpu") -> None:
         self.gamma = gamma
-        self.moments = Moments(())
-        self.carry = torch.zeros(rows, dtype=torch.float64)
+        self.moments = Moments(()).to(device)
+        self.carry = torch.zeros(rows, dtype=torch.float64, device=device)
 
     def scale(self, reward: Tensor, ended: Tensor, valid: Tensor | None = None) -> Tensor:
         """Learn from a window [T, N] and return its scaled rewards [T, N], within -10..10.

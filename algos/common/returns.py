@@ -25,7 +25,10 @@ def gae(
     if valid is not None:
         delta = torch.where(valid, delta, 0.0)
         decay = decay * valid
-    steps, decays = delta.unbind(0), decay.unbind(0)
-    for t in range(len(steps) - 2, -1, -1):
-        steps[t].addcmul_(decays[t], steps[t + 1])
+    # A scan in log2(T) passes: after each, a step holds its discounted sum over twice as many steps as before.
+    span = 1
+    while span < len(delta):
+        delta[:-span] += decay[:-span] * delta[span:]
+        decay[:-span] = decay[:-span] * decay[span:]
+        span *= 2
     return delta, delta + value

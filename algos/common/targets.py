@@ -1,6 +1,5 @@
 """Target networks: slow copies of a network that is learning."""
 
-from collections.abc import Sequence
 from copy import deepcopy
 from typing import TypeVar
 
@@ -24,12 +23,12 @@ def frozen_copy(module: Module) -> Module:
 
 
 @torch.no_grad()
-def hard_update(target: Sequence[Tensor], online: Sequence[Tensor]) -> None:
+def hard_update(target: list[Tensor], online: list[Tensor]) -> None:
     """target = online, in place. Both are the lists of the parameters, made once."""
     torch._foreach_copy_(target, online)
 
 
 @torch.no_grad()
-def soft_update(target: Sequence[Tensor], online: Sequence[Tensor], tau: float) -> None:
+def soft_update(target: list[Tensor], online: list[Tensor], tau: float) -> None:
     """target = (1 - tau) target + tau online, in place."""
     torch._foreach_lerp_(target, online, tau)

@@ -1,0 +1,110 @@
+"""Optimizers, clipping and learning rates."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from algos.common import optim
+from algos.common.adam import FusedAdam
+from config.schema import NetworkConfig
+
+torch.set_num_threads(1)
+
+
+def quadratic(parameters: list[nn.Parameter]) -> torch.Tensor:
+    return sum((p * p).sum() for p in parameters)  # type: ignore[return-value]
+
+
+def some_parameters() -> list[nn.Parameter]:
+    rng = np.random.default_rng(0)
+    return [nn.Parameter(torch.tensor(rng.standard_normal(shape), dtype=torch.float32)) for shape in ((37, 5), (7,))]
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_our_adam_gives_the_bits_of_torch(name: str) -> None:
+    ours, theirs = some_parameters(), some_parameters()
+    mine = optim.make(ours, NetworkConfig(optimizer=name, weight_decay=0.1), 0.01)
+    reference = torch.optim.AdamW if name == "adamw" else torch.optim.Adam
+    torchs = reference(theirs, 0.01, weight_decay=0.1, fused=True)
+    assert isinstance(mine, FusedAdam)
+    for _ in range(5):
+        for optimizer, parameters in ((mine, ours), (torchs, theirs)):
+            quadratic(parameters).backward()
+            optim.apply_gradients(optimizer, parameters, None, lambda grads: None)
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
+def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
+    cfg = NetworkConfig(optimizer=name, weight_decay=0.01)
+    one = some_parameters()
+    first = optim.make(one, cfg, 0.01)
+
+    def learn(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> None:
+        for _ in range(3):
+            quadratic(parameters).backward()
+            optim.apply_gradients(optimizer, parameters, 1.0, lambda grads: None)
+
+    learn(first, one)
+    optim.set_lr(first, 0.003)
+    other = [nn.Parameter(p.detach().clone()) for p in one]
+    second = optim.make(other, cfg, 0.01)
+    learn(second, other)  # a past of its own, which loading must wipe out
+    load = [p.detach().clone() for p in one]
+    optim.load_state_tree(second, optim.state_tree(first))
+    with torch.no_grad():
+        for p, weights in zip(other, load, strict=True):
+            p.copy_(weights)
+    learn(first, one)
+    learn(second, other)
+    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_the_state_of_an_optimizer_is_a_tree_of_arrays() -> None:
+    parameters = some_parameters()
+    optimizer = optim.make(parameters, NetworkConfig(), 0.01)
+    quadratic(parameters).backward()
+    optim.apply_gradients(optimizer, parameters, None, lambda grads: None)
+    tree = optim.state_tree(optimizer)
+    assert tree["lr"] == [0.01]
+    assert {name: array.shape for name, array in tree["moments"]["0"].items()} == {
+        "step": (),
+        "exp_avg": (37, 5),
+        "exp_avg_sq": (37, 5),
+    }
+
+
+def test_a_parameter_without_a_gradient_stays_as_it_is() -> None:
+    parameters = some_parameters()
+    optimizer = optim.make(parameters, NetworkConfig(), 0.01)
+    before = parameters[1].detach().clone()
+    for _ in range(2):
+        quadratic(parameters[:1]).backward()
+        optim.apply_gradients(optimizer, parameters, None, lambda grads: None)
+    assert torch.equal(parameters[1], before)
+
+
+def test_gradients_are_averaged_then_clipped_then_applied_then_cleared() -> None:
+    # loss 1.5 w0^2 + 2 w1^2 at (1, 1): gradient (3, 4); reduce doubles it: (6, 8), norm 10; clipped to 5: (3, 4)
+    w = nn.Parameter(torch.ones(2))
+    optimizer = optim.make([w], NetworkConfig(optimizer="sgd"), 0.1)
+    (w.square() * torch.tensor([1.5, 2.0])).sum().backward()
+    norm = optim.apply_gradients(optimizer, [w], 5.0, lambda grads: [g.mul_(2) for g in grads] and None)
+    assert norm is not None
+    assert norm.item() == pytest.approx(10)
+    assert w.tolist() == pytest.approx([0.7, 0.6])
+    assert w.grad is None
+
+
+def test_a_short_gradient_is_not_clipped() -> None:
+    grads = [torch.tensor([3.0]), torch.tensor([4.0])]
+    assert optim.clip(grads, 6.0).item() == 5.0
+    assert [g.item() for g in grads] == [3.0, 4.0]
+
+
+def test_the_learning_rate_follows_its_schedule() -> None:
+    assert [optim.lr_at("linear", 0.4, f) for f in (0.0, 0.25, 1.0, 1.5)] == pytest.approx([0.4, 0.3, 0.0, 0.0])
+    # cosine: (1 + cos 60 degrees) / 2 = 3/4 after a third
+    assert [optim.lr_at("cosine", 0.4, f) for f in (0.0, 1 / 3, 1.0)] == pytest.approx([0.4, 0.3, 0.0])
+    assert optim.lr_at("constant", 0.4, 0.9) == 0.4
