@@ -266,7 +266,7 @@ class _Assembly:
         if built.get("env_cfg"):
             self.environment(packages["env_cfg"], built["env_cfg"])
         if self.problems:
-            raise ConfigError(sorted(dict.fromkeys(self.problems), key=_position))
+            raise ConfigError(sorted(self.problems, key=_position))
         return RunConfig(
             general=built["general_cfg"].model_copy(update=self.canonical(packages)),
             algo=built["algo_cfg"],

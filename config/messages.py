@@ -120,19 +120,19 @@ def _range(node: Json) -> str:
 
 
 def faults(error: ValidationError, model: type[Strict], place: Place, hint: Callable[[str], str]) -> list[Fault]:
-    """All errors of a section, each once. hint(key) says what is known of a key that the section does not have."""
+    """All errors of a section. hint(key) says what is known of a key that the section does not have.
+
+    A union gives one error for each of its branches, all with the same sentence.
+    """
     root = json_schema(model)
-    found: dict[str, Fault] = {}
+    found = []
     for details in error.errors(include_url=False):
         spot = locate(place, details["loc"])
         if details["type"].startswith("union_tag"):
             spot = spot.parts.get("layer_type", spot)
-        # A union reports one error per branch; the first names the whole union already.
-        unique = spot.path + (str(details["loc"][-1]) if details["type"] == "missing" else "")
-        message = _message(details, root, model, hint)
         key = str(details["loc"][0]) if details["loc"] else ""
-        found.setdefault(unique, Fault(key, f"{spot.text}: {spot.path}: {message}"))
-    return list(found.values())
+        found.append(Fault(key, f"{spot.text}: {spot.path}: {_message(details, root, hint)}"))
+    return list(dict.fromkeys(found))
 
 
 def locate(place: Place, loc: Iterable[str | int]) -> Place:
@@ -154,7 +154,7 @@ def models(model: type[Strict]) -> Iterator[type[Strict]]:
         yield from models(child)
 
 
-def _message(details: ErrorDetails, root: Json, model: type[Strict], hint: Callable[[str], str]) -> str:
+def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> str:
     kind, loc, context = details["type"], details["loc"], details.get("ctx", {})
     if kind == "extra_forbidden":
         if len(loc) == 1:
