@@ -95,8 +95,7 @@ def test_any_finite_number_is_a_reward(reward):
 @pytest.mark.parametrize("reward", [None, np.ones(1), [1.0], "1", float("inf"), float("nan")])
 def test_anything_else_is_not_a_reward_at_the_start_or_later(reward):
     """ENV-3"""
-    step = lambda self, a: (self._obs, reward, False, False, {})  # noqa: E731 - a method in one line
-    assert "reward: expected a" in said(corridor_with(step=step))
+    assert "reward: expected a" in said(corridor_with(step=lambda self, a: (self._obs, reward, False, False, {})))
 
     def later(self, action):
         obs, _, *rest = Corridor.step(self, action)

@@ -36,7 +36,7 @@ def finite(array: Array) -> bool:
 
 def empty_step(space: Space, rows: int) -> Step:
     """Arrays for one step of so many rows."""
-    obs = np.zeros((rows, *space.shape), space.dtype)  # type: ignore[misc]
+    obs = np.zeros((rows, *(space.shape or ())), space.dtype)
     return Step(obs, np.zeros(rows, np.float32), np.zeros(rows, bool), np.zeros(rows, bool))
 
 
@@ -62,7 +62,7 @@ class Observations:
         first = self._leaves[0]
         batch = np.shape(_pick(obs, first.path))
         batch = batch[: len(batch) - len(first.space.shape or ())]
-        flat = np.empty((*batch, *self.space.shape), self.space.dtype)  # type: ignore[misc]
+        flat = np.empty((*batch, self._leaves[-1].stop), self.space.dtype)
         for path, space, start, stop in self._leaves:
             flat[..., start:stop] = _vector(space, _pick(obs, path), batch)
         return flat

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from envs.toy.timed import Counter, Outcome
+from envs.toy.timed import Counter
 
 
 class Crash(gymnasium.Wrapper):
@@ -22,11 +22,11 @@ class Crash(gymnasium.Wrapper):
         self.count = 0
         return self.env.reset(**kwargs)
 
-    def step(self, action: Any) -> Outcome:
+    def step(self, action: Any) -> Any:
         self.count += 1
         if self.count == self.step_of_crash:
             self._raise_if("step")
-        return self.env.step(action)  # type: ignore[return-value]
+        return self.env.step(action)
 
     def render(self) -> Any:
         self._raise_if("render")
@@ -49,7 +49,7 @@ class Bad(gymnasium.Wrapper):
         super().__init__(Counter(length=2 * step))
         self.field, self.value, self.step_of_fault = field, float(value), step
 
-    def step(self, action: Any) -> Outcome:
+    def step(self, action: Any) -> Any:
         obs, reward, terminated, truncated, info = self.env.step(action)
         if info["count"] == self.step_of_fault:
             if self.field == "reward":
@@ -66,9 +66,9 @@ class Sleep(gymnasium.Wrapper):
         super().__init__(Counter(length=length))
         self.seconds = seconds
 
-    def step(self, action: Any) -> Outcome:
+    def step(self, action: Any) -> Any:
         time.sleep(self.seconds)
-        return self.env.step(action)  # type: ignore[return-value]
+        return self.env.step(action)
 
 
 class Hang(gymnasium.Wrapper):
@@ -82,8 +82,8 @@ class Hang(gymnasium.Wrapper):
         self.count = 0
         return self.env.reset(**kwargs)
 
-    def step(self, action: Any) -> Outcome:
+    def step(self, action: Any) -> Any:
         self.count += 1
         while self.count == self.step_of_hang:
             time.sleep(1)
-        return self.env.step(action)  # type: ignore[return-value]
+        return self.env.step(action)
