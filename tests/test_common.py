@@ -10,7 +10,7 @@ from torch import nn
 
 from algos.common import exploration, targets
 from algos.common.normalize import Moments, Normalizer, RewardScaler, normalizer_for
-from algos.common.returns import gae
+from algos.common.returns import discounted_sums, gae
 from algos.common.weights import load_weights, weights_of
 
 torch.set_num_threads(1)
@@ -201,6 +201,16 @@ def test_a_reward_scaler_goes_on_from_its_state_to_the_bit() -> None:
     one.scale(windows[1], ended)
     other.scale(windows[1], ended)
     assert torch.equal(one.scale(windows[2], ended), other.scale(windows[2], ended))
+
+
+def test_columns_are_not_changed_by_what_is_computed_from_them() -> None:
+    reward, decay, ended = column(1, 2, 4).double(), column(0.5, 0.5, 0.5).double(), flags(0, 0, 0)
+    discounted_sums(reward, decay)
+    scaler = RewardScaler(1, 0.5)
+    for _ in range(2):
+        scaler.scale(reward, ended)
+    assert reward.squeeze(1).tolist() == [1, 2, 4]
+    assert decay.squeeze(1).tolist() == [0.5, 0.5, 0.5]
 
 
 def test_a_step_that_is_not_valid_does_not_count_in_the_scale_of_rewards() -> None:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from algos.base import Tree
 from algos.common.encoder import NetworkError
+from algos.common.returns import discounted_sums
 
 LIMIT = 10.0
 EPSILON = 1e-8
@@ -93,12 +94,13 @@ class RewardScaler:
         ended is true where the episode is over after this step; steps with valid false do not count.
         """
         counts = torch.ones_like(ended) if valid is None else valid
-        returns = torch.empty(reward.shape, dtype=torch.float64, device=reward.device)
-        carry = self.carry
-        for now, r, end, count in zip(returns, reward, ended, counts, strict=True):
-            torch.add(r, carry, alpha=self.gamma, out=now)
-            carry = now * ~end * count
-        self.carry = carry
+        decay = self.gamma * (counts & ~ended).double()
+        terms = reward.to(torch.float64, copy=True)
+        terms[0] += self.carry
+        # the sum runs forward in time here: both columns are turned around, and decay is that of the step before
+        before = torch.cat([torch.zeros_like(decay[:1]), decay[:-1]])
+        returns = discounted_sums(terms.flip(0), before.flip(0)).flip(0)
+        self.carry = decay[-1] * returns[-1]
         self.moments.update(returns[counts])
         return (reward / self.moments.deviation().float()).clamp_(-LIMIT, LIMIT)
 

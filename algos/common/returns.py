@@ -4,6 +4,19 @@ import torch
 from torch import Tensor
 
 
+def discounted_sums(term: Tensor, decay: Tensor) -> Tensor:
+    """x[t] = term[t] + decay[t] x[t + 1], for columns [T, ...].
+
+    In log2(T) passes: after each, a step holds its sum over twice as many steps as before.
+    """
+    total, reach, span = term.clone(), decay.clone(), 1
+    while span < len(total):
+        total[:-span] += reach[:-span] * total[span:]
+        reach[:-span] = reach[:-span] * reach[span:]
+        span *= 2
+    return total
+
+
 @torch.no_grad()
 def gae(
     reward: Tensor,
@@ -25,10 +38,5 @@ def gae(
     if valid is not None:
         delta = torch.where(valid, delta, 0.0)
         decay = decay * valid
-    # A scan in log2(T) passes: after each, a step holds its discounted sum over twice as many steps as before.
-    span = 1
-    while span < len(delta):
-        delta[:-span] += decay[:-span] * delta[span:]
-        decay[:-span] = decay[:-span] * decay[span:]
-        span *= 2
-    return delta, delta + value
+    advantage = discounted_sums(delta, decay)
+    return advantage, advantage + value
