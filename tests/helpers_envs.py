@@ -8,6 +8,9 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
 from envs.base import Array, VectorEnv
+from envs.gym import Config
+from envs.gym import env as gym_env
+from envs.gym.vector import GymnasiumVector, mode_of
 
 PATTERN = np.random.default_rng(7).integers(0, 2, (8, 4096))
 """Actions that depend only on the row and on how many steps it has taken."""
@@ -75,3 +78,13 @@ class Corridor(gymnasium.Env):
 def corridor_with(**changes: Any) -> Callable[[], gymnasium.Env]:
     """A maker of a corridor with other methods or attributes."""
     return type("Changed", (Corridor,), changes)
+
+
+def cartpole(kind: str, rows: int = 3) -> VectorEnv:
+    """Short enough for both kinds of end."""
+    return gym_env.make(Config(vectorization=kind, max_episode_steps=20), rows)
+
+
+def foreign(kind: type, mode: str, factory: Callable[[], gymnasium.Env] = Corridor, rows: int = 3) -> VectorEnv:
+    """A vector environment that is not ours, in one of gymnasium's autoreset modes."""
+    return GymnasiumVector(mode_of(kind([factory] * rows, autoreset_mode=mode)), "corridor")
