@@ -1,64 +1,88 @@
-"""Adam as torch has it, without what torch does around each step."""
+"""Adam with torch's fused kernel, and nothing around it.
+
+torch.optim.Adam gives the same bits. Its base class imports the compiler, about a second of every start, and spends
+another 100 us of every step on hooks and bookkeeping.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
-State = tuple[list[Tensor], list[Tensor], list[Tensor]]
+BETAS = (0.9, 0.999)
 
 
-class FusedAdam(torch.optim.Adam):
-    """torch's fused Adam or AdamW: same kernel, same state, same bits, about 100 us less per step on a CPU."""
+class FusedAdam:
+    """Adam or AdamW on CPU or CUDA; the parts of torch.optim.Optimizer's interface that we use."""
 
     def __init__(
-        self, parameters: Iterable[Any], lr: float, epsilon: float, weight_decay: float, decoupled: bool
+        self,
+        parameters: Iterable[Parameter] | list[dict[str, Any]],
+        lr: float,
+        epsilon: float,
+        weight_decay: float,
+        decoupled: bool,
     ) -> None:
-        super().__init__(
-            parameters, lr, eps=epsilon, weight_decay=weight_decay, fused=True, decoupled_weight_decay=decoupled
-        )
+        given = list(parameters)
+        grouped = given if given and isinstance(given[0], dict) else [{"params": given}]
+        self.param_groups: list[dict[str, Any]] = [{"lr": lr, **group} for group in grouped]  # type: ignore[dict-item]
+        self.epsilon, self.weight_decay = epsilon, weight_decay
         self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
-        self._cached: list[State] | None = None
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict(state_dict)
-        self._cached = None
+        self._moments = [_zeros(group["params"]) for group in self.param_groups]
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
-        """One step with the gradients that the parameters hold."""
-        grads = [[p.grad for p in group["params"]] for group in self.param_groups]
-        if any(grad is None for some in grads for grad in some) or (self._cached is None and not self._remember()):
-            super().step()
-            return
-        assert self._cached is not None
-        for group, some, (means, squares, steps) in zip(self.param_groups, grads, self._cached, strict=True):
+    def step(self) -> None:
+        """One step with the gradients that the parameters hold; those without one stay as they are."""
+        for group, (means, squares, steps) in zip(self.param_groups, self._moments, strict=True):
+            params = group["params"]
+            grads = [p.grad for p in params]
+            if any(grad is None for grad in grads):
+                having = [i for i, grad in enumerate(grads) if grad is not None]
+                params, grads, means, squares, steps = (
+                    [column[i] for i in having] for column in (params, grads, means, squares, steps)
+                )
             torch._foreach_add_(steps, 1)
-            beta1, beta2 = group["betas"]
             self._kernel(
-                group["params"],
-                some,
+                params,
+                grads,
                 means,
                 squares,
                 [],
                 steps,
                 lr=group["lr"],
-                beta1=beta1,
-                beta2=beta2,
-                weight_decay=group["weight_decay"],
-                eps=group["eps"],
+                beta1=BETAS[0],
+                beta2=BETAS[1],
+                weight_decay=self.weight_decay,
+                eps=self.epsilon,
                 amsgrad=False,
                 maximize=False,
             )
 
-    step.hooked = True  # type: ignore[attr-defined]  # or torch wraps step in a profiler's hook, half of the 100 us
+    def state_dict(self) -> dict[str, Any]:
+        """As torch.optim.Adam has it: moments by the number of the parameter."""
+        entries = [
+            {"exp_avg": mean, "exp_avg_sq": square, "step": step}
+            for moments in self._moments
+            for mean, square, step in zip(*moments, strict=True)
+        ]
+        groups = [{"lr": group["lr"]} for group in self.param_groups]
+        return {"state": dict(enumerate(entries)), "param_groups": groups}
 
-    def _remember(self) -> bool:
-        """Lists of the state of all parameters, by group; False until torch's own step has made it."""
-        names = ("exp_avg", "exp_avg_sq", "step")
-        groups = [[self.state.get(p) for p in group["params"]] for group in self.param_groups]
-        if not all(state for group in groups for state in group):
-            return False
-        self._cached = [tuple([state[name] for state in group] for name in names) for group in groups]  # type: ignore
-        return True
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where state_dict() was taken."""
+        for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
+            group["lr"] = saved["lr"]
+        entries = iter(state["state"].values())
+        for means, squares, steps in self._moments:
+            for mean, square, step, entry in zip(means, squares, steps, entries, strict=False):
+                mean.copy_(entry["exp_avg"])
+                square.copy_(entry["exp_avg_sq"])
+                step.copy_(entry["step"])
+
+
+def _zeros(params: list[Parameter]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """Means, means of squares, and counts of steps."""
+    means, squares = ([torch.zeros_like(p, requires_grad=False) for p in params] for _ in range(2))
+    return means, squares, [torch.zeros((), device=p.device) for p in params]

@@ -12,6 +12,7 @@ from algos.base import Tree
 from algos.common.adam import FusedAdam
 from config.schema import NetworkConfig
 
+Optimizer = torch.optim.Optimizer | FusedAdam
 Reduce = Callable[[Iterable[Tensor]], None]
 
 FUSED_DEVICES = ("cpu", "cuda")
@@ -21,7 +22,7 @@ RMSPROP_EPSILON = 1e-5
 
 def make(
     parameters: Iterable[Parameter] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float = 1e-8
-) -> torch.optim.Optimizer:
+) -> Optimizer:
     """The optimizer that cfg names, in the fastest form that torch has on the device of the parameters.
 
     parameters may come in groups {"params": ..., "lr": ...}; epsilon is added to the denominator of adam and adamw.
@@ -50,7 +51,7 @@ def lr_at(schedule: str, lr: float, fraction: float) -> float:
     return lr
 
 
-def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
+def set_lr(optimizer: Optimizer, lr: float) -> None:
     """Use this learning rate from the next step on."""
     for group in optimizer.param_groups:
         group["lr"] = lr
@@ -65,7 +66,7 @@ def clip(grads: list[Tensor], max_norm: float) -> Tensor:
 
 
 def apply_gradients(
-    optimizer: torch.optim.Optimizer, parameters: Sequence[Parameter], max_norm: float | None, reduce: Reduce
+    optimizer: Optimizer, parameters: Sequence[Parameter], max_norm: float | None, reduce: Reduce
 ) -> Tensor | None:
     """After backward: average over learners, clip, step, clear. Returns the norm before clipping, if any is asked."""
     grads = [p.grad for p in parameters if p.grad is not None]
@@ -77,7 +78,7 @@ def apply_gradients(
     return norm
 
 
-def state_tree(optimizer: torch.optim.Optimizer) -> Tree:
+def state_tree(optimizer: Optimizer) -> Tree:
     """What the next step depends on besides the configuration: learning rates, and arrays per parameter."""
     state = optimizer.state_dict()
     moments = {
@@ -87,7 +88,7 @@ def state_tree(optimizer: torch.optim.Optimizer) -> Tree:
     return {"lr": [float(group["lr"]) for group in state["param_groups"]], "moments": moments}
 
 
-def load_state_tree(optimizer: torch.optim.Optimizer, tree: Tree) -> None:
+def load_state_tree(optimizer: Optimizer, tree: Tree) -> None:
     """Go on with exactly these bits; the optimizer is of the same kind and over the same parameters."""
     groups = [{**group, "lr": lr} for group, lr in zip(optimizer.state_dict()["param_groups"], tree["lr"], strict=True)]
     # torch.tensor copies into memory that torch aligned itself
