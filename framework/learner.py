@@ -1,5 +1,6 @@
 """The only code that applies gradients: a chunk in, minibatches through agent.update, metrics and priorities out."""
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -73,21 +74,22 @@ def _numbers(results: list[Result]) -> dict[str, list[float]]:
     names = list(results[0].metrics) if results else []
     if not names:
         return {}
-    table = torch.stack([result.metrics[name] for result in results for name in names]).tolist()
+    table = torch.stack([metric for result in results for metric in result.metrics.values()]).tolist()
     return {name: table[i :: len(names)] for i, name in enumerate(names)}
 
 
 def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:
     for name, values in metrics.items():
-        if not np.isfinite(values).all():
-            at = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise NumericsError(
-                f"{name} became {values[at]} at update {first_update + at + 1}; a smaller learning rate "
-                "(algo_cfg.lr), scaled rewards or algo_cfg.max_grad_norm may help"
-            )
+        for at, value in enumerate(values, start=first_update + 1):
+            if not math.isfinite(value):
+                raise NumericsError(
+                    f"{name} became {value} at update {at}; a smaller learning rate (algo_cfg.lr), scaled rewards "
+                    "or algo_cfg.max_grad_norm may help"
+                )
 
 
 def _priorities(results: list[Result]) -> np.ndarray | None:
+    """[K, B], where the agent gives them."""
     if not results or results[0].priorities is None:
         return None
     return torch.stack([result.priorities for result in results if result.priorities is not None]).cpu().numpy()

@@ -1,6 +1,6 @@
 """DQN: the online network is pulled towards what the target network says of the next state."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,13 +16,6 @@ from algos.common.weights import load_weights, weights_of
 from algos.dqn.config import Config
 
 
-class Loss(NamedTuple):
-    """loss [], error [B]: what the value should have been less what it was."""
-
-    loss: Tensor
-    error: Tensor
-
-
 def td_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_q_online: Tensor | None) -> Tensor:
     """r + discount max_a Q'(s', a) [B]; with the online values (double DQN), Q' of the action that they prefer.
     discount [B] is gamma^k, and 0 where s' is terminal."""
@@ -33,15 +26,15 @@ def td_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_q_online: T
     return torch.addcmul(reward, discount, value)
 
 
-def td_loss(q: Tensor, action: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Loss:
-    """Penalty of Q(s, a) [B] against its target [B]; weight [B] corrects for drawing by priority."""
+def td_loss(q: Tensor, action: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> tuple[Tensor, Tensor]:
+    """Penalty of Q(s, a) against its target [B], and the errors [B]; weight [B] corrects for drawing by priority."""
     chosen = q.gather(1, action.unsqueeze(1)).squeeze(1)
     if weight is None:
         loss = F.smooth_l1_loss(chosen, target) if huber else F.mse_loss(chosen, target)
     else:
         each = F.smooth_l1_loss if huber else F.mse_loss
         loss = (weight * each(chosen, target, reduction="none")).mean()
-    return Loss(loss, target - chosen.detach())
+    return loss, target - chosen.detach()
 
 
 class Agent(base.Agent):
@@ -102,7 +95,8 @@ class Agent(base.Agent):
         self.updates += 1
         if self.updates % self.cfg.target_update == 0:
             targets.soft_update(self.target_parameters, self.parameters, self.cfg.tau)
-        return Result({"loss": loss.detach(), "q_mean": q.detach().mean()}, error.abs())
+        priorities = error.abs() if "weight" in batch else None
+        return Result({"loss": loss.detach(), "q_mean": target.mean()}, priorities)
 
     # carrying on ------------------------------------------------------------------------------------------
 
