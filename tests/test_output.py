@@ -10,7 +10,6 @@ import pytest
 from framework.events import masked_crc32c
 from framework.metrics import CsvLog, TensorBoard, read_csv
 
-
 # ------------------------------------------------------------------------------------------------ numbers
 
 
