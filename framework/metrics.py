@@ -1,0 +1,181 @@
+"""The numbers of a run: CSV files that continue as one curve after a resume, and TensorBoard events."""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from framework.events import EventFile
+
+LOGGER = logging.getLogger("joystick")
+FLUSH_SECONDS = 2.0
+"""Rows reach the file at least this often while training, so that a person can watch it grow."""
+Number = int | float | str
+
+_Result = TypeVar("_Result")
+
+
+class CsvLog:
+    """A CSV file that only grows. Two equal runs write equal bytes, so no column may hold a time of day."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.path, self.columns = path, tuple(columns)
+        self._rows: list[str] = []
+        self._next_flush = time.monotonic() + FLUSH_SECONDS
+        header = (",".join(self.columns) + "\n").encode()
+        # unbuffered: what a failed write left behind must be known exactly
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115  # held until close()
+        self._size = self._begin(header)
+        self._least = len(header)
+
+    def _begin(self, header: bytes) -> int:
+        """Write the header of a new file, or check that of an old one. Returns the size in bytes."""
+        size = os.fstat(self._file.fileno()).st_size
+        with open(self.path, "rb") as old:
+            first = old.readline()
+        if first == header:
+            return size
+        if first.endswith(b"\n"):
+            raise ValueError(f"{self.path} has other columns than this run writes; move it away, or start a new run")
+        self._file.truncate(0)  # a crash cut off the header itself
+        self._file.write(header)
+        return len(header)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a row; columns that it does not name stay empty."""
+        if not row.keys() <= set(self.columns):
+            raise ValueError(f"{self.path.name} has no column {sorted(row.keys() - set(self.columns))}")
+        self._rows.append(",".join(_text(row.get(name)) for name in self.columns) + "\n")
+        if time.monotonic() >= self._next_flush:
+            try:
+                self.flush()
+            except OSError:
+                self._next_flush = time.monotonic() + FLUSH_SECONDS  # the rows wait; an explicit flush is loud
+
+    def flush(self) -> None:
+        """Hand all rows to the system. After an OSError the file ends where it did, and the rows still wait."""
+        data = "".join(self._rows).encode()
+        try:
+            written = 0
+            while written < len(data):
+                written += self._file.write(data[written:])
+        except OSError:
+            self._file.truncate(self._size)
+            raise
+        self._size += len(data)
+        self._rows.clear()
+        self._next_flush = time.monotonic() + FLUSH_SECONDS
+
+    def position(self) -> int:
+        """Bytes of the file, which are on the disk now: the state for an exact resume."""
+        self.flush()
+        os.fsync(self._file.fileno())
+        return self._size
+
+    def restore(self, position: int) -> None:
+        """Forget every row that was written after this position."""
+        self._rows.clear()
+        with open(self.path, "rb") as file:
+            file.seek(max(position - 1, 0))
+            whole = file.read(1) == b"\n"
+        if position < self._least or not whole:
+            raise ValueError(
+                f"{self.path} is shorter than at the checkpoint or was edited; a row cannot end at {position}"
+            )
+        self._file.truncate(position)
+        self._size = position
+
+    def close(self) -> None:
+        """Write what waits and let go of the file."""
+        if not self._file.closed:
+            self.flush()
+            self._file.close()
+
+
+def _text(value: Any) -> str:
+    """A cell: floats as the shortest text that gives the same float back."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | np.bool_ | np.integer):
+        return str(int(value))
+    return repr(float(value))
+
+
+def read_csv(path: Path) -> list[dict[str, Number]]:
+    """The rows of one of our files, numbers as numbers, an empty cell as NaN; a torn last line is left out."""
+    try:
+        *lines, _torn = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return []
+    if not lines:
+        return []
+    names = lines[0].split(",")
+    rows = (line.split(",") for line in lines[1:])
+    return [dict(zip(names, map(_number, row), strict=True)) for row in rows if len(row) == len(names)]
+
+
+def _number(text: str) -> Number:
+    for kind in (int, float):
+        try:
+            return kind(text or "nan")
+        except ValueError:
+            continue
+    return text
+
+
+class TensorBoard:
+    """Event files under tb_logs/, one folder per group. If it fails, training goes on without it."""
+
+    def __init__(self, folder: Path, warn: Callable[[str], None] = LOGGER.warning) -> None:
+        self.folder, self._warn = folder, warn
+        self._files: dict[str, EventFile] = {}
+        self._failed = False
+
+    def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
+        """Points of several curves at one step."""
+        self._guarded(lambda: self._group(group).scalars(values, step))
+
+    def flush(self) -> None:
+        """Everything so far is in the files."""
+        for file in self._files.values():
+            self._guarded(file.flush)
+
+    def position(self) -> dict[str, list[int]]:
+        """Where each group's file stands: the state for an exact resume."""
+        return self._guarded(lambda: {group: file.position() for group, file in self._files.items()}) or {}
+
+    def restore(self, position: Mapping[str, Sequence[int]]) -> None:
+        """Forget every point that was written after this position."""
+        self._guarded(lambda: self._restore(position))
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for file in self._files.values():
+            self._guarded(file.close)
+        self._files.clear()
+
+    def _group(self, group: str) -> EventFile:
+        if group not in self._files:
+            self._files[group] = EventFile(self.folder / group)
+        return self._files[group]
+
+    def _restore(self, position: Mapping[str, Sequence[int]]) -> None:
+        self.close()
+        known = {path.name for path in self.folder.iterdir() if path.is_dir()} if self.folder.is_dir() else set()
+        for group in sorted(known | set(position)):
+            number, offset = position.get(group, (0, 0))
+            self._files[group] = EventFile(self.folder / group, number, offset)
+
+    def _guarded(self, work: Callable[[], _Result]) -> _Result | None:
+        if self._failed:
+            return None
+        try:
+            return work()
+        except Exception as error:
+            self._failed = True
+            self._warn(f"TensorBoard stopped: {error}. Training goes on; results/train.csv holds the same numbers")
+            return None
