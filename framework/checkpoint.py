@@ -212,6 +212,13 @@ class CheckpointStore:
         sync_folder(new)
         replace_folder(new, self.folder / "best")
 
+    def realign_best(self, number: int | None) -> None:
+        """models/best as the run that goes on knows it: what came after its checkpoint comes again."""
+        if number is None:
+            shutil.rmtree(self.folder / "best", ignore_errors=True)
+        elif (self.folder / str(number)).is_dir():
+            self.mark_best(number)
+
     def prune(self, keep: int) -> None:
         """Drop the oldest numbered checkpoints, and what only they needed of the journal."""
         if keep < 1:

@@ -31,7 +31,7 @@ class RunLog:
         exploration = tuple(agent.exploration(Progress()))
         self.train = CsvLog(task.results / "train.csv", [*EPISODE_COLUMNS, *agent.METRICS, *exploration])
         self.eval = CsvLog(task.results / "eval.csv", list(EVAL_COLUMNS))
-        self.board = TensorBoard(task.tb_logs)
+        self.board = TensorBoard(task.tb_logs, console.warn)
         self._sums: dict[str, list[float]] = {}
         """name -> [sum, count] since the last episode."""
         self._last: dict[str, float] = {}
@@ -88,15 +88,16 @@ class RunLog:
         return {
             "train": self.train.position(),
             "eval": self.eval.position(),
+            "board": self.board.position(),
             "sums": self._sums,
             "last": self._last,
         }
 
-    def load_state(self, state: Any, count: Count) -> None:
+    def load_state(self, state: Any) -> None:
         """Cut the files back to where they stood: one curve, no row twice."""
         self.train.restore(state["train"])
         self.eval.restore(state["eval"])
-        self.board.restore(count.step)
+        self.board.restore(state["board"])
         self._sums, self._last = state["sums"], state["last"]
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
 from config.config import GeneralConfig
@@ -12,6 +13,17 @@ from framework.learner import Learner
 from framework.memory import Memory
 from framework.recorders import TrajectoryRecorder
 from framework.run_log import Count, RunLog
+
+
+MOST_CHOSEN_FROM = 8
+"""Checkpoints that are compared at the end of a run without online evaluation."""
+
+
+class Score(NamedTuple):
+    """How good the best model is."""
+
+    mean: float | None
+    update: int | None
 
 
 class Trainer:
@@ -27,7 +39,7 @@ class Trainer:
         store: CheckpointStore,
         log: RunLog,
         trajectories: TrajectoryRecorder | None = None,
-        facts: dict | None = None,
+        facts: dict[str, Any] | None = None,
     ) -> None:
         self.cfg, self.collector, self.memory, self.learner = cfg, collector, memory, learner
         self.evaluator, self.store, self.log, self.trajectories = evaluator, store, log, trajectories
@@ -35,6 +47,8 @@ class Trainer:
         self.count = Count()
         self.best: float | None = None
         self.best_update: int | None = None
+        self.evaluated: int | None = None
+        """Update of the last evaluation."""
         self.reached = 0
         """Consecutive evaluations at or above reward_threshold."""
         self.saved = 0
@@ -141,6 +155,7 @@ class Trainer:
         if best:
             self.best, self.best_update = evaluation.mean, self.count.update
         self.log.evaluation(evaluation, self.count, best)
+        self.evaluated = self.count.update
         return evaluation
 
     def save(self, evaluation: Evaluation | None = None) -> None:
@@ -159,23 +174,39 @@ class Trainer:
                 "the earlier ones are untouched and training goes on"
             )
 
-    def finish(self) -> Evaluation:
+    def finish(self) -> Score:
         """The last checkpoint, and then the final score. The checkpoint stands before the evaluation, so that going
         on from it equals never having stopped."""
         self.save()
-        state = (self.best, self.best_update)
-        evaluation = self.evaluate()
-        if self.best_update == self.count.update and self.cfg.save_best_model:
-            self.store.mark_best(self.count.update)
+        kept = self.best, self.best_update
+        if self.best_update is None:
+            self._choose_best()
+        elif self.evaluated != self.count.update:
+            self.evaluate()
+        if self.cfg.save_best_model and self.best_update in self.store.numbers():
+            self.store.mark_best(self.best_update)
         self.log.flush()
-        self.final_best, (self.best, self.best_update) = self.best, state
-        return evaluation
+        score = Score(self.best, self.best_update)
+        self.best, self.best_update = kept
+        return score
+
+    def _choose_best(self) -> None:
+        """Nothing was evaluated on the way: the last checkpoints are now, and the best of them is kept."""
+        kept, now = self.agent.state(), self.count
+        for number in self.store.numbers()[-MOST_CHOSEN_FROM:]:
+            saved = self.store.read(number, with_journal=False)
+            self.agent.load_state(saved.tree["agent"])
+            self.count = Count(**saved.tree["count"])
+            self.evaluate()
+        self.agent.load_state(kept)
+        self.count = now
 
     def state(self) -> Tree:
         """Everything that is needed to go on exactly, but for what the memory's journal holds."""
         return {
             "count": dict(self.count._asdict()),
             "agent": self.agent.state(),
+            "evaluated": self.evaluated,
             "collector": self.collector.state(),
             "memory": self.memory.state(),
             "log": self.log.state(),
@@ -194,11 +225,12 @@ class Trainer:
         self.count = Count(**tree["count"])
         self.agent.load_state(tree["agent"])
         self.memory.load_state(tree["memory"], saved.journal)
-        self.best, self.best_update = tree["best"], tree["best_update"]
+        self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
         if not branch:
             self.memory.journalled()
-            self.log.load_state(tree["log"], self.count)
+            self.store.realign_best(self.best_update)
+            self.log.load_state(tree["log"])
             if self.trajectories and tree["trajectories"]:
                 self.trajectories.load_state(tree["trajectories"])
         return self.collector.load_state(tree["collector"])
