@@ -1,20 +1,60 @@
 """What is left at the end of a run for a person: figure, video, report, and a short summary."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from config.loader import RunConfig
-from envs.base import VectorEnv
+from envs.base import EnvError, VectorEnv
 from framework import build, figures, report
-from framework.console import Console
+from framework.console import Console, Outcome
 from framework.evaluator import Evaluation, Evaluator, replay
 from framework.metrics import read_csv
 from framework.recorders import Camera, Tape
 from framework.task_dir import TaskDir
+from framework.trainer import Score, Trainer
 from framework.video import GifWriter
 
 
-def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
+def tell(
+    config: RunConfig, task: TaskDir, trainer: Trainer, evaluator: Evaluator, score: Score, reason: str, finished: bool
+) -> None:
+    """Figure, report and summary of a training run."""
+    console, cfg = trainer.log.console, config.general
+    figure, known = None, None
+    if cfg.save_fig:
+        known = _random_return(evaluator, console) if finished else task.read_run().get("random_return")
+        figure = _draw_curve(config, task, known, console)
+    last = read_csv(task.results / "eval.csv")[-1:]
+    best = task.models / "best"
+    outcome = Outcome(
+        task=task.path,
+        reason=reason,
+        finished=finished,
+        count=trainer.count,
+        seconds=trainer.seconds(),
+        score=last[0] if last and score.update is not None else None,
+        best=score.mean,
+        best_update=score.update,
+        random_return=known,
+        expected_return=config.expected_return,
+        figure=figure,
+        best_model=best if best.is_dir() else None,
+    )
+    task.write_run(
+        {
+            "outcome": reason,
+            "finished": finished,
+            **trainer.count._asdict(),
+            "seconds": round(trainer.seconds(), 3),
+            "best": score.mean,
+            "best_update": score.update,
+            "random_return": known,
+        }
+    )
+    write_report(task, console)
+    console.summary(outcome)
+
+
+def _draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
     """results/learning_curve.png; a figure that cannot be drawn costs a warning, not the run."""
     path = task.results / "learning_curve.png"
     try:
@@ -27,17 +67,17 @@ def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, co
             expected_return=config.expected_return,
             show=config.general.show_fig,
         )
-    except Exception as error:
+    except Exception as error:  # matplotlib raises what it likes; the run is worth more than its picture
         console.warn(f"the learning curve could not be drawn: {error}")
         return None
     return path
 
 
-def random_return(evaluator: Evaluator, console: Console) -> float | None:
+def _random_return(evaluator: Evaluator, console: Console) -> float | None:
     """The score of knowing nothing, to compare with."""
     try:
         return evaluator.random_return()
-    except Exception as error:
+    except EnvError as error:
         console.warn(f"the random policy's return could not be measured: {error}")
         return None
 
@@ -72,10 +112,5 @@ def write_report(task: TaskDir, console: Console) -> None:
     """report.html."""
     try:
         report.write(task.path)
-    except Exception as error:
+    except Exception as error:  # as with the figure
         console.warn(f"report.html could not be written: {error}")
-
-
-def without_drawing(config: RunConfig) -> RunConfig:
-    """The same run, seen by nobody."""
-    return replace(config, env=config.env.model_copy(update={"render_mode": None}))

@@ -10,15 +10,15 @@ from framework import build
 from framework.checkpoint import BAD_CONTENT, CheckpointStore
 from framework.console import Console
 from framework.errors import CheckpointError, JoystickError
-from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
+from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.learner import Learner
-from framework.recorders import TrajectoryRecorder
+from framework.recorders import Tape, TrajectoryRecorder
 from framework.resume import Start, identity, start, with_seed
 from framework.run_log import RunLog
 from framework.signals import StopSignals, Watchdog, Watched
-from framework.story import tell
+from framework.story import film, tell
 from framework.task_dir import circumstances
-from framework.trainer import Trainer
+from framework.trainer import Score, Trainer
 from framework.trajectories import TrajectoryWriter
 
 
@@ -89,7 +89,7 @@ class _Run:
             self._write_down()
             self._load()
             watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
-            self.console.start(self.trainer.count)
+            self.console.start(self.trainer.count, self.trainer.elapsed)
             reason = self.trainer.run()
             watchdog.close()
             return self._interrupted() if self.signals.received is not None else self._finished(reason)
@@ -146,18 +146,26 @@ class _Run:
     # the ways a run ends ----------------------------------------------------------------------------------
 
     def _finished(self, reason: str) -> int:
-        evaluation: Evaluation | None = None
         try:
-            evaluation = self.trainer.finish()
+            score = self.trainer.finish()
         except Interrupted:
             return self._interrupted()
-        self.console.note(f"finished: {reason}")
-        tell(self.config, self.task, self.trainer, self.evaluator, evaluation, reason, self.console)
+        tell(self.config, self.task, self.trainer, self.evaluator, score, reason, finished=True)
+        if self.config.env.render_mode is not None and self.store.has_best():
+            self._show()
         return 0
+
+    def _show(self) -> None:
+        """The best model's evaluation episodes, as a film or in a window."""
+        self.agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
+        tape = Tape(self.eval_env.rows)
+        evaluation = self.evaluator.play(self.agent, self.config.general.online_eval_episode, (tape,))
+        film(self.config, evaluation, tape, self.task, self.console)
 
     def _interrupted(self) -> int:
         self.trainer.save()
-        tell(self.config, self.task, self.trainer, None, None, "interrupted", self.console)
+        score = Score(self.trainer.best, self.trainer.best_update)
+        tell(self.config, self.task, self.trainer, self.evaluator, score, "interrupted", finished=False)
         return self.signals.exit_status
 
     def _broken_off(self, error: Exception) -> None:
