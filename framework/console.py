@@ -1,7 +1,6 @@
 """What a person sees of a run while it goes on and when it ends, and logs/log.txt."""
 
 import logging
-import shlex
 import sys
 import time
 import traceback
@@ -9,11 +8,12 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from config.config import GeneralConfig
 from framework import screen
 from framework.metrics import LOGGER
+from framework.words import clock, listed, resume_command, scored, short, video_command
 
 RECENT = 20
 """Episodes of the running mean."""
@@ -94,7 +94,7 @@ class Console:
             self._pace.popleft()
         head, counters = self._progress(count, fraction)
         rows = [("trained", counters), ("return", self._recent()), ("evaluation", self._evaluation)]
-        rows.append(("agent", _listed(self._values)))
+        rows.append(("agent", listed(self._values)))
         self._screen.draw(fraction or None, head, [row for row in rows if row[1]])
 
     def episode(self, number: int, total: float, length: int, values: Mapping[str, float]) -> None:
@@ -103,11 +103,11 @@ class Console:
         self._best = max(self._best, total)
         self._length, self._values = length, values
         if number % self.cfg.interact_summary_fre == 0:
-            LOGGER.info("episode %d: return %s, length %d, %s", number, _short(total), length, _listed(values))
+            LOGGER.info("episode %d: return %s, length %d, %s", number, short(total), length, listed(values))
 
     def evaluation(self, update: int, mean: float, std: float, episodes: int, best: bool) -> None:
         """The agent has been evaluated."""
-        text = f"{_score(mean, std, episodes)} at update {update:,}"
+        text = f"{scored({'mean': mean, 'std': std, 'episodes': episodes})} at update {update:,}"
         self._evaluation = text
         text = f"evaluation: {text}{', the best so far' if best else ''}"
         LOGGER.info(text)
@@ -141,7 +141,7 @@ class Console:
     ) -> None:
         """How a test came out."""
         self._screen.close()
-        rows = [("score", _score_of(score)), ("lowest, highest", f"{_short(score['min'])}, {_short(score['max'])}")]
+        rows = [("score", scored(score)), ("lowest, highest", f"{short(score['min'])}, {short(score['max'])}")]
         rows += [("compared", compared)] if compared else []
         rows += [("model", str(model)), ("results", str(task))]
         self._table(rows + ([("video", str(video))] if video else []))
@@ -162,18 +162,18 @@ class Console:
         if not self._returns:
             return ""
         last, count, mean = self._returns[-1], len(self._returns), sum(self._returns) / len(self._returns)
-        return f"{_short(last)}, mean of {count}: {_short(mean)}, best {_short(self._best)}, length {self._length:,}"
+        return f"{short(last)}, mean of {count}: {short(mean)}, best {short(self._best)}, length {self._length:,}"
 
     def _progress(self, count: Counts, fraction: float) -> tuple[str, str]:
         """Share and time left; counters with their limits and speeds."""
         then, before, step, update = self._pace[0]
         now = self._pace[-1][0]
         past = max(now - then, 1e-9)
-        elapsed = _clock(now - self._began + self._earlier)
+        elapsed = clock(now - self._began + self._earlier)
         head = f"{elapsed} so far"
         if fraction:
             left = (1 - fraction) * past / (fraction - before) if fraction > before else None
-            head = f"{fraction:.0%}, {elapsed} so far" + (f", {_clock(left)} left" if left is not None else "")
+            head = f"{fraction:.0%}, {elapsed} so far" + (f", {clock(left)} left" if left is not None else "")
         cfg = self.cfg
         parts = [
             _of("episode", count.episode, cfg.max_episode),
@@ -210,12 +210,12 @@ def _summary_rows(outcome: Outcome) -> list[screen.Row]:
     count, task = outcome.count, outcome.task
     rows = [("finished" if outcome.finished else "stopped", outcome.reason)]
     if outcome.score is not None:
-        rows.append(("score", _score_of(outcome.score) + _compared(outcome)))
+        rows.append(("score", scored(outcome.score) + _compared(outcome)))
     if outcome.best is not None:
         at = "" if outcome.best_update is None else f" at update {outcome.best_update:,}"
-        rows.append(("best", f"{_short(outcome.best)}{at}{f'   {outcome.best_model}' if outcome.best_model else ''}"))
+        rows.append(("best", f"{short(outcome.best)}{at}{f'   {outcome.best_model}' if outcome.best_model else ''}"))
     trained = f"{count.episode:,} episodes, {count.step:,} steps, {count.update:,} updates"
-    rows.append(("trained", f"{trained} in {_clock(outcome.seconds)}"))
+    rows.append(("trained", f"{trained} in {clock(outcome.seconds)}"))
     if outcome.figure is not None:
         rows.append(("curve", str(outcome.figure)))
     if not outcome.finished:
@@ -227,46 +227,9 @@ def _summary_rows(outcome: Outcome) -> list[screen.Row]:
 
 def _compared(outcome: Outcome) -> str:
     known = [("random policy", outcome.random_return), ("expected", outcome.expected_return)]
-    text = ", ".join(f"{name} {_short(value)}" for name, value in known if value is not None)
+    text = ", ".join(f"{name} {short(value)}" for name, value in known if value is not None)
     return f"   ({text})" if text else ""
-
-
-def resume_command(task: Path) -> str:
-    """The command that goes on with a run."""
-    return f"python main.py --resume {shlex.quote(str(task))}"
-
-
-def video_command(task: Path) -> str:
-    """The command that films the best model of a run."""
-    name = task.name if task.parent == Path("tasks") else str(task)
-    return (
-        f"python main.py --yaml {shlex.quote(str(task / 'config.yaml'))} general_cfg.mode=test "
-        f"general_cfg.load_checkpoint=true {shlex.quote(f'general_cfg.load_path={name}')} env_cfg.render_mode=rgb_array"
-    )
 
 
 def _of(name: str, done: int, limit: int) -> str:
     return f"{name} {done:,}" + (f" of {limit:,}" if limit > 0 else "")
-
-
-def _score_of(score: Mapping[str, Any]) -> str:
-    return _score(score["mean"], score["std"], int(score["episodes"]))
-
-
-def _score(mean: float, std: float, episodes: int) -> str:
-    return f"{_short(mean)} ± {_short(std)} over {episodes} episode{'' if episodes == 1 else 's'}"
-
-
-def _listed(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {_short(value)}" for name, value in values.items())
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-def _clock(seconds: float) -> str:
-    """1:05, or 2:01:05."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
