@@ -92,7 +92,7 @@ def _figure(show: bool) -> Any:
 def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
     window = window_for(len(value))
     if len(value) > MOST_POINTS:
-        axes.fill_between(*bands(step, value), color=BLUE, alpha=0.18, linewidth=0, label="episodes, lowest to highest")
+        axes.fill_between(*bands(step, value), color=BLUE, alpha=0.18, linewidth=0, label="episodes")
     elif window > 1:
         axes.plot(step, value, color=BLUE, alpha=0.35, linewidth=0.7, label="episode")
     else:
@@ -145,7 +145,7 @@ def _dress(axes: Any, title: str, episodes: int) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
-        axes.figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+        axes.figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9, columnspacing=1.4)
 
 
 def _drawable(text: str) -> str:
