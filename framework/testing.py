@@ -9,7 +9,7 @@ from framework.checkpoint import BAD_CONTENT, CheckpointStore, Saved
 from framework.console import Console
 from framework.errors import CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
-from framework.metrics import CsvLog
+from framework.metrics import CsvLog, read_csv
 from framework.recorders import Tape, TrajectoryRecorder
 from framework.resume import check_identity, with_seed
 from framework.signals import StopSignals
@@ -129,10 +129,13 @@ class _Test:
 
     def _online(self, evaluation: Evaluation) -> str | None:
         """How the score compares with the one that online evaluation gave this model on the same seeds."""
-        online = self.saved.facts.get("evaluation")
-        count = int(online["episodes"]) if online else 0
-        if not online or len(evaluation.episodes) < count or self.saved.facts.get("seed") != self.config.general.seed:
+        facts, source = self.saved.facts, TaskDir(self.saved.path.parent.parent)
+        rows = [row for row in read_csv(source.results / "eval.csv") if row["update"] == facts["update"]]
+        if not rows or facts["seed"] != self.config.general.seed:
+            return None
+        count, mean = int(rows[-1]["episodes"]), rows[-1]["mean"]
+        if len(evaluation.episodes) < count:
             return None
         same = Evaluation(evaluation.episodes[:count]).mean
-        verdict = "the same" if same == online["mean"] else "not the same"
-        return f"first {count} episodes: {same:.6g}; online evaluation gave {online['mean']:.6g}, {verdict}"
+        verdict = "the same" if same == mean else "not the same"
+        return f"first {count} episodes: {same:.6g}; online evaluation gave {mean:.6g}, {verdict}"

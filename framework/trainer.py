@@ -160,8 +160,6 @@ class Trainer:
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Write a checkpoint. A failed save is loud; the earlier ones stand, and training goes on."""
         facts = {**self.facts, **self.count._asdict()}
-        if evaluation is not None:
-            facts["evaluation"] = evaluation.facts()
         try:
             self.store.save(self.count.update, self.state(), self.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
