@@ -152,9 +152,10 @@ def rows(count: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "train", [[], rows(1), rows(3), rows(300), rows(20_000), [{"step": 1, "return": float("nan")}]]
+    ("train", "evaluations"),
+    [([], 0), (rows(1), 1), (rows(300), 100), (rows(20_000), 0), ([{"step": 1, "return": float("nan")}], 5)],
+    ids=["nothing", "one episode", "300 episodes", "20,000 episodes", "NaN"],
 )
-@pytest.mark.parametrize("evaluations", [0, 1, 100])
 def test_a_curve_is_drawn_of_any_run(tmp_path: Path, train: list[dict[str, Any]], evaluations: int) -> None:
     """VID-4: without a display, with characters that no font has, with NaN, with nothing at all."""
     points = [{"step": 10 * n, "mean": float(n), "std": float("nan") if n == 3 else 1.0} for n in range(evaluations)]
