@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +108,8 @@ def test_a_film_of_a_hundred_thousand_frames_is_cut_off(tmp_path: Path) -> None:
     """VID-3: memory holds one picture, and the file has an end."""
     writer = GifWriter(tmp_path / "video.gif", 30, max_frames=50)
     frame = picture(0)
-    for n in range(100_000):
-        if n < 60 or not writer.full:
-            writer.add(frame)
+    for _ in range(100_000):
+        writer.add(frame)
     film = writer.close()
     assert film.frames == 50
     assert "cut off after 50 frames" in film.text
@@ -160,6 +160,7 @@ def test_a_curve_is_drawn_of_any_run(tmp_path: Path, train: list[dict[str, Any]]
     """VID-4: without a display, with characters that no font has, with NaN, with nothing at all."""
     points = [{"step": 10 * n, "mean": float(n), "std": float("nan") if n == 3 else 1.0} for n in range(evaluations)]
     path = tmp_path / "results" / "learning_curve.png"
+    warnings.simplefilter("error")
     figures.learning_curve(train, points, path, title="DQN on 车杆 $x", random_return=1.5, expected_return=float("nan"))
     assert imageio.imread(path).shape[:2] == (690, 1200)
     assert [file.name for file in path.parent.iterdir()] == ["learning_curve.png"]
@@ -258,9 +259,21 @@ def test_a_terminal_gets_a_block_that_fits_its_width(
     console.close()
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue()).replace("\r", "\n")
     assert max(map(len, text.splitlines())) <= 40
+    assert re.search(r"trained .*…$", text, re.M)
     assert 5 <= text.count("trained") <= 12
     assert "warning: the disk is nearly full" in text
     assert stream.getvalue().rstrip().endswith("\x1b[2K")
+
+
+def test_speed_and_time_left_are_those_of_the_last_half_minute(tmp_path: Path, clock: Clock) -> None:
+    stream = io.StringIO()
+    console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
+    play(console, clock, rounds=40, seconds=0.5)
+    for n in range(41, 81):
+        clock.now += 2.0
+        console.round(Count(20 * n, n, 10 * n), n / 100)
+    console.close()
+    assert "80%, 1:40 so far, 0:40 left | trained episode 80 of 100, step 1,600 (10/s)" in stream.getvalue()
 
 
 @pytest.mark.parametrize("name", ["NO_COLOR", "TERM"])
