@@ -188,12 +188,14 @@ class Replay:
             self._tree.forget_changes()
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        reached = int(journal[0]["first"]) if journal else 0
+        whole_from = reached = 0
         for frame in journal:
-            reached = self._restore(frame) if int(frame["first"]) <= reached else reached
+            if int(frame["first"]) > reached:
+                whole_from = int(frame["first"])
+            reached = self._restore(frame)
         self._added, self._credit = state["added"], state["credit"]
-        if reached != self._added or (journal and int(journal[0]["first"]) > self.oldest()):
-            raise ValueError(f"its journal does not hold all of the memory ({reached} of {self._added} steps)")
+        if reached != self._added or whole_from > self.oldest():
+            raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {self.oldest()} to {self._added}")
         self._incarnation = state["incarnation"]
         restore_stream(self.rng, state["rng"])
         if self._tree is not None:
