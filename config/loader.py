@@ -63,6 +63,7 @@ def load(
     earlier = _read(task / "config.yaml") if task else None
     if earlier:
         work.layers.insert(0, layers.from_task(earlier, testing=work.general("mode") == "test"))
+        work.compare(earlier, task)
     source = document or earlier
     return work.finish(
         expected_return=presets.promised_return(source.comment) if source else None,
@@ -140,6 +141,13 @@ class _Assembly:
         except tasks.TaskError as error:
             self.report("general_cfg", "load_path", str(error))
             return None
+
+    def compare(self, earlier: Document, task: Path | None) -> None:
+        """A model of another algorithm is one problem, not one for each of its settings."""
+        past = layers.from_document(earlier, written=False).sections.get("general_cfg", {}).get("algo_name")
+        now = self.general("algo_name")
+        if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
+            raise ConfigError([*self.problems, f"{task} was trained with {past}, and algo_name is {now}"])
 
     def preset(self, root: Path) -> Path | None:
         """The preset for the algorithm and the environment of the command line."""

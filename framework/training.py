@@ -89,8 +89,11 @@ class _Run:
             self._write_down()
             self._load()
             watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
-            self.console.start(self.trainer.count, self.trainer.elapsed)
+            before = self.trainer.count
+            self.console.start(before, self.trainer.elapsed)
             reason = self.trainer.run()
+            if self.trainer.count == before:
+                self.console.note(f"nothing was left to train: {reason}; a higher limit goes on")
             watchdog.close()
             return self._interrupted() if self.signals.received is not None else self._finished(reason)
         except (JoystickError, EnvError) as error:
