@@ -7,7 +7,7 @@ from algos.base import Agent, EnvSpec
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
 from framework import build
-from framework.checkpoint import BAD_CONTENT, CheckpointStore
+from framework.checkpoint import BAD_CONTENT
 from framework.console import Console
 from framework.errors import CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
@@ -60,7 +60,7 @@ class _Run:
         if cfg.collect_traj:
             self.trajectories = TrajectoryRecorder(TrajectoryWriter(task.results), env.rows)
         recorders = (self.trajectories,) if self.trajectories else ()
-        self.store = CheckpointStore(task.models)
+        self.store = begin.store
         self.log = RunLog(task, self.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
         self.eval_env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
         self.evaluator = Evaluator(self.eval_env, seed, cfg.max_step, self._check)
