@@ -57,10 +57,10 @@ def load(
         work.layers.insert(0, layers.from_document(document, written=preset is None))
         if missing := work.layers[0].missing():
             work.notes.append(f"{path} says nothing under {', '.join(missing)}: the defaults are used")
-    elif not (algo or env or resume):
-        work.notes.append("no --yaml: the Python defaults are used")
     task = work.task(task_root)
     earlier = _read(task / "config.yaml") if task else None
+    if not (document or earlier or algo or env):
+        work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
         work.layers.insert(0, layers.from_task(earlier, testing=work.general("mode") == "test"))
         work.compare(earlier, task)
@@ -283,6 +283,7 @@ class _Assembly:
             env_package=packages["env_cfg"],
             where={path: place.text for path, place in self.places(self.layers)},
             explicit=frozenset(path for path, _ in self.places(layer for layer in self.layers if layer.written)),
+            allow_import=self.allow,
             notes=tuple(self.notes),
             **rest,
         )
