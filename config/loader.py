@@ -55,7 +55,7 @@ def load(
     document = _read(path) if path else None
     if document:
         work.layers.insert(0, layers.from_document(document, written=preset is None))
-        if missing := work.layers[0].missing():
+        if preset is None and (missing := work.layers[0].missing()):
             work.notes.append(f"{path} says nothing under {', '.join(missing)}: the defaults are used")
     task = work.task(task_root)
     earlier = _read(task / "config.yaml") if task else None
