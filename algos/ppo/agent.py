@@ -63,7 +63,7 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.distribution = distribution_for(spec.action_space)
         self.normalizer = normalizer_for(spec.observation_space).to(device) if cfg.normalize_obs else None
-        self.scaler = RewardScaler(spec.rows, cfg.gamma).to(device) if cfg.normalize_reward else None
+        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         actor = self._build(cfg.actor_layers, self.distribution.outputs, streams.init, gain=0.01)
         self.actor = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
         self.critic = self._build(cfg.critic_layers, 1, streams.init + 1, gain=1.0).to(device)
@@ -109,7 +109,7 @@ class Agent(base.Agent):
             reward, value, next_value, window["terminated"], window["truncated"],
             self.cfg.gamma, self.cfg.gae_lambda, valid,
         )  # fmt: skip
-        columns = {name: window[name] for name in ("obs", "drawn", "log_prob", "valid") if name in window}
+        columns: Batch = {name: window[name] for name in ("obs", "drawn", "log_prob", "valid") if name in window}
         return {**columns, "advantage": advantage, "target": target, "value": value}
 
     def _values(self, window: Batch, ended: Tensor) -> tuple[Tensor, Tensor]:
