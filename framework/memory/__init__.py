@@ -6,7 +6,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec
-from framework.collector import Columns, Fragment
+from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout

@@ -4,7 +4,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.schema import RolloutSpec
-from framework.collector import Columns, Fragment
+from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 
 
