@@ -22,7 +22,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
-from framework.durable import recover, replace_folder, sync_folder, write_durably
+from framework.durable import recover, remove_folder, replace_folder, sync_folder, write_durably
 from framework.errors import CheckpointError
 from framework.journal import Journal, Mark, Span
 
@@ -201,7 +201,7 @@ class CheckpointStore:
     def realign_best(self, number: int | None) -> None:
         """models/best as the run that goes on knows it: what came after its checkpoint comes again."""
         if number is None:
-            shutil.rmtree(self.folder / "best", ignore_errors=True)
+            remove_folder(self.folder / "best")
         elif (self.folder / str(number)).is_dir():
             self.mark_best(number)
 
@@ -211,7 +211,7 @@ class CheckpointStore:
             return
         numbers = self.numbers()
         for number in numbers[:-keep]:
-            shutil.rmtree(self.folder / str(number), ignore_errors=True)
+            remove_folder(self.folder / str(number))
         spans = [self._span(number) for number in numbers[-keep:]]
         starts = [span.start.segment for span in spans if span]
         if starts:

@@ -38,6 +38,15 @@ def replace_folder(new: Path, old: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def remove_folder(path: Path) -> None:
+    """Gone under its name at once, so that a crash leaves no half of it to be taken for a whole."""
+    if path.exists():
+        doomed = path.with_name(path.name + ".tmp")
+        shutil.rmtree(doomed, ignore_errors=True)
+        os.rename(path, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
 def recover(folder: Path) -> None:
     """Tidy up after a crash: unfinished folders go, an interrupted replacement is undone or completed."""
     for aside in folder.glob("*.old"):

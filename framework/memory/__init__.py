@@ -42,9 +42,6 @@ class Memory(Protocol):
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
         """Stand where `state` was taken; journal holds what was written, in order."""
 
-    def bytes_needed(self, columns: Columns) -> int:
-        """Memory that this will take when full, judged by one fragment's columns."""
-
 
 def make(spec: MemorySpec, rng: np.random.Generator) -> Memory:
     """The memory that an algorithm's config asks for."""

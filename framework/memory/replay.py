@@ -210,8 +210,3 @@ class Replay:
             self._columns[name][slots] = value
         if self._tree is not None:
             self._tree.set(frame["leaf"], frame["priority"])
-
-    def bytes_needed(self, columns: Columns) -> int:
-        rows = columns["reward"].shape[1]
-        kept = sum(value[0].nbytes for name, value in columns.items() if name not in ("terminated", "truncated"))
-        return (kept + 5 * rows) * max(1, self.spec.capacity // rows)
