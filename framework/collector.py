@@ -229,7 +229,7 @@ class Collector:
             np.zeros_like(rows["total"]), np.zeros_like(rows["length"]), state["policy"],
         )  # fmt: skip
         same = self._replay(state) if self.env.replayable else np.zeros(self.env.rows, bool)
-        self._now.total = np.where(same, rows["total"], self._now.total)
+        self._now.total = rows["total"].copy()
         self.incarnation = state["incarnation"]
         if not same.all():
             # a later incarnation: no memory chains what was before to what comes now
@@ -261,7 +261,6 @@ class Collector:
                 self._restart(ended)
         if (now.born == total).any():
             self._restart(now.born == total)
-        now.state = state["policy"]
         seen, length = state["rows"]["obs"], state["rows"]["length"]
         return np.array([_equal(*pair) for pair in zip(now.obs, seen, strict=True)]) & (now.length == length)
 
