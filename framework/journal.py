@@ -16,7 +16,7 @@ from framework.errors import CheckpointError
 SEGMENT_BYTES = 64 * 2**20
 """A new file is begun at this size, so that what nobody needs any more can be deleted."""
 _HEADER = struct.Struct("<4sQQ32s")
-"""Magic, length of the frame, position of the memory at its end, SHA-256 of the frame."""
+"""Magic, length of the frame, position of the memory at its end, SHA-256 of that position and the frame."""
 _MAGIC = b"JYJ1"
 
 
@@ -66,7 +66,7 @@ class Journal:
         if self._end.offset >= SEGMENT_BYTES:
             self._end = Position(self._end.segment + 1, 0)
         data = save_arrays(arrays)
-        header = _HEADER.pack(_MAGIC, len(data), newest, hashlib.sha256(data).digest())
+        header = _HEADER.pack(_MAGIC, len(data), newest, _digest(newest, data))
         path = self._path(self._end.segment)
         is_new = not path.exists()
         try:
@@ -131,6 +131,12 @@ class Journal:
         return self.folder / f"{segment:05d}.log"
 
 
+def _digest(newest: int, data: bytes) -> bytes:
+    digest = hashlib.sha256(newest.to_bytes(8, "little"))
+    digest.update(data)
+    return digest.digest()
+
+
 def _read_frame(file: BinaryIO, room: int, path: Path) -> tuple[bytes, int]:
     if room < _HEADER.size:
         raise CheckpointError(f"{path} is damaged: a frame is cut off")
@@ -138,6 +144,6 @@ def _read_frame(file: BinaryIO, room: int, path: Path) -> tuple[bytes, int]:
     if magic != _MAGIC or length > room - _HEADER.size:
         raise CheckpointError(f"{path} is damaged: there is no whole frame where one should be")
     data = file.read(length)
-    if hashlib.sha256(data).digest() != digest:
+    if _digest(newest, data) != digest:
         raise CheckpointError(f"{path} is damaged: a frame does not match its checksum")
     return data, newest
