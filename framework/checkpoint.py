@@ -35,7 +35,6 @@ BAD_CONTENT = (
     AttributeError,
     ArithmeticError,
     RecursionError,
-    MemoryError,
     SafetensorError,
 )
 """What reading a damaged or hostile file may raise."""

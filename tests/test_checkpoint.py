@@ -132,6 +132,15 @@ def test_a_run_goes_on_from_its_checkpoint_to_the_bit_any_number_of_times(tmp_pa
     assert run.store.numbers() == straight.store.numbers()
 
 
+def test_frames_as_small_as_a_step_lose_nothing(folder):
+    """A wrapped ring, each step in a frame of its own: what falls out of the ring falls out of the span, no more."""
+    run = Run(folder)
+    for _ in range(30):
+        run.work(1).save()
+    assert len(run.store.read(30).journal) == 20
+    same_content(Run.resumed(folder), Run(folder.with_name("again")).work(30).save())
+
+
 def test_a_rollout_needs_no_journal(folder):
     store = CheckpointStore(folder)
     store.save(1, {"a": 1}, Rollout(RolloutSpec(length=3)), {})
@@ -261,7 +270,25 @@ def test_an_interrupted_replacement_is_mended_and_nothing_unfinished_stays(folde
     (folder / "15.tmp" / "state.safetensors").write_bytes(b"half")
     run.store.recover()
     assert sorted(path.name for path in folder.iterdir()) == ["10", "5", "journal"]
+    shutil.copytree(folder / "10", folder / "10.old")  # one that could not be removed stands in nobody's way
+    run.save()
+    assert sorted(path.name for path in folder.iterdir()) == ["10", "5", "journal"]
     assert run.store.read(5).tree["step"] == 5
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_a_broken_off_write_left_in_the_journal_is_cut_away(folder, monkeypatch, resumed):
+    """Also where the next frame begins a new file, or is shorter than what was left."""
+    run = Run(folder).work().save()
+    with open(folder / "journal" / "00000.log", "ab") as file:
+        file.write(b"half a frame" * 10_000)
+    if resumed:
+        run = Run.resumed(folder)
+    else:
+        run.work().save()
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
+    run.work().save()
+    same_content(Run.resumed(folder), Run(folder.with_name("again")).work(run.step).save())
 
 
 @pytest.mark.parametrize("failing", ["00000.log", "state.safetensors", "manifest.json", "10.tmp", "models"])
@@ -632,6 +659,7 @@ def test_wrong_types_in_a_manifest_are_damage(folder, body):
     "frame",
     [
         b"", b"JYJ1", b"\0" * 200, struct.pack("<4sQQ32s", b"JYJ1", 2**60, 5, bytes(32)),
+        struct.pack("<4sQQ32s", b"JYJ1", 2**30, 5, bytes(32)) + b"1234",
         struct.pack("<4sQQ32s", b"JYJ1", 0, 5, hashlib.sha256(b"").digest()),
         struct.pack("<4sQQ32s", b"JYJ1", 0, 5, hashlib.sha256((5).to_bytes(8, "little")).digest()),
         struct.pack("<4sQQ32s", b"JYJ1", 4, 5, hashlib.sha256((5).to_bytes(8, "little") + b"1234").digest()) + b"1234",
