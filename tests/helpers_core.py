@@ -45,9 +45,12 @@ def ramp(first: int, steps: int, rows: int = 1, ends: Ends | None = None, incarn
     obs = (1000 * row + t).astype(np.float32)
 
     def flag(name: str) -> np.ndarray:
-        return np.array([[ends.get((int(a), int(b))) == name for a, b in zip(*pair, strict=True)] for pair in places])
+        flags = np.zeros((steps, rows), bool)
+        for (step, i), kind in ends.items():
+            if kind == name and i < rows and first <= step < first + steps:
+                flags[step - first, i] = True
+        return flags
 
-    places = list(zip(t, row, strict=True))
     columns = {
         "obs": obs[..., None],
         "action": t % 3,
