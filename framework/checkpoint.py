@@ -22,11 +22,21 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
+from framework.durable import recover, remove_folder, replace_folder, sync_folder, write_durably
 from framework.errors import CheckpointError, NumericsError
-from framework.journal import Journal, Position, Span
+from framework.journal import Journal, Mark, Span
 
 FORMAT = 1
-BAD_CONTENT = (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError, SafetensorError)
+BAD_CONTENT = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    SafetensorError,
+)
 """What reading a damaged or hostile file may raise."""
 
 
@@ -39,8 +49,10 @@ class Saved:
     facts: dict[str, Any]
     """Small things to compare and to show: algorithm, environment, counters, evaluation."""
     journal: list[dict[str, np.ndarray]] = field(default_factory=list)
-    end: Position | None = None
-    """End of the journal as this checkpoint knows it."""
+    marks: list[Mark] = field(default_factory=list)
+    """Where these frames stand."""
+    span: Span | None = None
+    """The part of the journal that this checkpoint needs."""
 
 
 # ---------------------------------------------------------------------------------------- trees of state
@@ -70,47 +82,20 @@ def flatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def unflatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The inverse of flatten."""
+    """The inverse of flatten. Takes each array out of `arrays`, so that none can be named a thousand times."""
     if isinstance(tree, list):
         return [unflatten(value, arrays) for value in tree]
     if not isinstance(tree, dict):
         return tree
     ((kind, value),) = tree.items()
-    if kind == "$array":
-        return arrays[value].copy()
-    if kind == "$tuple":
-        return tuple(unflatten(item, arrays) for item in value)
-    return {key: unflatten(item, arrays) for key, item in value.items()}
-
-
-# ------------------------------------------------------------------------------------------ durable files
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """The bytes are on the disk when this returns."""
-    with open(path, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """The names in this folder are on the disk when this returns."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def replace_folder(new: Path, old: Path) -> None:
-    """Give `new` the name `old`. A crash in between is mended by `recover`."""
-    aside = old.with_name(old.name + ".old")
-    if old.exists():
-        os.rename(old, aside)
-    os.rename(new, old)
-    sync_folder(old.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+    match kind:
+        case "$array":
+            return arrays.pop(value).copy()
+        case "$tuple":
+            return tuple(unflatten(item, arrays) for item in value)
+        case "$dict":
+            return {key: unflatten(item, arrays) for key, item in value.items()}
+    raise ValueError(f"nothing in a checkpoint is called {kind}")
 
 
 class CheckpointStore:
@@ -149,12 +134,12 @@ class CheckpointStore:
             data = (path / "state.safetensors").read_bytes()
             if hashlib.sha256(data).hexdigest() != manifest["state_sha256"]:
                 raise CheckpointError(f"{path} is damaged: state.safetensors does not match its checksum")
-            tree = unflatten(manifest["tree"], load_arrays(data))
+            tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
             span = Span.from_json(manifest["journal"])
-            frames = self.journal.read(span) if with_journal and span else []
+            frames, marks = self.journal.read(span) if with_journal and span else ([], [])
         except BAD_CONTENT as error:
-            raise CheckpointError(f"{path} is damaged: {error}") from error
-        return Saved(path, tree, manifest["facts"], frames, span.end if span else None)
+            raise CheckpointError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        return Saved(path, tree, facts, frames, marks, span)
 
     def newest(self, say: Callable[[str], None]) -> Saved:
         """The newest checkpoint that is whole. Damaged ones are said and passed over."""
@@ -215,7 +200,7 @@ class CheckpointStore:
     def realign_best(self, number: int | None) -> None:
         """models/best as the run that goes on knows it: what came after its checkpoint comes again."""
         if number is None:
-            shutil.rmtree(self.folder / "best", ignore_errors=True)
+            remove_folder(self.folder / "best")
         elif (self.folder / str(number)).is_dir():
             self.mark_best(number)
 
@@ -225,26 +210,22 @@ class CheckpointStore:
             return
         numbers = self.numbers()
         for number in numbers[:-keep]:
-            shutil.rmtree(self.folder / str(number), ignore_errors=True)
-        starts = []
-        for number in numbers[-keep:]:
-            span = Span.from_json(_read_manifest(self.folder / str(number) / "manifest.json")["journal"])
-            starts += [span.start.segment] if span else []
+            remove_folder(self.folder / str(number))
+        spans = [self._span(number) for number in numbers[-keep:]]
+        starts = [span.start.segment for span in spans if span]
         if starts:
             self.journal.drop_before(min(starts))
 
+    def _span(self, number: int) -> Span | None:
+        """What a checkpoint needs of the journal; nothing if it is damaged and cannot be read anyway."""
+        try:
+            return Span.from_json(_read_manifest(self.folder / str(number) / "manifest.json")["journal"])
+        except (CheckpointError, *BAD_CONTENT):
+            return None
+
     def recover(self) -> None:
-        """Tidy up after a crash: unfinished folders go, an interrupted replacement is completed."""
-        if not self.folder.is_dir():
-            return
-        for aside in self.folder.glob("*.old"):
-            name = aside.with_suffix("")
-            if name.exists():
-                shutil.rmtree(aside)
-            else:
-                os.rename(aside, name)
-        for unfinished in self.folder.glob("*.tmp"):
-            shutil.rmtree(unfinished)
+        """Tidy up after a crash."""
+        recover(self.folder)
 
     def continue_from(self, saved: Saved) -> None:
         """The run goes on from here: later checkpoints (damaged ones) step aside, the journal ends here."""
@@ -253,8 +234,8 @@ class CheckpointStore:
                 path = self.folder / str(number)
                 shutil.rmtree(path.with_suffix(".damaged"), ignore_errors=True)
                 os.rename(path, path.with_suffix(".damaged"))
-        if saved.end is not None:
-            self.journal.cut(saved.end)
+        if saved.span is not None:
+            self.journal.continue_from(saved.marks, saved.span.end)
 
 
 def _manifest_bytes(body: dict[str, Any]) -> bytes:

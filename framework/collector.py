@@ -2,72 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
 from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
 from envs.base import Array, Step, VectorEnv
 from framework.errors import NumericsError
-
-Columns = dict[str, Array]
-
-
-class Origin(NamedTuple):
-    """Where a fragment comes from."""
-
-    worker: int = 0
-    incarnation: int = 0
-    version: int = 0
-    """Version of the weights that it was collected with."""
-    first_step: int = 0
-    """Steps that this collector had made before it."""
-
-
-@dataclass(frozen=True)
-class Fragment:
-    """T steps of N rows. The arrays belong to the collector and are reused: whoever keeps them copies."""
-
-    columns: Columns
-    """[T, N, ...]: obs, action, reward, next_obs, terminated, truncated, (valid), and what the policy adds."""
-    start: Tree
-    """Policy state before the first step, and which rows stood at the start of an episode."""
-    origin: Origin
-
-    @property
-    def steps(self) -> int:
-        return self.columns["reward"].shape[0]
-
-    @property
-    def rows(self) -> int:
-        return self.columns["reward"].shape[1]
-
-
-class Episode(NamedTuple):
-    """An episode that has ended."""
-
-    worker: int
-    row: int
-    number: int
-    """Its number in this row, from 0."""
-    seed: int
-    total: float
-    """Sum of rewards."""
-    length: int
-    terminated: bool
-    steps: int
-    """Steps that its collector had made when it ended."""
-
-
-class Recorder(Protocol):
-    """Sees every step; keeps trajectories, or pictures."""
-
-    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None: ...
-
-    def end(self, episode: Episode) -> None: ...
-
-    def drop(self, row: int) -> None:
-        """The running episode of this row is given up."""
+from framework.fragment import Columns, Episode, Fragment, Origin, Recorder
 
 
 @dataclass
@@ -84,15 +26,10 @@ class _Rows:
     state: Any = None
 
     def copy(self) -> "_Rows":
-        return _Rows(
-            self.obs.copy(),
-            self.episode.copy(),
-            self.seed.copy(),
-            self.length.copy(),
-            self.total.copy(),
-            self.born.copy(),
-            self.state,
+        obs, episode, seed, length, total, born = (
+            array.copy() for array in (self.obs, self.episode, self.seed, self.length, self.total, self.born)
         )
+        return _Rows(obs, episode, seed, length, total, born, self.state)
 
 
 @dataclass
@@ -269,6 +206,7 @@ class Collector:
             "tape": tape,
             "rng": self._round_rng,
             "steps": self._round_steps,
+            "incarnation": self.incarnation,
         }
 
     def settle(self) -> None:
@@ -290,11 +228,12 @@ class Collector:
             rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
             np.zeros_like(rows["total"]), np.zeros_like(rows["length"]), state["policy"],
         )  # fmt: skip
-        self._replay(state["tape"], state["age"])
-        same = np.array([_equal(self._now.obs[row], rows["obs"][row]) for row in range(self.env.rows)])
-        same &= self._now.length == rows["length"]
-        self._now.total = np.where(same, rows["total"], self._now.total)
+        same = self._replay(state) if self.env.replayable else np.zeros(self.env.rows, bool)
+        self._now.total = rows["total"].copy()
+        self.incarnation = state["incarnation"]
         if not same.all():
+            # a later incarnation: no memory chains what was before to what comes now
+            self.incarnation += 1
             for recorder in self.recorders:
                 for row in np.flatnonzero(~same).tolist():
                     recorder.drop(row)
@@ -304,24 +243,26 @@ class Collector:
         self.settle()
         return np.flatnonzero(~same).tolist()
 
-    def _replay(self, tape: Array, age: Array) -> None:
-        """Play the recorded actions again. Rows are aligned at the end: each is reset when its own episode begins,
-        and steps idly before that."""
-        now, total, policy = self._now, len(tape), self._now.state
+    def _replay(self, state: Tree) -> Array:
+        """Play the recorded actions again, and return which rows [N] stand where they stood. Rows are aligned at the
+        end: each is reset when its own episode begins, and steps idly before that."""
+        now, tape, total = self._now, state["tape"], len(state["tape"])
         self._tape, self._tape_start = [], 0
-        now.born = total - age
+        now.born = total - state["age"]
         now.obs = self.env.reset(np.ones(self.env.rows, bool), now.seed)
         for t in range(total):
             begins = now.born == t
             if t and begins.any():
                 self._restart(begins)
             step = self._advance(tape[t])
-            idle = (step.terminated | step.truncated) & (now.born > t)
-            if idle.any():
-                self._restart(idle)
+            # an idle row may end; a running one does so only where the environment does not repeat itself
+            ended = step.terminated | step.truncated
+            if ended.any():
+                self._restart(ended)
         if (now.born == total).any():
             self._restart(now.born == total)
-        now.state = policy
+        seen, length = state["rows"]["obs"], state["rows"]["length"]
+        return np.array([_equal(*pair) for pair in zip(now.obs, seen, strict=True)]) & (now.length == length)
 
     def _restart(self, rows: Array) -> None:
         now = self._now

@@ -8,7 +8,8 @@ import numpy as np
 
 from algos.base import Act, Agent, Progress
 from envs.base import Array, VectorEnv
-from framework.collector import Collector, Episode, Recorder
+from framework.collector import Collector
+from framework.fragment import Episode, Recorder
 from framework.seeding import number, stream
 
 MOST_ROWS = 10

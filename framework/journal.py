@@ -3,7 +3,6 @@
 import hashlib
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -11,12 +10,13 @@ import numpy as np
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
+from framework.durable import sync_folder
 from framework.errors import CheckpointError
 
 SEGMENT_BYTES = 64 * 2**20
 """A new file is begun at this size, so that what nobody needs any more can be deleted."""
 _HEADER = struct.Struct("<4sQQ32s")
-"""Magic, length of the frame, position of the memory at its end, SHA-256 of the frame."""
+"""Magic, length of the frame, position of the memory at its end, SHA-256 of that position and the frame."""
 _MAGIC = b"JYJ1"
 
 
@@ -44,8 +44,9 @@ class Span(NamedTuple):
         return cls(Position(a, b), Position(c, d))
 
 
-@dataclass(frozen=True)
-class _Frame:
+class Mark(NamedTuple):
+    """Where a frame begins."""
+
     start: Position
     newest: int
     """Position of the memory after this frame."""
@@ -56,7 +57,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._frames: list[_Frame] = []
+        self._marks: list[Mark] = []
         self._end = Position(0, 0)
 
     def append(self, arrays: dict[str, np.ndarray], newest: int) -> None:
@@ -65,62 +66,60 @@ class Journal:
         if self._end.offset >= SEGMENT_BYTES:
             self._end = Position(self._end.segment + 1, 0)
         data = save_arrays(arrays)
-        header = _HEADER.pack(_MAGIC, len(data), newest, hashlib.sha256(data).digest())
+        header = _HEADER.pack(_MAGIC, len(data), newest, _digest(newest, data))
         path = self._path(self._end.segment)
+        is_new = not path.exists()
         try:
-            with open(path, "r+b" if path.exists() else "wb") as file:
+            with open(path, "wb" if is_new else "r+b") as file:
                 file.truncate(self._end.offset)
                 file.seek(self._end.offset)
                 file.write(header)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            if is_new:
+                sync_folder(self.folder)
         except OSError:
             if path.exists():
                 os.truncate(path, self._end.offset)
             raise
-        self._frames.append(_Frame(self._end, newest))
+        self._marks.append(Mark(self._end, newest))
         self._end = Position(self._end.segment, self._end.offset + len(header) + len(data))
 
     def span(self, oldest: int) -> Span:
         """What is needed of the journal by a memory whose oldest step is this one."""
-        while len(self._frames) > 1 and self._frames[0].newest <= oldest:
-            del self._frames[0]
-        return Span(self._frames[0].start if self._frames else self._end, self._end)
+        while len(self._marks) > 1 and self._marks[0].newest <= oldest:
+            del self._marks[0]
+        return Span(self._marks[0].start if self._marks else self._end, self._end)
 
-    def read(self, span: Span) -> list[dict[str, np.ndarray]]:
-        """The frames of a span, each verified. The journal goes on after them."""
-        frames, found = [], []
-        at = span.start
-        while at < span.end:
-            path = self._path(at.segment)
+    def read(self, span: Span) -> tuple[list[dict[str, np.ndarray]], list[Mark]]:
+        """The frames of a span, each verified, and where they stand."""
+        frames, marks = [], []
+        for segment in range(span.start.segment, span.end.segment + 1):
+            path = self._path(segment)
             if not path.exists():
-                raise CheckpointError(
-                    f"{path} is gone: keep_checkpoints dropped this checkpoint's memory; it can be tested, and "
-                    "training can go on from latest"
-                )
+                raise CheckpointError(f"{path} is gone, so what the memory held then is lost; the model can be tested")
             with open(path, "rb") as file:
-                stop = span.end.offset if at.segment == span.end.segment else path.stat().st_size
-                while at.offset < stop:
-                    file.seek(at.offset)
-                    data, newest = _read_frame(file, stop - at.offset, path)
+                size = os.fstat(file.fileno()).st_size
+                stop = span.end.offset if segment == span.end.segment else size
+                if stop > size:
+                    raise CheckpointError(f"{path} is damaged: it is shorter than when the checkpoint was saved")
+                file.seek(span.start.offset if segment == span.start.segment else 0)
+                while (offset := file.tell()) < stop:
+                    data, newest = _read_frame(file, stop - offset, path)
                     frames.append(load_arrays(data))
-                    found.append(_Frame(at, newest))
-                    at = Position(at.segment, at.offset + _HEADER.size + len(data))
-            if at.segment < span.end.segment:
-                at = Position(at.segment + 1, 0)
-        self._frames, self._end = found, span.end
-        return frames
+                    marks.append(Mark(Position(segment, offset), newest))
+        return frames, marks
 
-    def cut(self, end: Position) -> None:
-        """Forget what was written after this position."""
+    def continue_from(self, marks: list[Mark], end: Position) -> None:
+        """Go on after these frames, and forget what was written behind them."""
         for path in self.folder.glob("*.log"):
             if int(path.stem) > end.segment:
                 path.unlink()
         path = self._path(end.segment)
         if path.exists():
             os.truncate(path, end.offset)
-        self._end = end
+        self._marks, self._end = list(marks), end
 
     def drop_before(self, segment: int) -> None:
         """Delete whole files that nothing needs."""
@@ -132,11 +131,19 @@ class Journal:
         return self.folder / f"{segment:05d}.log"
 
 
+def _digest(newest: int, data: bytes) -> bytes:
+    digest = hashlib.sha256(newest.to_bytes(8, "little"))
+    digest.update(data)
+    return digest.digest()
+
+
 def _read_frame(file: BinaryIO, room: int, path: Path) -> tuple[bytes, int]:
+    if room < _HEADER.size:
+        raise CheckpointError(f"{path} is damaged: a frame is cut off")
     magic, length, newest, digest = _HEADER.unpack(file.read(_HEADER.size))
     if magic != _MAGIC or length > room - _HEADER.size:
-        raise CheckpointError(f"{path} is damaged")
+        raise CheckpointError(f"{path} is damaged: there is no whole frame where one should be")
     data = file.read(length)
-    if hashlib.sha256(data).digest() != digest:
+    if _digest(newest, data) != digest:
         raise CheckpointError(f"{path} is damaged: a frame does not match its checksum")
     return data, newest

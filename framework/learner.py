@@ -58,6 +58,8 @@ class Learner:
         if valid is not None:
             flat = {name: value[valid] for name, value in flat.items()}
         total = len(next(iter(flat.values())))
+        if not total:
+            return
         size = min(spec.minibatch or total, total)
         for _ in range(spec.epochs):
             if size == total:

@@ -6,7 +6,7 @@ import numpy as np
 
 from algos.base import Tree
 from envs.base import Array, Step, VectorEnv
-from framework.collector import Episode
+from framework.fragment import Episode
 from framework.trajectories import TrajectoryWriter
 from framework.video import GifWriter
 

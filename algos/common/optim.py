@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
 
 from algos.base import Tree
 from algos.common.adam import FusedAdam
@@ -21,7 +20,7 @@ RMSPROP_EPSILON = 1e-5
 
 
 def make(
-    parameters: Iterable[Parameter] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float = 1e-8
+    parameters: Iterable[Tensor] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float = 1e-8
 ) -> Optimizer:
     """The optimizer that cfg names, in the fastest form that torch has on the device of the parameters.
 
@@ -67,7 +66,7 @@ def clip(grads: list[Tensor], max_norm: float) -> Tensor:
 
 
 def apply_gradients(
-    optimizer: Optimizer, parameters: Sequence[Parameter], max_norm: float | None, reduce: Reduce
+    optimizer: Optimizer, parameters: Sequence[Tensor], max_norm: float | None, reduce: Reduce
 ) -> Tensor | None:
     """After backward: average over learners, clip, step, clear. Returns the norm before clipping, if any is asked."""
     grads = [p.grad for p in parameters if p.grad is not None]

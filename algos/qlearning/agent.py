@@ -8,7 +8,7 @@ import torch
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.exploration import EPSILON, epsilon_greedy
-from algos.common.spaces import actions_of, states_of
+from algos.common.tables import actions_of, states_of
 from algos.qlearning.config import Config
 
 
@@ -42,7 +42,7 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.index, states = states_of(spec.observation_space)
         self.epsilon = EPSILON[cfg.epsilon_schedule]
-        self.table = np.full((states, actions_of(spec)), cfg.initial_value)
+        self.table = np.full((states, actions_of(spec.action_space)), cfg.initial_value)
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         cfg = self.cfg
@@ -69,13 +69,13 @@ class Agent(base.Agent):
         return Result({"loss": torch.tensor((error**2).mean()), "q_mean": torch.tensor(self.table.mean())})
 
     def weights(self) -> dict[str, Array]:
-        return {"table": self.table}
+        return {"table": self.table.copy()}
 
     def load_weights(self, weights: dict[str, Array]) -> None:
         self.table = np.array(weights["table"], dtype=np.float64).reshape(self.table.shape)
 
     def state(self) -> Tree:
-        return {"table": self.table}
+        return self.weights()
 
     def load_state(self, state: Tree) -> None:
         self.load_weights(state)

@@ -6,7 +6,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec
-from framework.collector import Columns, Fragment
+from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout
@@ -41,9 +41,6 @@ class Memory(Protocol):
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
         """Stand where `state` was taken; journal holds what was written, in order."""
-
-    def bytes_needed(self, columns: Columns) -> int:
-        """Memory that this will take when full, judged by one fragment's columns."""
 
 
 def make(spec: MemorySpec, rng: np.random.Generator) -> Memory:

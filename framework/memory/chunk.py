@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from framework.collector import Columns
+from framework.fragment import Columns
 
 
 class Keys(NamedTuple):

@@ -4,8 +4,8 @@ import numpy as np
 
 from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
-from framework.collector import Columns, Fragment
 from framework.errors import JoystickError
+from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.sum_tree import SumTree
 
@@ -40,10 +40,12 @@ class Replay:
         if self._added and self._incarnation != fragment.origin.incarnation:
             # A collector was lost in mid-episode: nothing may be chained across this point.
             self._columns["end"][(self._added - 1) % self._length] = True
+            self._journalled = min(self._journalled, self._added - 1)
         self._incarnation = fragment.origin.incarnation
         self._write(columns, fragment.steps)
         if self._added * self._rows >= self.spec.warmup:
-            self._credit += fragment.steps * self._rows * self.spec.updates_per_step
+            fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
+            self._credit += fresh * self.spec.updates_per_step
 
     def _kept(self, columns: Columns) -> Columns:
         """What learning reads: the two flags become a discount, and the end of a chain of steps."""
@@ -216,8 +218,3 @@ class Replay:
         if self._tree is not None:
             self._tree.set(frame["leaf"], frame["priority"])
         return after
-
-    def bytes_needed(self, columns: Columns) -> int:
-        rows = columns["reward"].shape[1]
-        kept = sum(value[0].nbytes for name, value in columns.items() if name not in ("terminated", "truncated"))
-        return (kept + 5 * rows) * max(1, self.spec.capacity // rows)

@@ -4,7 +4,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.schema import RolloutSpec
-from framework.collector import Columns, Fragment
+from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 
 
@@ -52,6 +52,3 @@ class Rollout:
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
         self._pending = state["pending"]
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
-
-    def bytes_needed(self, columns: Columns) -> int:
-        return sum(value[0].nbytes for value in columns.values()) * self.spec.length

@@ -1,0 +1,66 @@
+"""What a collector makes: fragments of steps, and episodes that have ended."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from algos.base import Tree
+from envs.base import Array, Step, VectorEnv
+
+Columns = dict[str, Array]
+
+
+class Origin(NamedTuple):
+    """Where a fragment comes from."""
+
+    worker: int = 0
+    incarnation: int = 0
+    version: int = 0
+    """Version of the weights that it was collected with."""
+    first_step: int = 0
+    """Steps that this collector had made before it."""
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """T steps of N rows. The arrays belong to the collector and are reused: whoever keeps them copies."""
+
+    columns: Columns
+    """[T, N, ...]: obs, action, reward, next_obs, terminated, truncated, (valid), and what the policy adds."""
+    start: Tree
+    """Policy state before the first step, and which rows stood at the start of an episode."""
+    origin: Origin
+
+    @property
+    def steps(self) -> int:
+        return self.columns["reward"].shape[0]
+
+    @property
+    def rows(self) -> int:
+        return self.columns["reward"].shape[1]
+
+
+class Episode(NamedTuple):
+    """An episode that has ended."""
+
+    worker: int
+    row: int
+    number: int
+    """Its number in this row, from 0."""
+    seed: int
+    total: float
+    """Sum of rewards."""
+    length: int
+    terminated: bool
+    steps: int
+    """Steps that its collector had made when it ended."""
+
+
+class Recorder(Protocol):
+    """Sees every step; keeps trajectories, or pictures."""
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None: ...
+
+    def end(self, episode: Episode) -> None: ...
+
+    def drop(self, row: int) -> None:
+        """The running episode of this row is given up."""

@@ -1,0 +1,175 @@
+"""Ramps, fakes and small makers for the tests of framework and algos."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+
+import algos
+from algos.base import Act, Agent, EnvSpec, Streams
+from config.schema import ReplaySpec
+from envs import toy
+from envs.base import Step, VectorEnv
+from envs.toy import env as toy_env
+from framework import memory
+from framework.checkpoint import flatten, unflatten
+from framework.collector import Collector
+from framework.fragment import Fragment, Origin
+from framework.memory import Replay
+from framework.seeding import stream
+
+torch.set_num_threads(1)
+
+
+def saved_and_read(tree: Any) -> Any:
+    """The tree as a checkpoint gives it back."""
+    arrays: dict[str, np.ndarray] = {}
+    text = json.dumps(flatten(tree, arrays))
+    return unflatten(json.loads(text), arrays)
+
+
+# ------------------------------------------------------------------------------------------------------- ramps
+
+Ends = dict[tuple[int, int], str]
+"""(step, row) -> which flag is set there: terminated, truncated or dummy."""
+
+
+def ramp(first: int, steps: int, rows: int = 1, ends: Ends | None = None, incarnation: int = 0) -> Fragment:
+    """Steps first .. first + steps - 1. The observation is 1000 row + step, its successor that and a half, and the
+    reward is 1 + the step: every number says where it comes from."""
+    ends = ends or {}
+    t, row = np.meshgrid(np.arange(first, first + steps), np.arange(rows), indexing="ij")
+    obs = (1000 * row + t).astype(np.float32)
+
+    def flag(name: str) -> np.ndarray:
+        flags = np.zeros((steps, rows), bool)
+        for (step, i), kind in ends.items():
+            if kind == name and i < rows and first <= step < first + steps:
+                flags[step - first, i] = True
+        return flags
+
+    columns = {
+        "obs": obs[..., None],
+        "action": t % 3,
+        "reward": (1 + t).astype(np.float32),
+        "next_obs": obs[..., None] + np.float32(0.5),
+        "terminated": flag("terminated"),
+        "truncated": flag("truncated"),
+    }
+    if "dummy" in ends.values():
+        columns["valid"] = ~flag("dummy")
+    return Fragment(columns, {}, Origin(incarnation=incarnation, first_step=first))
+
+
+def replay(capacity: int = 8, batch: int = 4, seed: int = 0, **settings: Any) -> Replay:
+    """A replay memory that owes one update for each transition, and discounts by a half."""
+    settings = {"warmup": 1, "updates_per_step": 1.0, "gamma": 0.5, **settings}
+    return Replay(ReplaySpec(capacity=capacity, batch_size=batch, **settings), np.random.default_rng(seed))
+
+
+# ------------------------------------------------------------------------------------------------------- fakes
+
+
+class CountingEnv(VectorEnv):
+    """Observations count the steps of the episode: 10 seed + step. Row i ends after ends[i][0] steps, in the way
+    that ends[i][1] says; every call is written on a tape."""
+
+    observation_space = Box(-np.inf, np.inf, (1,))
+    action_space = Discrete(4)
+
+    def __init__(self, *ends: tuple[int, str], tape: list[tuple] | None = None) -> None:
+        self.rows, self.ends = len(ends), ends
+        self.tape = [] if tape is None else tape
+        self._seed, self._step = np.zeros((2, self.rows), np.int64)
+        self._ended = np.ones(self.rows, bool)
+        self._out = np.zeros((self.rows, 1), np.float32)
+
+    def reset(self, mask, seeds):
+        self.tape.append(("reset", mask.tolist(), np.asarray(seeds)[mask].tolist()))
+        self._seed[mask], self._step[mask], self._ended[mask] = np.asarray(seeds)[mask], 0, False
+        return self._obs()
+
+    def step(self, action):
+        assert not self._ended.any(), "stepped after the end of an episode"
+        self.tape.append(("step", np.asarray(action).tolist()))
+        self._step += 1
+        over = [self._step[i] == length for i, (length, _) in enumerate(self.ends)]
+        terminated, truncated = (
+            np.array([end and kind in (name, "both") for end, (_, kind) in zip(over, self.ends, strict=True)], bool)
+            for name in ("terminated", "truncated")
+        )
+        self._ended = terminated | truncated
+        self._out[:] = self._obs()  # one array for all steps, as the contract allows
+        return Step(self._out, self._step.astype(np.float32), terminated, truncated)
+
+    def _obs(self):
+        return (10 * self._seed + self._step).astype(np.float32)[:, None]
+
+
+class TapeAgent:
+    """What a collector asks of an agent: explores with the collector's stream, and predicts action 3."""
+
+    def __init__(self, tape: list[tuple] | None = None) -> None:
+        self.tape = [] if tape is None else tape
+
+    def initial_state(self, rows):
+        return None
+
+    def sample_action(self, obs, state, progress, rng):
+        self.tape.append(("sample", obs[:, 0].tolist(), progress.step))
+        action = rng.integers(0, 2, len(obs))
+        return Act(action, {"log_prob": -action.astype(np.float32)})
+
+    def predict_action(self, obs, state):
+        self.tape.append(("predict", obs[:, 0].tolist()))
+        return Act(np.full(len(obs), 3))
+
+
+class PolicyOfNothing:
+    """Draws actions from the collector's stream for any action space with so many actions."""
+
+    def __init__(self, actions: int = 2) -> None:
+        self.actions = actions
+
+    def initial_state(self, rows):
+        return None
+
+    def sample_action(self, obs, state, progress, rng):
+        return Act(rng.integers(0, self.actions, len(obs)))
+
+    def predict_action(self, obs, state):
+        return Act(np.zeros(len(obs), np.int64))
+
+
+def collector_of(env: VectorEnv, agent: Any = None, seed: int = 1, **settings: Any) -> Collector:
+    """A collector whose episode number e of row i has the seed 100 i + e + 1."""
+    settings = {"episode_seed": lambda row, number: 100 * row + number + 1, **settings}
+    return Collector(env, agent or TapeAgent(), stream(seed, "act", 0), **settings)
+
+
+# ------------------------------------------------------------------------------------------------------ agents
+
+
+def toy_of(name: str, rows: int = 1, **settings: Any) -> VectorEnv:
+    return toy_env.make(toy.Config(id=name, **settings), rows)
+
+
+def spec_of(env: VectorEnv) -> EnvSpec:
+    return EnvSpec("toy", env.observation_space, env.action_space, env.rows)
+
+
+def agent_of(algo: str, spec: EnvSpec, seed: int = 1, **settings: Any) -> Agent:
+    """An algorithm's agent, with these settings in place of its defaults."""
+    package = algos.get(algo)
+    streams = Streams(init=seed, learn=stream(seed, "learn"))
+    return algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device("cpu"))
+
+
+def memory_of(agent: Agent, seed: int = 1) -> memory.Memory:
+    return memory.make(agent.cfg.memory(agent.spec.rows), stream(seed, "memory"))
+
+
+Maker = Callable[[], VectorEnv]

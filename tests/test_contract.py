@@ -1,0 +1,268 @@
+"""The contract of an Agent, for every algorithm that has a folder. A new folder is tested without an edit here."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from config_fixtures import loaded
+from gymnasium import spaces
+from helpers_core import agent_of, collector_of, memory_of, spec_of, stream, toy_of
+
+import algos
+from algos.base import EnvSpec, Progress
+from config.loader import ConfigError, load
+from config.schema import NetworkConfig
+from framework import suitability
+from framework.catalog import ALGOS, ENVS
+from framework.learner import Learner
+
+TOYS = {name: spec_of(toy_of(name)) for name in ("match", "shifted", "digits", "bits", "target")}
+"""One for each kind of action space, with all kinds of observation among them."""
+
+
+def able(algo, spec):
+    config = algos.get(algo).Config
+    action, observation = type(spec.action_space).__name__, type(spec.observation_space).__name__
+    return action in config.ACTION_SPACES and observation in config.OBSERVATION_SPACES
+
+
+CASES = [(algo, toy) for algo in algos.available() for toy, spec in TOYS.items() if able(algo, spec)]
+every_case = pytest.mark.parametrize(("algo", "toy"), CASES)
+every_algorithm = pytest.mark.parametrize(("algo", "toy"), list({algo: (algo, toy) for algo, toy in CASES}.values()))
+ROWS = 4
+SMALL = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 2}
+"""Sizes that make learning quick, where an algorithm has such a setting."""
+HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)
+
+
+def agent_for(algo, toy, seed=1):
+    fields = algos.get(algo).Config.model_fields
+    return agent_of(algo, spec_of(toy_of(toy, ROWS)), seed, **{k: v for k, v in SMALL.items() if k in fields})
+
+
+def has_network(algo):
+    return issubclass(algos.get(algo).Config, NetworkConfig)
+
+
+class Work:
+    """An agent with its collector and memory."""
+
+    def __init__(self, algo, toy, seed=1):
+        self.agent = agent_for(algo, toy, seed)
+        self.collector = collector_of(toy_of(toy, ROWS), self.agent)
+        self.memory = memory_of(self.agent)
+        self.learner = Learner(self.agent, self.agent.cfg.memory(ROWS))
+
+    def chunks(self, count):
+        """So many chunks of fresh experience, not learned from."""
+        found = []
+        while len(found) < count:
+            self.memory.add(self.collector.collect(self.learner.spec.fragment, HALFWAY)[0])
+            while len(found) < count and (chunk := self.memory.take(0.5)) is not None:
+                columns = {name: value.copy() for name, value in chunk.columns.items()}
+                found.append(chunk._replace(columns=columns))
+        return found
+
+    def learn(self, chunks):
+        return [self.learner.learn(chunk, HALFWAY) for chunk in chunks]
+
+
+def frozen(tree):
+    """A tree of state as plain bytes, to compare."""
+    if isinstance(tree, dict):
+        return {key: frozen(value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [frozen(value) for value in tree]
+    return np.asarray(tree).tobytes() if isinstance(tree, np.ndarray | torch.Tensor) else tree
+
+
+def some_obs(toy, rows=ROWS, seed=0):
+    env = toy_of(toy, rows)
+    return env.reset(np.ones(rows, bool), np.arange(rows) + 100 * seed)
+
+
+def test_every_algorithm_and_every_kind_of_action_is_tried():
+    assert {algo for algo, _ in CASES} == set(algos.available())
+    assert {toy for _, toy in CASES} == set(TOYS)
+
+
+# ------------------------------------------------------------------------------------------------------- acting
+
+
+@every_case
+def test_actions_are_in_the_space_one_for_each_row(algo, toy):
+    agent = agent_for(algo, toy)
+    obs, space = some_obs(toy), TOYS[toy].action_space
+    act = agent.sample_action(obs, agent.initial_state(ROWS), Progress(), stream(1, "x"))
+    best = agent.predict_action(obs, agent.initial_state(ROWS))
+    for action in (act.action, best.action):
+        assert len(action) == ROWS
+        assert all(space.contains(row.astype(space.dtype)) for row in action)
+    assert all(len(column) == ROWS for column in act.columns.values())
+
+
+@every_case
+def test_the_weights_are_all_that_acting_depends_on(algo, toy):
+    """The same observations and rng give the same actions, also after the first agent has learned more."""
+    one, other = Work(algo, toy, seed=1), Work(algo, toy, seed=2)
+    one.learn(one.chunks(2))
+    weights = one.agent.weights()
+    other.agent.load_weights(weights)
+    expected = [one.agent.sample_action(some_obs(toy, seed=i), None, HALFWAY, stream(5, "x", i)) for i in range(5)]
+    best = one.agent.predict_action(some_obs(toy), None).action
+    one.learn(one.chunks(2))
+    assert frozen(weights) == frozen(other.agent.weights()), "weights() is a copy"
+    for i, act in enumerate(expected):
+        again = other.agent.sample_action(some_obs(toy, seed=i), None, HALFWAY, stream(5, "x", i))
+        np.testing.assert_array_equal(again.action, act.action)
+        assert frozen(again.columns) == frozen(act.columns)
+    np.testing.assert_array_equal(other.agent.predict_action(some_obs(toy), None).action, best)
+    assert all(isinstance(array, np.ndarray) and array.flags.owndata for array in weights.values())
+
+
+@every_case
+def test_exploring_draws_from_the_given_stream_and_from_no_other(algo, toy):
+    agent = agent_for(algo, toy)
+    learn, numpy_before = agent.streams.learn.bit_generator.state, np.random.get_state()[1].copy()
+    torch_before, python_before = torch.get_rng_state(), random.getstate()
+    first = [agent.sample_action(some_obs(toy), None, Progress(), stream(5, "x")).action for _ in range(3)]
+    agent.predict_action(some_obs(toy), None)
+    assert all((action == first[0]).all() for action in first)
+    assert agent.streams.learn.bit_generator.state == learn
+    assert (np.random.get_state()[1] == numpy_before).all()
+    assert torch.equal(torch.get_rng_state(), torch_before)
+    assert random.getstate() == python_before
+
+
+@every_case
+def test_different_streams_explore_differently(algo, toy):
+    agent, obs = agent_for(algo, toy), some_obs(toy)
+    drawn = {agent.sample_action(obs, None, Progress(), stream(5, "x", i)).action.tobytes() for i in range(20)}
+    assert len(drawn) > 1
+
+
+@every_case
+def test_the_best_action_is_the_same_every_time_and_acting_changes_nothing(algo, toy):
+    agent = agent_for(algo, toy)
+    before = frozen(agent.state())
+    for _ in range(3):
+        best = agent.predict_action(some_obs(toy), None).action
+        agent.sample_action(some_obs(toy), None, HALFWAY, stream(5, "x"))
+        np.testing.assert_array_equal(agent.predict_action(some_obs(toy), None).action, best)
+    assert frozen(agent.state()) == before
+
+
+# ----------------------------------------------------------------------------------------------------- learning
+
+
+@every_case
+def test_an_update_moves_every_weight_and_gives_the_metrics_that_it_names(algo, toy):
+    work = Work(algo, toy)
+    before = work.agent.weights()
+    results = work.learn(work.chunks(20))
+    assert all(tuple(result.metrics) == work.agent.METRICS for result in results)
+    assert all(np.isfinite(values).all() for result in results for values in result.metrics.values())
+    after = work.agent.weights()
+    assert [name for name in before if (before[name] == after[name]).all()] == []
+    assert all(np.isfinite(array).all() for array in after.values())
+    assert work.agent.parameter_count() == sum(array.size for array in before.values())
+
+
+@every_case
+def test_the_state_goes_on_to_the_bit(algo, toy):
+    """RES-1: the same chunks after load_state give the same updates, into an agent with another past."""
+    one, other = Work(algo, toy, seed=1), Work(algo, toy, seed=2)
+    other.learn(other.chunks(1))
+    one.learn(one.chunks(2))
+    state = one.agent.state()
+    snapshot, chunks = frozen(state), one.chunks(2)
+    results = one.learn(chunks)
+    assert frozen(state) == snapshot, "state() is a copy"
+    other.agent.load_state(state)
+    assert frozen(other.agent.state()) == snapshot
+    again = other.learn(chunks)
+    assert [result.metrics for result in again] == [result.metrics for result in results]
+    assert frozen(other.agent.state()) == frozen(one.agent.state())
+
+
+@every_algorithm
+def test_learning_draws_only_from_the_agents_own_stream(algo, toy):
+    """DET-6"""
+    one, other = Work(algo, toy), Work(algo, toy)
+    chunks = one.chunks(2)
+    one.learn(chunks)
+    np.random.seed(3)
+    torch.manual_seed(3)
+    other.learn(chunks)
+    assert frozen(one.agent.state()) == frozen(other.agent.state())
+
+
+@every_algorithm
+def test_the_first_weights_are_a_function_of_the_seed(algo, toy):
+    weights = [frozen(agent_for(algo, toy, seed).weights()) for seed in (1, 1, 2)]
+    assert weights[0] == weights[1]
+    assert weights[0] != weights[2] or not has_network(algo), "a table begins with one value"
+
+
+@every_algorithm
+def test_gradients_are_averaged_between_backward_and_step(algo, toy):
+    """With several learners: `reduce` sees every gradient, and what it leaves there is what is applied."""
+    work = Work(algo, toy)
+    seen = []
+
+    def halt(grads):
+        for grad in grads:
+            seen.append(bool(torch.isfinite(grad).all()))
+            grad.zero_()
+
+    work.agent.reduce = halt
+    before = frozen(work.agent.weights())
+    work.learn(work.chunks(1))
+    assert all(seen)
+    assert bool(seen) == has_network(algo)
+    assert (frozen(work.agent.weights()) == before) == has_network(algo)
+
+
+@every_algorithm
+def test_progress_tells_how_much_is_explored(algo, toy):
+    agent = agent_for(algo, toy)
+    early, late = agent.exploration(Progress()), agent.exploration(Progress(step=10**9, fraction=1.0))
+    assert early.keys() == late.keys()
+    assert all(late[name] <= early[name] for name in early)
+
+
+# ---------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("algo", algos.available())
+def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, monkeypatch):
+    """CFG-11"""
+    config = load(None, [f"general_cfg.algo_name={algo}"], find_algo=ALGOS, find_env=ENVS)
+
+    class Env:
+        rows, parts = 1, ()
+        observation_space, action_space = spaces.Discrete(3), spaces.Discrete(2)
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(suitability.envs, "make", lambda package, cfg, rows: Env())
+    suitability.check(config)
+    Env.observation_space, Env.action_space = spaces.Box(-1, 1, (2,)), spaces.Box(-1, 1, (1,))
+    refused = not able(algo, EnvSpec("x", Env.observation_space, Env.action_space, 1))
+    if refused:
+        with pytest.raises(ConfigError, match=rf"{algo} needs .*CartPole-v1 has Box.*Algorithms that can: .*PPO"):
+            suitability.check(config)
+        with pytest.raises(ValueError, match="Box"):
+            agent_of(algo, EnvSpec("x", Env.observation_space, Env.action_space, 1))
+
+
+@pytest.mark.parametrize("algo", algos.available())
+def test_the_defaults_are_valid_and_say_which_memory_is_wanted(algo):
+    config = loaded(None, f"general_cfg.algo_name={algo}").algo
+    assert list(config.problems()) == []
+    for rows in (1, 3, 64):
+        spec = config.memory(rows)
+        assert spec.fragment >= 1
+        assert config.ADJUSTABLE

@@ -1,0 +1,158 @@
+"""The architecture: who may import whom, what is imported where, and how deep classes inherit."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OURS = ("config", "algos", "envs", "framework")
+FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
+CONTRACTS = ("algos.base", "envs.base", "config.schema")
+"""Classes of these modules are there to be inherited from."""
+BUILT_UPON = ("torch.nn", "gymnasium")
+"""Libraries whose classes count like a contract."""
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+TREES = {module_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+def targets(node: ast.stmt) -> Iterator[str]:
+    """Modules that a statement imports; `from package import module` means the module."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        for alias in node.names:
+            inner = f"{node.module}.{alias.name}"
+            yield inner if inner in TREES else str(node.module)
+
+
+def imports(module: str) -> set[str]:
+    """Everything that a module imports, at its top or inside a function."""
+    nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {target for node in nodes for target in targets(node)}
+
+
+def imports_at_once(module: str) -> set[str]:
+    """What is imported when the module is: not what waits in functions or is for type checkers only."""
+    statements = list(TREES[module].body)
+    return {target for node in statements for target in targets(node)}
+
+
+def inside(target: str, *packages: str) -> bool:
+    return any(target == package or target.startswith(package + ".") for package in packages)
+
+
+def allowed(module: str, target: str) -> bool:
+    package = module.split(".")[0]
+    if package == "config":
+        return inside(target, "config")
+    if package == "envs":
+        return inside(target, "envs", "config.schema")
+    if package == "framework":
+        return inside(target, "framework", "config") or target in ("algos", "algos.base", "envs", "envs.base")
+    if package == "algos":
+        own = [".".join(module.split(".")[:2])] if module.count(".") else []
+        shared = target == "algos" and own  # `from algos import base`
+        return bool(shared) or inside(target, *own, "algos.base", "algos.common", "config.schema")
+    return inside(target, "config", "framework")
+
+
+@pytest.mark.parametrize("module", TREES)
+def test_a_module_imports_only_what_its_layer_may(module):
+    foreign = sorted(t for t in imports(module) if inside(t, *OURS, "main") and not allowed(module, t))
+    assert not foreign, f"{module} may not import {foreign}"
+
+
+@pytest.mark.parametrize(
+    ("package", "homes"),
+    [
+        ("ray", ("framework.distributed",)),
+        ("matplotlib", ("framework.figures", "framework.report")),
+        ("imageio", ("framework.video",)),
+        ("gymnasium.vector", ("envs.gym",)),
+        ("pickle", ("framework.safe_pickle", "framework.trajectories")),
+    ],
+)
+def test_a_package_is_imported_only_in_its_own_place(package, homes):
+    """SEC-1 for pickle: one restricted reader, and one writer of plain values."""
+    users = [module for module in TREES if any(inside(target, package) for target in imports(module))]
+    assert not [module for module in users if not inside(module, *homes)]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module: imports_at_once(module) & TREES.keys() - {module} for module in TREES}
+    while leaves := [module for module, needed in graph.items() if not needed & graph.keys()]:
+        for module in leaves:
+            del graph[module]
+    assert not graph, f"a circle among {sorted(graph)}"
+
+
+def test_nothing_of_ours_evaluates_text_as_code():
+    """SEC-3: no eval, exec or compile, and no loader that builds objects."""
+    for module, tree in TREES.items():
+        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        names = {call.id for call in calls if isinstance(call, ast.Name)}
+        assert not names & {"eval", "exec", "compile", "__import__"}, module
+
+
+def names_in(module: str) -> dict[str, str]:
+    """Local name -> full name, of what a module imports by `from`."""
+    nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+
+
+def levels() -> dict[str, int]:
+    """How many steps each class stands below a contract class, or below a class of a library."""
+    bases = {
+        f"{module}.{node.name}": [full_name(module, ast.unparse(base)) for base in node.bases]
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def level(name: str) -> int:
+        if name.rpartition(".")[0] in CONTRACTS:
+            return 0
+        if name not in bases:
+            return 0
+        return max((level(base) + (base in bases or inside(base, *BUILT_UPON)) for base in bases[name]), default=0)
+
+    return {name: level(name) for name in bases}
+
+
+def full_name(module: str, base: str) -> str:
+    first, dot, rest = base.split("[")[0].partition(".")
+    return names_in(module).get(first, f"{module}.{first}" if not dot else first) + dot + rest
+
+
+def test_nothing_inherits_deeper_than_one_level_below_a_contract():
+    found = levels()
+    assert found["algos.dqn.agent.Agent"] == found["envs.gym.rows.SyncVector"] == 1
+    assert found["algos.common.normalize.Moments"] == found["envs.gym.rows.Row"] == 1
+    assert {name: level for name, level in found.items() if level > 1} == {}
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_a_config_is_checked_without_anything_heavy():
+    """A wrong config is answered in less than a second: nothing that takes longer to import is touched."""
+    statement = "from config import loader, describe, editor, arguments; from framework.catalog import ALGOS, ENVS; "
+    statement += "loader.load(None, [], find_algo=ALGOS, find_env=ENVS); ENVS.available(); "
+    statement += "[ALGOS.get(name) for name in ALGOS.available()]"
+    heavy = {"torch", "matplotlib", "tensorboard", "ray", "imageio", "scipy", "pandas", "safetensors"}
+    assert not loaded_after(statement) & heavy
+    own = "from config import loader, describe, editor, arguments, config, schema"
+    assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})

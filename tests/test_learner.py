@@ -1,0 +1,103 @@
+"""The shape of minibatches, and what comes back from a chunk."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from helpers_core import ramp, replay
+
+from algos.base import Progress, Result
+from config.schema import RolloutSpec
+from framework.errors import NumericsError
+from framework.learner import Learner
+from framework.memory import Chunk
+
+
+class Listener:
+    """An agent that keeps what it is given; stops after so many updates, and says NaN in one of them."""
+
+    def __init__(self, stop_after=None, nan_at=None, prioritised=False):
+        self.device, self.batches, self.prepared = torch.device("cpu"), [], []
+        self.streams = SimpleNamespace(learn=np.random.default_rng(0))
+        self.stop_after, self.nan_at, self.prioritised = stop_after, nan_at, prioritised
+
+    def prepare(self, window, progress):
+        self.prepared.append(progress)
+        return {**window, "twice": 2 * window["reward"]}
+
+    def update(self, batch):
+        self.batches.append(batch)
+        loss = float("nan") if len(self.batches) == self.nan_at else float(len(self.batches))
+        metrics = {"loss": torch.tensor(loss), "size": torch.tensor(float(len(batch["reward"])))}
+        priorities = batch["reward"] if self.prioritised else None
+        return Result(metrics, priorities, stop=len(self.batches) == self.stop_after)
+
+
+def learned(columns, spec, **settings):
+    agent = Listener(**settings)
+    return agent, Learner(agent, spec).learn(Chunk(columns), Progress(update=40))
+
+
+def test_replay_chunks_are_updates_in_order_each_from_memory_of_its_own():
+    """A row of a larger array may start at any byte, and then a network gives other bits."""
+    memory = replay(capacity=50, batch=3, updates_per_step=0.5)
+    memory.add(ramp(0, 10))
+    chunk, agent = memory.take(0.0), Listener(prioritised=True)
+    result = Learner(agent, memory.spec).learn(chunk, Progress())
+    assert result.updates == len(agent.batches) == 5
+    np.testing.assert_array_equal([batch["reward"].numpy() for batch in agent.batches], chunk.columns["reward"])
+    np.testing.assert_array_equal(agent.batches[2]["twice"].numpy(), 2 * chunk.columns["reward"][2])
+    assert all(value.data_ptr() % 16 == 0 for batch in agent.batches for value in batch.values())
+    assert result.metrics == {"loss": [1, 2, 3, 4, 5], "size": [3] * 5}
+    np.testing.assert_array_equal(result.priorities, chunk.columns["reward"])
+
+
+@pytest.mark.parametrize(
+    ("minibatch", "sizes"),
+    [(None, [12]), (12, [12]), (100, [12]), (4, [4, 4, 4]), (5, [5, 7]), (7, [12]), (1, [1] * 12)],
+)
+def test_every_step_of_a_window_is_learned_from_once_in_each_epoch(minibatch, sizes):
+    """A remainder goes into the last minibatch."""
+    agent, result = learned(ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=3, minibatch=minibatch))
+    assert [len(batch["reward"]) for batch in agent.batches] == sizes * 3
+    assert result.updates == 3 * len(sizes)
+    per_epoch = len(sizes)
+    orders = []
+    for epoch in range(3):
+        batches = agent.batches[epoch * per_epoch : (epoch + 1) * per_epoch]
+        orders.append(torch.cat([batch["obs"] for batch in batches]).flatten().tolist())
+        assert sorted(orders[-1]) == [*range(6), *range(1000, 1006)]
+    assert orders[0] != orders[1] or len(sizes) == 1
+    for batch in agent.batches:
+        assert torch.equal(batch["next_obs"], batch["obs"] + 0.5)
+
+
+def test_the_order_of_minibatches_is_that_of_the_learning_stream():
+    spec = RolloutSpec(length=6, epochs=2, minibatch=4)
+    one, other = (learned(ramp(0, 6, 2).columns, spec)[0] for _ in range(2))
+    for a, b in zip(one.batches, other.batches, strict=True):
+        assert torch.equal(a["obs"], b["obs"])
+
+
+def test_dummy_steps_are_not_learned_from():
+    columns = ramp(0, 6, 1, {(2, 0): "dummy", (4, 0): "dummy"}).columns
+    agent, _ = learned(columns, RolloutSpec(length=6, minibatch=2))
+    assert sorted(torch.cat([batch["obs"] for batch in agent.batches]).flatten().tolist()) == [0, 1, 3, 5]
+    assert "valid" not in agent.batches[0]
+
+
+def test_a_window_of_nothing_but_dummies_makes_no_update():
+    agent, result = learned(ramp(0, 1, 1, {(0, 0): "dummy"}).columns, RolloutSpec(length=1))
+    assert (agent.batches, result) == ([], ({}, 0, None))
+
+
+def test_an_agent_may_stop_the_epochs():
+    agent, result = learned(ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=9, minibatch=4), stop_after=2)
+    assert len(agent.batches) == result.updates == len(result.metrics["loss"]) == 2
+
+
+def test_a_metric_that_is_not_finite_ends_the_run_and_says_which_and_when():
+    """NUM-1"""
+    with pytest.raises(NumericsError, match=r"loss became nan at update 43; a smaller learning rate"):
+        learned(ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=9, minibatch=4), nan_at=3)

@@ -1,0 +1,301 @@
+"""Memories filled with ramps: what comes out must be what went in, in the right place."""
+
+import numpy as np
+import pytest
+from helpers_core import ramp, replay, saved_and_read
+
+from config.schema import RolloutSpec
+from framework.memory import Keys, Rollout
+from framework.memory.sum_tree import SumTree
+
+GAMMA = 0.5
+ENDS = {(3, 0): "terminated", (6, 1): "truncated", (9, 0): "truncated", (9, 1): "terminated", (12, 2): "terminated"}
+
+
+def filled(steps, rows=1, length=1, ends=None, **settings):
+    memory = replay(**settings)
+    for first in range(0, steps, length):
+        memory.add(ramp(first, min(length, steps - first), rows, ends))
+    return memory
+
+
+def chunks(memory, count=None):
+    """So many chunks, or all that are owed."""
+    taken = []
+    while (count is None or len(taken) < count) and (chunk := memory.take(0.0)) is not None:
+        taken.append(chunk)
+    return taken
+
+
+def samples(memory):
+    """{(step, row): (obs, action, reward, next_obs, discount)} of everything that is drawn while updates are owed."""
+    found = {}
+    for chunk in chunks(memory):
+        columns = [chunk.columns[name].reshape(-1) for name in ("obs", "action", "reward", "next_obs", "discount")]
+        for serial, *values in zip(chunk.keys.serial.reshape(-1).tolist(), *columns, strict=True):
+            row = int(values[0]) // 1000
+            assert found.setdefault((serial, row), values) == values
+    return found
+
+
+def expected(steps, capacity, rows, ends, n_step):
+    """By hand: sum the rewards of up to n steps, stop at an end or at the newest step, and look at the last."""
+    table = {}
+    for row in range(rows):
+        for t in range(max(0, steps - capacity // rows), steps):
+            reward, k = 0.0, 0
+            while True:
+                reward += GAMMA**k * (1 + t + k)
+                end, k = ends.get((t + k, row)), k + 1
+                if end or k == n_step or t + k == steps:
+                    break
+            last = t + k - 1
+            discount = 0.0 if end == "terminated" else GAMMA**k
+            table[t, row] = [1000 * row + t, t % 3, reward, 1000 * row + last + 0.5, discount]
+    return table
+
+
+# ------------------------------------------------------------------------------------------------------ samples
+
+
+@pytest.mark.parametrize("length", [1, 4, 7])
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize(
+    ("steps", "capacity", "rows"), [(14, 64, 1), (14, 8, 1), (14, 64, 3), (14, 24, 3), (11, 30, 3)]
+)
+def test_every_sample_is_the_sum_of_its_own_rewards_and_ends_where_its_episode_does(
+    steps, capacity, rows, n_step, length
+):
+    """TRM-1, TRM-6: termination, truncation, wrap-around, the newest step, several rows, any length of fragments.
+    The successor is the true one, and discount is gamma^k, or 0 where it is terminal."""
+    memory = filled(steps, rows, length, ENDS, capacity=capacity, n_step=n_step, batch=256)
+    assert memory.size == min(steps, capacity // rows) * rows
+    assert samples(memory) == expected(steps, capacity, rows, ENDS, n_step)
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_a_memory_of_one_transition_gives_the_newest_one(n_step):
+    """TRM-6"""
+    memory = filled(5, capacity=1, batch=2, n_step=n_step)
+    assert samples(memory) == {(4, 0): [4.0, 1, 5.0, 4.5, 0.5]}
+
+
+def test_a_fragment_longer_than_the_memory_leaves_its_newest_steps():
+    assert sorted(samples(filled(20, length=20, capacity=6, batch=256))) == [(t, 0) for t in range(14, 20)]
+
+
+def test_no_window_reaches_across_a_lost_collector():
+    """Steps 4 and 5 are of another collector: what came before is neither an end nor a part of it."""
+    memory = replay(capacity=64, batch=256, n_step=3)
+    memory.add(ramp(0, 4))
+    memory.add(ramp(4, 2, incarnation=1))
+    # step 3 alone: reward 4, successor 3.5, gamma^1; step 2: 3 + 0.5 * 4, gamma^2; step 4: 5 + 0.5 * 6, gamma^2
+    found = samples(memory)
+    assert found[3, 0][2:] == [4.0, 3.5, 0.5]
+    assert found[2, 0][2:] == [5.0, 3.5, 0.25]
+    assert found[4, 0][2:] == [8.0, 5.5, 0.25]
+
+
+def test_dummy_steps_are_never_drawn_and_owe_nothing():
+    ends = {(t, 0): "dummy" for t in range(1, 12, 2)}
+    for alpha in (0.0, 1.0):
+        memory = filled(12, length=12, ends=ends, capacity=12, batch=256, priority_alpha=alpha)
+        taken = chunks(memory)
+        assert sum(len(chunk.columns["reward"]) for chunk in taken) == 6
+        assert {int(s) % 2 for chunk in taken for s in chunk.keys.serial.reshape(-1)} == {0}
+
+
+def test_samples_are_copies_that_later_steps_leave_alone():
+    memory = filled(8, capacity=8)
+    (chunk, *_) = chunks(memory)
+    before = {name: value.copy() for name, value in chunk.columns.items()}
+    memory.add(ramp(8, 8))
+    for name, value in before.items():
+        np.testing.assert_array_equal(chunk.columns[name], value)
+
+
+def test_uniform_drawing_is_uniform():
+    memory = filled(10, capacity=10, batch=5000)
+    counts = np.bincount(np.concatenate([chunk.keys.place.reshape(-1) for chunk in chunks(memory)]))
+    np.testing.assert_allclose(counts / counts.sum(), 0.1, atol=0.01)
+
+
+# -------------------------------------------------------------------------------------------------------- ratio
+
+
+@pytest.mark.parametrize(
+    ("warmup", "ratio", "rows", "per_step"),
+    [
+        (1, 1.0, 1, [1] * 8),
+        (4, 1.0, 1, [0, 0, 0, 1, 1, 1, 1, 1]),
+        (1, 0.25, 1, [0, 0, 0, 1, 0, 0, 0, 1]),
+        (6, 2.0, 2, [0, 0, 4, 4, 4, 4, 4, 4]),
+        (1, 0.25, 2, [0, 1, 0, 1, 0, 1, 0, 1]),
+    ],
+)
+def test_updates_are_owed_by_transitions_and_begin_with_the_warm_up(warmup, ratio, rows, per_step):
+    memory = replay(warmup=warmup, updates_per_step=ratio)
+    owed = []
+    for t in range(8):
+        memory.add(ramp(t, 1, rows))
+        owed.append(sum(len(chunk.columns["reward"]) for chunk in chunks(memory)))
+    assert owed == per_step
+
+
+def test_many_owed_updates_come_in_several_chunks():
+    taken = chunks(filled(150, length=150, capacity=200))
+    assert [len(chunk.columns["reward"]) for chunk in taken] == [64, 64, 22]
+
+
+# -------------------------------------------------------------------------------------------------- by priority
+
+
+def prioritised(priorities, batch=4, beta=0.5, **settings):
+    """A memory whose step t has priority priorities[t], to the power 1."""
+    count = len(priorities)
+    settings = {"capacity": count, "priority_epsilon": 0.0, "priority_alpha": 1.0, "updates_per_step": 40.0, **settings}
+    memory = filled(count, length=count, batch=batch, priority_beta=beta, **settings)
+    keys = Keys(np.arange(count), np.arange(count))
+    memory.feedback(keys, np.array(priorities, np.float32))
+    return memory
+
+
+def test_samples_are_drawn_in_proportion_to_their_priority():
+    memory = prioritised([1, 2, 3, 4], batch=1000)
+    counts = np.bincount(np.concatenate([chunk.keys.place.reshape(-1) for chunk in chunks(memory)]))
+    # strata of a thousandth of the total: no more than one sample away from exact, per batch
+    np.testing.assert_allclose(counts / counts.sum(), [0.1, 0.2, 0.3, 0.4], atol=0.002)
+
+
+def test_importance_weights_undo_the_preference_and_the_largest_is_one():
+    # w = (N P)^-beta with N = 4, P = 1/10 .. 4/10, beta 1/2: 0.4^-1/2 .. 1.6^-1/2, divided by the first
+    memory = prioritised([1, 2, 3, 4], batch=100)
+    chunk = chunks(memory, 1)[0]
+    by_place = dict(zip(chunk.keys.place.reshape(-1).tolist(), chunk.columns["weight"].reshape(-1), strict=True))
+    assert [by_place[i] for i in range(4)] == pytest.approx([1.0, (0.2 / 0.1) ** -0.5, 3**-0.5, 0.5])
+
+
+def test_the_correction_becomes_full_with_the_progress_of_the_run():
+    memory = prioritised([1, 4], batch=100, beta=0.4, updates_per_step=80.0)
+    for fraction, beta in ((0.0, 0.4), (0.5, 0.7), (1.0, 1.0)):
+        weights = memory.take(fraction).columns["weight"]
+        assert weights.min() == pytest.approx(4**-beta)
+
+
+def test_priorities_are_raised_to_alpha_after_epsilon_is_added():
+    # (|-3.99| + 0.01)^0.5 = 2 and (0.99 + 0.01)^0.5 = 1: two thirds and one third
+    memory = prioritised([-3.99, 0.99], batch=3000, priority_alpha=0.5, priority_epsilon=0.01)
+    place = chunks(memory, 1)[0].keys.place
+    assert np.mean(place == 0) == pytest.approx(2 / 3, abs=0.002)
+
+
+def test_what_is_new_has_the_highest_priority_so_far():
+    memory = prioritised([1, 8, 1], capacity=4, batch=1000)
+    memory.add(ramp(3, 1))
+    place = chunks(memory, 1)[0].keys.place
+    assert np.mean(place == 3) == pytest.approx(8 / 18, abs=0.002)
+
+
+def test_priorities_of_samples_that_were_overwritten_meanwhile_are_ignored():
+    memory = prioritised([1, 1, 1, 1], batch=1000)
+    keys = Keys(np.arange(4), np.arange(4))
+    memory.add(ramp(4, 2))
+    memory.feedback(keys, np.array([100.0, 100.0, 3.0, 3.0]))
+    # places 0 and 1 hold steps 4 and 5 now, as new as priority 1 makes them
+    place = chunks(memory, 1)[0].keys.place
+    assert np.mean(place < 2) == pytest.approx(2 / 8, abs=0.002)
+
+
+def test_a_sum_tree_draws_what_a_plain_running_sum_would():
+    rng = np.random.default_rng(0)
+    for leaves in (1, 2, 5, 8, 37):
+        tree, plain = SumTree(leaves), np.zeros(leaves)
+        for _ in range(5):
+            where = rng.integers(0, leaves, leaves + 1)
+            values = rng.integers(1, 9, leaves + 1).astype(float)
+            tree.set(where, values)
+            for leaf, value in zip(where, values, strict=True):
+                plain[leaf] = value
+        place, weight = tree.draw((3, 16), np.random.default_rng(1), 1.0, leaves)
+        points = (np.arange(16) + np.random.default_rng(1).random((3, 16))) / 16 * plain.sum()
+        np.testing.assert_array_equal(place, np.searchsorted(np.cumsum(plain), points, side="right"))
+        inverse = 1 / plain[place]
+        np.testing.assert_allclose(weight, inverse / inverse.max(axis=1, keepdims=True), rtol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------- stopping, going on
+
+SETTINGS = [
+    {"capacity": 64},
+    {"capacity": 64, "n_step": 3},
+    {"capacity": 12, "n_step": 3},
+    {"capacity": 64, "priority_alpha": 0.6},
+    {"capacity": 12, "priority_alpha": 0.6, "n_step": 3},
+]
+
+
+def work(memory, first, count):
+    """Steps first .. first + count - 1 of two rows, each learned from; returns all that was handed out."""
+    seen = []
+    for t in range(first, first + count):
+        memory.add(ramp(t, 1, 2, {(5, 0): "terminated", (17, 1): "truncated"}, incarnation=int(t >= 13)))
+        for chunk in chunks(memory):
+            memory.feedback(chunk.keys, chunk.columns["reward"] % 7)
+            seen += [*chunk.columns.values(), *chunk.keys]
+    return [array.tobytes() for array in seen]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("saves", [(0,), (3,), (1, 2, 9), (4, 13, 14, 20, 20), tuple(range(1, 24))])
+def test_a_memory_from_its_journal_goes_on_to_the_bit(settings, saves):
+    """Also wrapped, by priority, over several frames, and where a chain was broken after it had been written."""
+    memory, frames, at = replay(**settings), [], 0
+    for save in saves:
+        work(memory, at, save - at)
+        frames.append({name: value.copy() for name, value in memory.journal().items()})
+        memory.journalled()
+        at = save
+    other = replay(**settings, seed=99)
+    other.load_state(saved_and_read(memory.state()), frames)
+    other.journalled()
+    assert other.state() == memory.state()
+    assert work(other, at, 20) == work(memory, at, 20)
+    one, two = memory.journal(), other.journal()
+    assert {name: value.tobytes() for name, value in one.items()} == {n: v.tobytes() for n, v in two.items()}
+
+
+def test_a_frame_of_the_journal_costs_what_is_new():
+    """CKP-8: neither the size of the memory nor its age matters."""
+    memory = filled(1000, length=1000, capacity=5000, priority_alpha=0.6)
+    memory.journal()
+    memory.journalled()
+    memory.add(ramp(1000, 7))
+    (chunk,) = chunks(memory, 1)
+    memory.feedback(chunk.keys, chunk.columns["reward"])
+    frame = memory.journal()
+    assert len(frame["reward"]) == 7
+    assert 7 <= len(frame["leaf"]) <= 7 + chunk.keys.place.size
+    assert int(frame["first"]) == 1000
+
+
+def test_a_journal_that_could_not_be_written_is_offered_again():
+    memory = filled(5, length=5)
+    memory.journal()
+    memory.add(ramp(5, 1))
+    assert len(memory.journal()["reward"]) == 6
+
+
+def test_a_rollout_joins_fragments_hands_the_window_out_once_and_keeps_copies():
+    memory = Rollout(RolloutSpec(length=6))
+    first, second = ramp(0, 4, 2), ramp(4, 2, 2)
+    memory.add(first)
+    first.columns["reward"][:] = -1
+    assert memory.take(0.0) is None
+    other = Rollout(RolloutSpec(length=6))
+    other.load_state(saved_and_read(memory.state()), [])
+    for each in (memory, other):
+        each.add(second)
+        window = each.take(0.0)
+        np.testing.assert_array_equal(window.columns["reward"], ramp(0, 6, 2).columns["reward"])
+        assert each.take(0.0) is None
+        assert each.journal() is None
