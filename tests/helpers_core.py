@@ -1,7 +1,6 @@
 """Ramps, fakes and small makers for the tests of framework and algos."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 import algos
-from algos.base import Act, Agent, EnvSpec, Streams
+from algos.base import Act, Agent, EnvSpec, Progress, Streams
 from config.schema import ReplaySpec
 from envs import toy
 from envs.base import Step, VectorEnv
@@ -17,7 +16,9 @@ from envs.toy import env as toy_env
 from framework import memory
 from framework.checkpoint import flatten, unflatten
 from framework.collector import Collector
+from framework.evaluator import Evaluator
 from framework.fragment import Fragment, Origin
+from framework.learner import Learner
 from framework.memory import Replay
 from framework.seeding import stream
 
@@ -172,4 +173,21 @@ def memory_of(agent: Agent, seed: int = 1) -> memory.Memory:
     return memory.make(agent.cfg.memory(agent.spec.rows), stream(seed, "memory"))
 
 
-Maker = Callable[[], VectorEnv]
+def trained(agent: Agent, env: VectorEnv, rounds: int) -> Agent:
+    """The loop of training without anything around it."""
+    collector, kept = collector_of(env, agent), memory_of(agent)
+    learner = Learner(agent, agent.cfg.memory(env.rows))
+    for _ in range(rounds):
+        progress = Progress(collector.steps * env.rows, fraction=0.0)
+        kept.add(collector.collect(learner.spec.fragment, progress)[0])
+        while (chunk := kept.take(0.0)) is not None:
+            learned = learner.learn(chunk, progress)
+            if learned.priorities is not None:
+                kept.feedback(chunk.keys, learned.priorities)
+        collector.settle()
+    return agent
+
+
+def score(agent: Agent, env: VectorEnv, episodes: int = 20) -> float:
+    """Mean return of greedy episodes."""
+    return Evaluator(env, 7, -1).play(agent, episodes).mean
