@@ -23,7 +23,7 @@ from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
 from framework.durable import recover, remove_folder, replace_folder, sync_folder, write_durably
-from framework.errors import CheckpointError
+from framework.errors import CheckpointError, NumericsError
 from framework.journal import Journal, Mark, Span
 
 FORMAT = 1
@@ -254,4 +254,4 @@ def _check_finite(arrays: dict[str, np.ndarray]) -> None:
     """A model that has become NaN must not take the place of a good one."""
     for array in arrays.values():
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise CheckpointError("the state holds NaN; it was not saved, and the earlier checkpoints stand")
+            raise NumericsError("the state holds NaN; it was not saved, and the earlier checkpoints stand")

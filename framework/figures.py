@@ -134,6 +134,7 @@ def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> N
 def _dress(axes: Any, title: str, episodes: int) -> None:
     from matplotlib.ticker import EngFormatter
 
+    axes.figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     axes.set_title(_drawable(title), loc="left", fontsize=12, fontweight="bold")
     axes.set_title(f"{episodes:,} episode{'' if episodes == 1 else 's'}", loc="right", fontsize=10, color=GREY)
     axes.set_xlabel("environment steps")

@@ -91,8 +91,11 @@ class CsvLog:
 
     def close(self) -> None:
         """Write what waits and let go of the file."""
-        if not self._file.closed:
+        if self._file.closed:
+            return
+        try:
             self.flush()
+        finally:
             self._file.close()
 
 

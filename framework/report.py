@@ -35,7 +35,7 @@ main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.02em; }
 h2 { font-size: 1.1rem; margin: 2.75rem 0 .75rem; }
 p { margin: .5rem 0; } .quiet { color: var(--quiet); }
-dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .75rem; margin: 1.75rem 0; }
+dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .75rem; margin: 1.75rem 0; }
 dl.facts div { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; }
 dl.facts dt { color: var(--quiet); font-size: .8rem; }
 dl.facts dd { margin: 0; font-size: 1.25rem; font-weight: 600; font-variant-numeric: tabular-nums;
@@ -64,7 +64,7 @@ def write(task: Path) -> Path:
         _outcome(task, run, config, evaluations),
         _picture("Learning curve", task / "results" / "learning_curve.png", "image/png"),
         _picture("Film", task / "videos" / "video.gif", "image/gif"),
-        _how_to_go_on(task, config),
+        _how_to_go_on(task, config, tuple(map(str, run.get("allow_import") or ()))),
         _section(
             "Settings that differ from the defaults", _table(("setting", "value", "default"), _differences(config))
         ),
@@ -160,9 +160,9 @@ def _outcome(task: Path, run: Facts, config: Facts, evaluations: Sequence[Facts]
         ("best evaluation", best),
         ("random policy", run.get("random_return")),
         ("expected", run.get("expected_return")),
-        ("episodes", last.get("episode")),
-        ("steps", last.get("step")),
-        ("updates", last.get("update")),
+        ("episodes", run.get("episode", last.get("episode"))),
+        ("steps", run.get("step", last.get("step"))),
+        ("updates", run.get("update", last.get("update"))),
         ("seed", str(run["seed"]) if "seed" in run else None),
     ]
     cells = "".join(
@@ -182,13 +182,13 @@ def _picture(title: str, path: Path, kind: str) -> str:
     return _section(title, f'<figure><img alt="{_text(title)}" src="data:{kind};base64,{data}"></figure>')
 
 
-def _how_to_go_on(task: Path, config: Facts) -> str:
+def _how_to_go_on(task: Path, config: Facts, allowed: tuple[str, ...]) -> str:
     if config.get("general_cfg", {}).get("mode") != "train":
         return ""
     rerun = f"python main.py --yaml {shlex.quote(str(task / 'config.yaml'))}"
     commands = [
-        ("Film the best model", video_command(task)),
-        ("Go on training", resume_command(task)),
+        ("Film the best model", video_command(task, allowed)),
+        ("Go on training", resume_command(task, allowed)),
         ("Repeat", rerun),
     ]
     return _section(

@@ -23,6 +23,8 @@ class Start:
     """A task directory to write to, and the checkpoint to go on from."""
 
     task: TaskDir
+    store: CheckpointStore
+    """Of this task; one that has read the checkpoint knows its journal, and goes on with it."""
     saved: Saved | None = None
     branch: bool = False
     """The run goes on in a directory of its own, and writes logs of its own."""
@@ -43,13 +45,13 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     cfg = config.general
     name = config.algo_package.NAME
     if config.task is None:
-        return Start(TaskDir.create("train", spec.id, name))
+        return _anew(spec, name)
     changed = changes(config)
     store = CheckpointStore(config.task / "models")
     if "general_cfg.load_model_step" in config.explicit and cfg.load_model_step != "latest":
         saved = store.read(cfg.load_model_step)
         check_identity(saved, config, spec)
-        return Start(TaskDir.create("train", spec.id, name), saved, branch=True, changed=changed)
+        return replace(_anew(spec, name), saved=saved, branch=True, changed=changed)
     task = TaskDir(config.task)
     task.open()
     try:
@@ -59,7 +61,12 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     except BaseException:
         task.close()
         raise
-    return Start(task, saved, changed=changed)
+    return Start(task, store, saved, changed=changed)
+
+
+def _anew(spec: EnvSpec, algo: str) -> Start:
+    task = TaskDir.create("train", spec.id, algo)
+    return Start(task, CheckpointStore(task.models))
 
 
 def _recorded(config: RunConfig) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Steady:
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
-        self.encoding = getattr(stream, "encoding", None) or "ascii"
+        self.encoding = getattr(stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
         self._try(lambda stream: stream.write(text.encode(self.encoding, "replace").decode(self.encoding)))

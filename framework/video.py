@@ -54,14 +54,14 @@ class GifWriter:
 
     def add(self, frame: np.ndarray | None) -> None:
         """A picture [height, width], or [height, width, 1, 3 or 4]."""
+        if self.full:
+            self._note(f"cut off after {self.max_frames} frames")
+            return
         picture = self._picture(frame)
         if picture is None:
             return
         self._seen += 1
         if (self._seen - 1) % self._stride:
-            return
-        if self.full:
-            self._note(f"cut off after {self.max_frames} frames")
             return
         if self._file is None:
             self._begin(picture)

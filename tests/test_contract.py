@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 from config_fixtures import loaded
-from gymnasium import spaces
 from helpers_core import agent_of, collector_of, memory_of, spec_of, stream, toy_of
 
 import algos
-from algos.base import EnvSpec, Progress
+from algos.base import Progress
 from config.loader import ConfigError, load
 from config.schema import NetworkConfig
-from framework import build
+from framework import suitability
 from framework.catalog import ALGOS, ENVS
 from framework.learner import Learner
 
@@ -235,23 +234,19 @@ def test_progress_tells_how_much_is_explored(algo, toy):
 # ---------------------------------------------------------------------------------------------------- refusals
 
 
+@pytest.mark.parametrize("toy", ["match", "shifted", "target"])
 @pytest.mark.parametrize("algo", algos.available())
-def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo):
-    """CFG-11"""
-    config = load(None, [f"general_cfg.algo_name={algo}"], find_algo=ALGOS, find_env=ENVS)
-
-    class Env:
-        rows, parts = 1, ()
-        observation_space, action_space = spaces.Discrete(3), spaces.Discrete(2)
-
-    assert isinstance(build.env_spec(config, Env()), EnvSpec)
-    Env.observation_space, Env.action_space = spaces.Box(-1, 1, (2,)), spaces.Box(-1, 1, (1,))
-    refused = not able(algo, EnvSpec("x", Env.observation_space, Env.action_space, 1))
-    if refused:
-        with pytest.raises(ConfigError, match=rf"{algo} needs .*CartPole-v1 has Box.*Algorithms that can: .*PPO"):
-            build.env_spec(config, Env())
-        with pytest.raises(ValueError, match="Box"):
-            agent_of(algo, EnvSpec("x", Env.observation_space, Env.action_space, 1))
+def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, toy):
+    """CFG-11: in the config, and by the agent itself."""
+    overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
+    config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
+    if able(algo, TOYS[toy]):
+        suitability.check(config)
+        return
+    with pytest.raises(ConfigError, match=rf"{algo} needs .*{toy} has .*Algorithms that can: .*PPO"):
+        suitability.check(config)
+    with pytest.raises(ValueError, match="Box"):
+        agent_of(algo, TOYS[toy])
 
 
 @pytest.mark.parametrize("algo", algos.available())

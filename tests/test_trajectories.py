@@ -88,6 +88,18 @@ def test_a_resumed_run_writes_the_bytes_of_one_that_never_stopped(
     assert written(tmp_path / "killed") == written(tmp_path / "straight")
 
 
+def test_a_resume_before_the_second_file_gives_the_first_its_single_name_back(tmp_path: Path) -> None:
+    writer = TrajectoryWriter(tmp_path, limit=3)
+    writer.add(episode(2))
+    state = writer.state()
+    for _ in range(6):
+        writer.add(episode(2))
+    writer.restore(state)
+    assert list(written(tmp_path)) == ["trajs.pkl"]
+    writer.close()
+    assert len(read(tmp_path / "trajs.pkl")["reward"]) == 1
+
+
 def test_a_torn_tail_costs_only_the_episode_that_was_being_written(tmp_path: Path) -> None:
     """TRJ-2: cut at any byte, the file goes on after its last whole episode."""
     writer, sizes, path = TrajectoryWriter(tmp_path), [], tmp_path / "trajs.pkl"
@@ -96,7 +108,7 @@ def test_a_torn_tail_costs_only_the_episode_that_was_being_written(tmp_path: Pat
         sizes.append(path.stat().st_size)
     writer.close()
     whole = path.read_bytes()
-    for size in range(0, len(whole), 7):
+    for size in [*range(0, len(whole), 41), len(whole)]:
         path.write_bytes(whole[:size])
         again = TrajectoryWriter(tmp_path)
         again.add(episode(4, start=50))

@@ -74,12 +74,12 @@ class FusedAdam:
         """Go on where state_dict() was taken."""
         for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
             group["lr"] = saved["lr"]
-        entries = iter(state["state"].values())
-        for means, squares, steps in self._moments:
-            for mean, square, step, entry in zip(means, squares, steps, entries, strict=False):
-                mean.copy_(entry["exp_avg"])
-                square.copy_(entry["exp_avg_sq"])
-                step.copy_(entry["step"])
+        moments = [one for columns in self._moments for one in zip(*columns, strict=True)]
+        for number, (mean, square, step) in enumerate(moments):
+            entry = state["state"][number]
+            mean.copy_(entry["exp_avg"])
+            square.copy_(entry["exp_avg_sq"])
+            step.copy_(entry["step"])
 
 
 def _zeros(params: list[Parameter]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:

@@ -190,23 +190,31 @@ class Replay:
             self._tree.forget_changes()
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
+        whole_from = reached = 0
         for frame in journal:
-            self._restore(frame)
+            if int(frame["first"]) > reached:
+                whole_from = int(frame["first"])
+            reached = self._restore(frame)
         self._added, self._credit = state["added"], state["credit"]
+        if reached != self._added or whole_from > self.oldest():
+            raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {self.oldest()} to {self._added}")
         self._incarnation = state["incarnation"]
         restore_stream(self.rng, state["rng"])
         if self._tree is not None:
             self._tree.highest = state["highest"]
 
-    def _restore(self, frame: Columns) -> None:
+    def _restore(self, frame: Columns) -> int:
+        """Put a frame's steps in their places. Returns the step after its last."""
+        first = int(frame["first"])
         ring = {name: value for name, value in frame.items() if name not in ("first", "leaf", "priority")}
         if not ring:
-            return
+            return first
         if not self._columns:
             self._allocate(ring)
-        first = int(frame["first"])
-        slots = np.arange(first, first + len(ring["reward"])) % self._length
+        after = first + len(ring["reward"])
+        slots = np.arange(first, after) % self._length
         for name, value in ring.items():
             self._columns[name][slots] = value
         if self._tree is not None:
             self._tree.set(frame["leaf"], frame["priority"])
+        return after

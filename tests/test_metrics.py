@@ -1,0 +1,174 @@
+"""The numbers of a run on disk: CSV files and TensorBoard events, which a resume continues as one curve."""
+
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from framework.events import masked_crc32c
+from framework.metrics import CsvLog, TensorBoard, read_csv
+
+
+def test_a_csv_row_holds_the_shortest_text_of_each_number(tmp_path: Path) -> None:
+    log = CsvLog(tmp_path / "train.csv", ["episode", "return", "terminated", "loss"])
+    log.append({"episode": np.int64(3), "return": np.float32(0.1), "terminated": True})
+    log.append({"episode": 4, "return": 0.1, "terminated": np.bool_(False), "loss": float("nan")})
+    log.close()
+    text = (tmp_path / "train.csv").read_text()
+    assert text == "episode,return,terminated,loss\n3,0.10000000149011612,1,\n4,0.1,0,nan\n"
+    rows = read_csv(tmp_path / "train.csv")
+    assert rows[0]["episode"] == 3
+    assert isinstance(rows[0]["episode"], int)
+    assert np.isnan(rows[0]["loss"])
+    assert rows[1]["return"] == 0.1
+
+
+def test_a_resumed_csv_equals_one_that_was_never_interrupted(tmp_path: Path) -> None:
+    """RES-4 and DET-3, file side: one curve, no row twice, none missing, equal bytes."""
+    rows = [{"episode": n, "return": n / 3} for n in range(10)]
+    straight = CsvLog(tmp_path / "straight.csv", ["episode", "return"])
+    for row in rows:
+        straight.append(row)
+    straight.close()
+
+    killed = CsvLog(tmp_path / "train.csv", ["episode", "return"])
+    for row in rows[:4]:
+        killed.append(row)
+    position = killed.position()
+    for row in rows[4:7]:
+        killed.append(row)
+    killed.flush()
+    with open(tmp_path / "train.csv", "ab") as torn:
+        torn.write(b"7,2.3")
+    assert [row["episode"] for row in read_csv(tmp_path / "train.csv")] == list(range(7))
+
+    resumed = CsvLog(tmp_path / "train.csv", ["episode", "return"])
+    resumed.restore(position)
+    for row in rows[4:]:
+        resumed.append(row)
+    resumed.close()
+    assert (tmp_path / "train.csv").read_bytes() == (tmp_path / "straight.csv").read_bytes()
+
+
+def test_a_csv_refuses_a_position_that_is_not_the_end_of_a_row(tmp_path: Path) -> None:
+    log = CsvLog(tmp_path / "train.csv", ["episode"])
+    log.append({"episode": 12})
+    end = log.position()
+    for wrong in (end - 1, end + 1, 3, 0):
+        with pytest.raises(ValueError, match="cannot end"):
+            log.restore(wrong)
+    log.restore(end)
+    log.close()
+
+
+def test_a_csv_with_other_columns_or_a_torn_header_is_recognised(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("episode,retu")
+    CsvLog(tmp_path / "a.csv", ["episode", "return"]).close()
+    assert (tmp_path / "a.csv").read_text() == "episode,return\n"
+    with pytest.raises(ValueError, match="other columns"):
+        CsvLog(tmp_path / "a.csv", ["episode", "reward"])
+    with pytest.raises(ValueError, match="no column"):
+        CsvLog(tmp_path / "a.csv", ["episode", "return"]).append({"rewrad": 1})
+
+
+class _FullDisk(io.RawIOBase):
+    """A file on a disk with room for so many more bytes."""
+
+    def __init__(self, path: Path, room: int) -> None:
+        self.real, self.room = open(path, "ab", buffering=0), room  # noqa: SIM115
+
+    def write(self, data: bytes) -> int:
+        if not self.room:
+            raise OSError(28, "No space left on device")
+        written = self.real.write(data[: self.room])
+        self.room -= written
+        return written
+
+    def truncate(self, size: int | None = None) -> int:
+        return self.real.truncate(size)
+
+
+def test_a_full_disk_is_loud_and_the_rows_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "train.csv"
+    log = CsvLog(path, ["episode"])
+    log.append({"episode": 1})
+    log.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "_file", _FullDisk(path, room=3))
+        for n in (22, 33, 44):
+            log.append({"episode": n})
+        with pytest.raises(OSError, match="No space"):
+            log.flush()
+        assert path.read_text() == "episode\n1\n"
+    log.close()
+    assert path.read_text() == "episode\n1\n22\n33\n44\n"
+
+
+def _curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    accumulator = EventAccumulator(str(folder), purge_orphaned_data=False)
+    accumulator.Reload()
+    return {tag: [(e.step, e.value) for e in accumulator.Scalars(tag)] for tag in accumulator.Tags()["scalars"]}
+
+
+def test_the_checksum_of_event_records_is_crc_32c() -> None:
+    crc = 0xE3069283  # the published check value of CRC-32C for "123456789"
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    assert masked_crc32c(b"123456789") == masked.to_bytes(4, "little")
+
+
+def test_tensorboard_reads_one_curve_after_a_resume(tmp_path: Path) -> None:
+    """RES-4: nothing twice, nothing missing, in JoyRL's groups; steps of the two groups have different units."""
+    board = TensorBoard(tmp_path)
+    for step in (1, 2, 300_000):
+        board.scalars("interact", {"train_ep_reward": step / 2, "train_ep_step": step}, step)
+    board.scalars("model", {"train_loss": 1e39}, 7)
+    position = board.position()
+    board.scalars("interact", {"train_ep_reward": -1.0}, 300_001)
+    board.scalars("model", {"train_loss": -1.0}, 8)
+    board.scalars("late", {"made_after_the_checkpoint": -1.0}, 8)
+    board.close()
+    for _ in range(2):  # a second resume from the same place equals the first
+        board = TensorBoard(tmp_path)
+        board.restore(position)
+        board.scalars("interact", {"train_ep_reward": 4.0}, 300_001)
+        board.close()
+    assert _curves(tmp_path / "interact") == {
+        "train_ep_reward": [(1, 0.5), (2, 1.0), (300_000, 150_000.0), (300_001, 4.0)],
+        "train_ep_step": [(1, 1.0), (2, 2.0), (300_000, 300_000.0)],
+    }
+    assert _curves(tmp_path / "model") == {"train_loss": [(7, float("inf"))]}
+    assert _curves(tmp_path / "late") == {}
+
+
+def test_training_outlives_tensorboard(tmp_path: Path) -> None:
+    (tmp_path / "tb_logs").write_text("a file where the folder should be")
+    warnings: list[str] = []
+    board = TensorBoard(tmp_path / "tb_logs", warnings.append)
+    for step in range(3):
+        board.scalars("interact", {"train_ep_reward": 1.0}, step)
+    board.flush()
+    assert board.position() == {}
+    board.close()
+    assert len(warnings) == 1
+    assert "Training goes on" in warnings[0]
+
+
+def test_no_file_handle_is_left_behind(tmp_path: Path) -> None:
+    """MEM-3: the number of open files does not grow with episodes, evaluations or resumes."""
+    log, board = CsvLog(tmp_path / "a.csv", ["x"]), TensorBoard(tmp_path)
+    board.scalars("a", {"x": 1.0}, 0)
+    before = len(os.listdir("/proc/self/fd"))
+    for step in range(50):
+        log.append({"x": step})
+        board.scalars("a", {"x": 1.0}, step)
+        log.restore(log.position())
+        board.restore(board.position())
+        read_csv(tmp_path / "a.csv")
+    assert len(os.listdir("/proc/self/fd")) == before
+    log.close()
+    board.close()
+    assert len(os.listdir("/proc/self/fd")) == before - 2
