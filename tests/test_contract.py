@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 from config_fixtures import loaded
-from gymnasium import spaces
 from helpers_core import agent_of, collector_of, memory_of, spec_of, stream, toy_of
 
 import algos
-from algos.base import EnvSpec, Progress
+from algos.base import Progress
 from config.loader import ConfigError, load
 from config.schema import NetworkConfig
 from framework import suitability
@@ -235,7 +234,21 @@ def test_progress_tells_how_much_is_explored(algo, toy):
 # ---------------------------------------------------------------------------------------------------- refusals
 
 
+@pytest.mark.parametrize("toy", ["match", "shifted", "target"])
 @pytest.mark.parametrize("algo", algos.available())
+<<<<<<< HEAD
+def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, toy):
+    """CFG-11: in the config, and by the agent itself."""
+    overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
+    config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
+    if able(algo, TOYS[toy]):
+        suitability.check(config)
+        return
+    with pytest.raises(ConfigError, match=rf"{algo} needs .*{toy} has .*Algorithms that can: .*PPO"):
+        suitability.check(config)
+    with pytest.raises(ValueError, match="Box"):
+        agent_of(algo, TOYS[toy])
+=======
 def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, monkeypatch):
     """CFG-11"""
     config = load(None, [f"general_cfg.algo_name={algo}"], find_algo=ALGOS, find_env=ENVS)
@@ -256,6 +269,7 @@ def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, m
             suitability.check(config)
         with pytest.raises(ValueError, match="Box"):
             agent_of(algo, EnvSpec("x", Env.observation_space, Env.action_space, 1))
+>>>>>>> main
 
 
 @pytest.mark.parametrize("algo", algos.available())
