@@ -63,8 +63,9 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     except ConfigError as error:
         print(error, f"Nothing was started: {len(error.problems)} to mend.", sep="\n", file=sys.stderr)
         return 2
-    if request.print_config or request.dry_run:  # A run says them itself, and logs them.
-        print(*config.notes, sep="\n", file=sys.stderr)
+    if request.print_config or request.dry_run:  # A run says its notes itself, and logs them.
+        for note in config.notes:
+            print(note, file=sys.stderr)
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0

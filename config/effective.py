@@ -33,6 +33,8 @@ class RunConfig:
     """The preset that was taken."""
     task: Path | None = None
     """The task directory that load_path names, where load_checkpoint is true."""
+    allow_import: tuple[str, ...] = ()
+    """Packages of the user's own that the command line allowed to import."""
     notes: tuple[str, ...] = ()
     """What a person should know of how the configuration came about."""
 

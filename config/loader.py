@@ -57,12 +57,13 @@ def load(
         work.layers.insert(0, layers.from_document(document, written=preset is None))
         if missing := work.layers[0].missing():
             work.notes.append(f"{path} says nothing under {', '.join(missing)}: the defaults are used")
-    elif not (algo or env or resume):
-        work.notes.append("no --yaml: the Python defaults are used")
     task = work.task(task_root)
     earlier = _read(task / "config.yaml") if task else None
+    if not (document or earlier or algo or env):
+        work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
         work.layers.insert(0, layers.from_task(earlier, testing=work.general("mode") == "test"))
+        work.compare(earlier, task)
     source = document or earlier
     return work.finish(
         expected_return=presets.promised_return(source.comment) if source else None,
@@ -140,6 +141,13 @@ class _Assembly:
         except tasks.TaskError as error:
             self.report("general_cfg", "load_path", str(error))
             return None
+
+    def compare(self, earlier: Document, task: Path | None) -> None:
+        """A model of another algorithm is one problem, not one for each of its settings."""
+        past = layers.from_document(earlier, written=False).sections.get("general_cfg", {}).get("algo_name")
+        now = self.general("algo_name")
+        if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
+            raise ConfigError([*self.problems, f"{task} was trained with {past}, and algo_name is {now}"])
 
     def preset(self, root: Path) -> Path | None:
         """The preset for the algorithm and the environment of the command line."""
@@ -275,6 +283,7 @@ class _Assembly:
             env_package=packages["env_cfg"],
             where={path: place.text for path, place in self.places(self.layers)},
             explicit=frozenset(path for path, _ in self.places(layer for layer in self.layers if layer.written)),
+            allow_import=self.allow,
             notes=tuple(self.notes),
             **rest,
         )

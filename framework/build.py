@@ -10,8 +10,8 @@ from gymnasium import spaces
 import algos
 import envs
 from algos.base import Agent, EnvSpec, Part, Streams
-from config.loader import ConfigError, RunConfig
-from config.schema import MemorySpec, Problem, ReplaySpec
+from config.loader import RunConfig
+from config.schema import MemorySpec, ReplaySpec
 from envs.base import VectorEnv
 from framework import memory
 from framework.collector import Collector, Recorder
@@ -20,46 +20,16 @@ from framework.seeding import number, stream
 
 
 def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
-    """A vector environment. Only the ones that draw get the render mode."""
+    """A vector environment. Only one that draws gets the render mode."""
     cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
     return envs.make(config.env_package, cfg, rows)
 
 
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
-    """What the agent may know of it; ConfigError where the algorithm cannot act there."""
+    """What the agent may know of it."""
     parts = tuple(Part(*part) for part in env.parts)
     env_id = getattr(config.env, "id", config.general.env_name)
-    spec = EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts)
-    problems = _space_problems(config, spec)
-    if problems:
-        place = config.where.get("general_cfg.algo_name", "default")
-        raise ConfigError([f"{place}: general_cfg.{problem.key}: {problem.message}" for problem in problems])
-    return spec
-
-
-def _space_problems(config: RunConfig, spec: EnvSpec) -> list[Problem]:
-    problems = []
-    name, cls = config.algo_package.NAME, type(config.algo)
-    for kind, space, known in (
-        ("actions", spec.action_space, cls.ACTION_SPACES),
-        ("observations", spec.observation_space, cls.OBSERVATION_SPACES),
-    ):
-        if type(space).__name__ not in known:
-            problems.append(
-                Problem(
-                    "algo_name",
-                    f"{name} needs {kind} that are {' or '.join(known)}; {spec.id} has {space}. "
-                    f"Algorithms that can: {', '.join(_able(spec)) or 'none'}",
-                )
-            )
-    return problems
-
-
-def _able(spec: EnvSpec) -> list[str]:
-    """Algorithms that can act in this environment."""
-    action, observation = type(spec.action_space).__name__, type(spec.observation_space).__name__
-    classes = {name: algos.get(name).Config for name in algos.available()}
-    return [n for n, c in classes.items() if action in c.ACTION_SPACES and observation in c.OBSERVATION_SPACES]
+    return EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts)
 
 
 def device_of(config: RunConfig) -> torch.device:

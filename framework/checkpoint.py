@@ -22,7 +22,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
-from framework.errors import CheckpointError
+from framework.errors import CheckpointError, NumericsError
 from framework.journal import Journal, Position, Span
 
 FORMAT = 1
@@ -273,4 +273,4 @@ def _check_finite(arrays: dict[str, np.ndarray]) -> None:
     """A model that has become NaN must not take the place of a good one."""
     for array in arrays.values():
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise CheckpointError("the state holds NaN; it was not saved, and the earlier checkpoints stand")
+            raise NumericsError("the state holds NaN; it was not saved, and the earlier checkpoints stand")

@@ -84,8 +84,15 @@ class _Rows:
     state: Any = None
 
     def copy(self) -> "_Rows":
-        arrays = (self.obs, self.episode, self.seed, self.length, self.total, self.born)
-        return _Rows(*(array.copy() for array in arrays), state=self.state)
+        return _Rows(
+            self.obs.copy(),
+            self.episode.copy(),
+            self.seed.copy(),
+            self.length.copy(),
+            self.total.copy(),
+            self.born.copy(),
+            self.state,
+        )
 
 
 @dataclass

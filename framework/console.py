@@ -51,6 +51,8 @@ class Outcome:
     expected_return: float | None = None
     figure: Path | None = None
     best_model: Path | None = None
+    allowed: tuple[str, ...] = ()
+    """Packages of the user's own that the commands must allow to import."""
 
 
 class Console:
@@ -219,9 +221,9 @@ def _summary_rows(outcome: Outcome) -> list[screen.Row]:
     if outcome.figure is not None:
         rows.append(("curve", str(outcome.figure)))
     if not outcome.finished:
-        rows.append(("to go on", resume_command(task)))
+        rows.append(("to go on", resume_command(task, outcome.allowed)))
     if outcome.best_model is not None:
-        rows.append(("see it play", video_command(task)))
+        rows.append(("see it play", video_command(task, outcome.allowed)))
     return rows
 
 

@@ -94,6 +94,11 @@ class Journal:
         at = span.start
         while at < span.end:
             path = self._path(at.segment)
+            if not path.exists():
+                raise CheckpointError(
+                    f"{path} is gone: keep_checkpoints dropped this checkpoint's memory; it can be tested, and "
+                    "training can go on from latest"
+                )
             with open(path, "rb") as file:
                 stop = span.end.offset if at.segment == span.end.segment else path.stat().st_size
                 while at.offset < stop:

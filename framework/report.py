@@ -64,7 +64,7 @@ def write(task: Path) -> Path:
         _outcome(task, run, config, evaluations),
         _picture("Learning curve", task / "results" / "learning_curve.png", "image/png"),
         _picture("Film", task / "videos" / "video.gif", "image/gif"),
-        _how_to_go_on(task, config),
+        _how_to_go_on(task, config, tuple(map(str, run.get("allow_import") or ()))),
         _section(
             "Settings that differ from the defaults", _table(("setting", "value", "default"), _differences(config))
         ),
@@ -182,13 +182,13 @@ def _picture(title: str, path: Path, kind: str) -> str:
     return _section(title, f'<figure><img alt="{_text(title)}" src="data:{kind};base64,{data}"></figure>')
 
 
-def _how_to_go_on(task: Path, config: Facts) -> str:
+def _how_to_go_on(task: Path, config: Facts, allowed: tuple[str, ...]) -> str:
     if config.get("general_cfg", {}).get("mode") != "train":
         return ""
     rerun = f"python main.py --yaml {shlex.quote(str(task / 'config.yaml'))}"
     commands = [
-        ("Film the best model", video_command(task)),
-        ("Go on training", resume_command(task)),
+        ("Film the best model", video_command(task, allowed)),
+        ("Go on training", resume_command(task, allowed)),
         ("Repeat", rerun),
     ]
     return _section(

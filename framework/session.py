@@ -1,4 +1,4 @@
-"""From a valid config to an exit status: sets a run up, lets it go, and tells its story at the end."""
+"""From a valid config to an exit status. torch is imported only once the environment has agreed to the algorithm."""
 
 import os
 import sys
@@ -6,25 +6,38 @@ from collections.abc import Callable
 
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
-from framework import testing, training
+from framework import suitability
 from framework.errors import JoystickError
 from framework.signals import StopSignals
 
-CONFIG_MISTAKE = 2
+MISTAKE = 2
 
 
 def run(config: RunConfig, command_line: list[str]) -> int:
     """Train or test. Every error that a person can cause ends in one message and status 2."""
-    mode = training.run if config.general.mode == "train" else testing.run
-    with StopSignals() as signals:
-        return _guarded(lambda: mode(config, command_line, signals))
+
+    def work() -> int:
+        suitability.check(config)
+        if config.general.mode == "train":
+            from framework.training import run as mode
+        else:
+            from framework.testing import run as mode
+        with StopSignals() as signals:
+            return mode(config, command_line, signals)
+
+    return _guarded(work)
 
 
 def dry_run(config: RunConfig) -> int:
     """Say what a run would be, and write nothing."""
-    from framework.dry_run import describe
 
-    return _guarded(lambda: describe(config))
+    def work() -> int:
+        suitability.check(config)
+        from framework.dry_run import describe
+
+        return describe(config)
+
+    return _guarded(work)
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -32,7 +45,10 @@ def _guarded(work: Callable[[], int]) -> int:
         return work()
     except (JoystickError, ConfigError, EnvError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return CONFIG_MISTAKE
+        return MISTAKE
+    except KeyboardInterrupt:
+        print("stopped before the first step; nothing was started", file=sys.stderr)
+        return 130
     except BrokenPipeError:
         # whoever read our output has gone; nothing more can be said there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

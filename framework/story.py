@@ -1,6 +1,7 @@
 """What is left at the end of a run for a person: figure, video, report, and a short summary."""
 
 from pathlib import Path
+from typing import Any
 
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
@@ -23,7 +24,7 @@ def tell(
     if cfg.save_fig:
         known = _random_return(evaluator, console) if finished else task.read_run().get("random_return")
         figure = _draw_curve(config, task, known, console)
-    last = read_csv(task.results / "eval.csv")[-1:]
+    last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
     best = task.models / "best"
     outcome = Outcome(
         task=task.path,
@@ -38,6 +39,7 @@ def tell(
         expected_return=config.expected_return,
         figure=figure,
         best_model=best if best.is_dir() else None,
+        allowed=config.allow_import,
     )
     task.write_run(
         {

@@ -21,14 +21,14 @@ COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Exit status of a test."""
-    cfg = config.general
-    if config.task is None:
+    cfg, source = config.general, config.task
+    if source is None:
         raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
     config = with_seed(config)
+    saved, note = _model(CheckpointStore(source / "models"), cfg.load_model_step)
     env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
     try:
         spec = build.env_spec(config, env)
-        saved, note = _model(CheckpointStore(config.task / "models"), cfg.load_model_step)
         check_identity(saved, config, spec)
         build.choose_threads(config, spec)
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
@@ -84,7 +84,8 @@ class _Test:
         for line in filter(None, (*self.config.notes, note, f"testing {self.saved.path}")):
             self.console.note(line)
         try:
-            evaluation, tape = self._play(cfg.max_episode if cfg.max_episode > 0 else cfg.online_eval_episode)
+            asked = "general_cfg.max_episode" in self.config.explicit and cfg.max_episode > 0
+            evaluation, tape = self._play(cfg.max_episode if asked else cfg.online_eval_episode)
             self._write(evaluation)
             video = None
             if self.config.env.render_mode is not None:

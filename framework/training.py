@@ -20,6 +20,7 @@ from framework.story import film, tell
 from framework.task_dir import circumstances
 from framework.trainer import Score, Trainer
 from framework.trajectories import TrajectoryWriter
+from framework.words import resume_command
 
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
@@ -89,8 +90,11 @@ class _Run:
             self._write_down()
             self._load()
             watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
-            self.console.start(self.trainer.count, self.trainer.elapsed)
+            before = self.trainer.count
+            self.console.start(before, self.trainer.elapsed)
             reason = self.trainer.run()
+            if self.trainer.count == before:
+                self.console.note(f"nothing was left to train: {reason}; a higher limit goes on")
             watchdog.close()
             return self._interrupted() if self.signals.received is not None else self._finished(reason)
         except (JoystickError, EnvError) as error:
@@ -113,8 +117,13 @@ class _Run:
             facts = {"resumes": [*runs.get("resumes", []), {**facts, "from": self.start.saved.path.name}]}
         elif self.start.saved is not None:
             facts["branched_from"] = str(self.start.saved.path)
+        facts |= {"changed": list(self.start.changed)} if self.start.changed else {}
         facts |= {"expected_return": self.config.expected_return, "preset": self.config.preset}
-        facts |= {"seed": self.config.general.seed, "torch_threads": self.threads}
+        facts |= {
+            "allow_import": list(self.config.allow_import),
+            "seed": self.config.general.seed,
+            "torch_threads": self.threads,
+        }
         self.task.config.write_text(self.config.to_yaml(), encoding="utf-8")
         self.task.write_run(facts)
         for note in self.config.notes:
@@ -174,7 +183,10 @@ class _Run:
         if isinstance(error, EnvError):
             self.trainer.save()
         self.log.flush()
-        self.console.note(f"to go on: python main.py --resume {self.task.path}")
+        self.console.note(f"to go on: {self._resume_command()}")
+
+    def _resume_command(self) -> str:
+        return resume_command(self.task.path, self.config.allow_import)
 
     def _hangs(self) -> None:
         """Called by the watchdog: the environment does not come back, so neither will the main thread."""
@@ -183,7 +195,7 @@ class _Run:
         print(
             f"\nerror: {self.spec.id} has not answered for {cfg.env_timeout:g} s, after "
             f"{self.trainer.collector.steps} steps, with action {self.trainer.collector.last_action()}. The run was "
-            f"saved; to go on: python main.py --resume {self.task.path}",
+            f"saved; to go on: {self._resume_command()}",
             file=sys.stderr,
         )
         self.console.close()

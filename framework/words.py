@@ -29,15 +29,19 @@ def scored(score: Mapping[str, Any]) -> str:
     return f"{short(score['mean'])} ± {short(score['std'])} over {episodes} episode{'' if episodes == 1 else 's'}"
 
 
-def resume_command(task: Path) -> str:
-    """The command that goes on with a run."""
-    return f"python main.py --resume {shlex.quote(str(task))}"
+def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
+    """The command that goes on with a run; allowed are the packages that it may import."""
+    return f"python main.py{_allow(allowed)} --resume {shlex.quote(str(task))}"
 
 
-def video_command(task: Path) -> str:
+def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """The command that films the best model of a run."""
     name = task.name if task.parent == Path("tasks") else str(task)
     return (
-        f"python main.py --yaml {shlex.quote(str(task / 'config.yaml'))} general_cfg.mode=test "
-        f"general_cfg.load_checkpoint=true {shlex.quote(f'general_cfg.load_path={name}')} env_cfg.render_mode=rgb_array"
+        f"python main.py{_allow(allowed)} general_cfg.mode=test general_cfg.load_checkpoint=true "
+        f"{shlex.quote(f'general_cfg.load_path={name}')} env_cfg.render_mode=rgb_array"
     )
+
+
+def _allow(packages: tuple[str, ...]) -> str:
+    return "".join(f" --allow-import {shlex.quote(package)}" for package in packages)

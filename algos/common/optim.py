@@ -27,7 +27,8 @@ def make(
 
     parameters may come in groups {"params": ..., "lr": ...}; epsilon is added to the denominator of adam and adamw.
     """
-    params, decay = list(parameters), cfg.weight_decay
+    params: list[Any] = list(parameters)
+    decay = cfg.weight_decay
     each = [p for entry in params for p in (entry["params"] if isinstance(entry, dict) else [entry])]
     fused = all(p.device.type in FUSED_DEVICES for p in each)
     if cfg.optimizer == "sgd":

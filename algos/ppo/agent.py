@@ -101,6 +101,7 @@ class Agent(base.Agent):
         ended, valid = window["terminated"] | window["truncated"], window.get("valid")
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], valid)
+            window["log_prob"] = self._log_prob(window)
         reward = window["reward"]
         if self.scaler is not None:
             reward = self.scaler.scale(reward, ended, valid)
@@ -109,8 +110,13 @@ class Agent(base.Agent):
             reward, value, next_value, window["terminated"], window["truncated"],
             self.cfg.gamma, self.cfg.gae_lambda, valid,
         )  # fmt: skip
-        columns = {name: window[name] for name in ("obs", "drawn", "log_prob", "valid") if name in window}
+        columns: Batch = {name: window[name] for name in ("obs", "drawn", "log_prob", "valid") if name in window}
         return {**columns, "advantage": advantage, "target": target, "value": value}
+
+    def _log_prob(self, window: Batch) -> Tensor:
+        """Of the collected actions [T, N], seen through the newest statistics: the first ratio is then 1."""
+        outputs = self.actor(window["obs"].flatten(0, 1))
+        return self.distribution.log_prob(outputs, window["drawn"].flatten(0, 1)).view(window["log_prob"].shape)
 
     def _values(self, window: Batch, ended: Tensor) -> tuple[Tensor, Tensor]:
         """V(s) and V of the true successor, [T, N] each. Only where an episode ended, and behind the last step, is

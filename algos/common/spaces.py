@@ -1,11 +1,11 @@
-"""Finite observation spaces as row numbers of a table."""
+"""Finite spaces as numbers."""
 
 from collections.abc import Callable
 
 import numpy as np
 from gymnasium import spaces
 
-from algos.base import Array
+from algos.base import Array, EnvSpec
 
 
 def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
@@ -18,3 +18,9 @@ def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
         sizes = np.full(int(np.prod(space.shape or (1,))), 2, np.int64)
     strides = np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]])
     return lambda obs: obs.reshape(len(obs), -1).astype(np.int64) @ strides, int(sizes.prod())
+
+
+def actions_of(spec: EnvSpec) -> int:
+    """The number of actions of a Discrete action space."""
+    assert isinstance(spec.action_space, spaces.Discrete), "the config refuses other spaces"
+    return int(spec.action_space.n)

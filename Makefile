@@ -1,0 +1,53 @@
+# make run | test | check | bench. Everything is installed into $(VENV), once; the stamps tell when that must be redone.
+
+VENV ?= .venv
+PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
+ARGS ?=
+
+BIN = $(VENV)/bin
+RUN_READY = $(VENV)/.ready-to-run
+CHECK_READY = $(VENV)/.ready-to-check
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help run test check lint format types bench
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make run     install what a run needs, then python main.py; more words go into ARGS="--algo PPO"'
+	@echo 'make test    install what the checks need, then pytest'
+	@echo 'make check   lint, format, types, and then the tests'
+	@echo 'make bench   measure the speed (minutes)'
+
+run: $(RUN_READY)
+	$(BIN)/python main.py $(ARGS)
+
+test: $(CHECK_READY)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint format types
+	$(BIN)/python -m pytest
+
+lint: $(CHECK_READY)
+	$(BIN)/ruff check
+
+format: $(CHECK_READY)
+	$(BIN)/ruff format --check
+
+types: $(CHECK_READY)
+	$(BIN)/mypy
+
+bench: $(CHECK_READY)
+	$(BIN)/python benchmarks/speed.py $(ARGS)
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; make PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(RUN_READY): requirements.txt $(VENV)/.made
+	$(PIP_INSTALL) -r requirements.txt
+	@touch $@
+
+$(CHECK_READY): requirements-dev.txt requirements.txt $(VENV)/.made
+	$(PIP_INSTALL) -r requirements-dev.txt
+	@touch $@ $(RUN_READY)

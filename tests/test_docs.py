@@ -1,0 +1,163 @@
+"""What the pages say is true: links lead somewhere, commands are understood, the example trains."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import algos
+import main
+from config import arguments
+from config.document import read
+from framework.metrics import read_csv
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("algos/*/README.md")])
+README, CHINESE = ROOT / "README.md", ROOT / "README.zh.md"
+QUICKSTART = ROOT / "tests" / "data" / "quickstart.yaml"
+
+COMMAND = re.compile(r"(?:^|`)python main\.py\b([^`\n]*)", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The words after main.py, up to a redirection, of every command on a page."""
+    lines = [shlex.split(found.partition(" > ")[0], comments=True) for found in COMMAND.findall(text(page))]
+    return [words for words in lines if "FILE" not in words]
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", text(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def code_of_the_example() -> dict[str, str]:
+    """Path -> content of each Python file in docs/algorithms.md."""
+    return dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", text(ROOT / "docs" / "algorithms.md"), re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in LINK.findall(text(page)):
+        if link.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{name(page)}: {link}"
+        assert not anchor or anchor in anchors(target), f"{name(page)}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_is_understood(page: Path) -> None:
+    for words in commands(page):
+        arguments.parse(words)
+
+
+@pytest.mark.parametrize("words", commands(README), ids=" ".join)
+def test_every_command_of_the_readme_gives_a_valid_configuration(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run where the files of the pages and a task are, and no further than the configuration."""
+    [(file, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", text(README), re.DOTALL)
+    [(module, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", text(ROOT / "docs" / "environments.md"), re.DOTALL)
+    (tmp_path / file).write_text(settings)
+    (tmp_path / module).write_text(code)
+    (tmp_path / "tasks" / "NAME" / "models").mkdir(parents=True)
+    (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    lookup = bool(words) and words[0] in arguments.COMMANDS
+    more = [] if lookup or "--print-config" in words else ["--print-config"]
+    words = [word for word in words if word != "--dry-run"]
+    assert main.main([*words, *more]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} <= {file, module, "tasks", "__pycache__"}
+
+
+def test_the_chinese_readme_has_the_same_commands_links_and_file() -> None:
+    assert commands(CHINESE) == commands(README)
+    other = {"README.md": "README.zh.md"}
+    assert sorted(LINK.findall(text(README))) == sorted(other.get(link, link) for link in LINK.findall(text(CHINESE)))
+    blocks = re.compile(r"```.*?```", re.DOTALL)
+    assert blocks.findall(text(CHINESE)) == blocks.findall(text(README))
+
+
+def test_both_readmes_name_what_is_in_the_root() -> None:
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    for page in (README, CHINESE):
+        assert folders <= set(re.findall(r"^    (\w+)/ ", text(page), re.MULTILINE))
+
+
+def test_the_index_names_every_page() -> None:
+    index = set(LINK.findall(text(ROOT / "docs" / "README.md")))
+    pages = {path.name for path in ROOT.glob("docs/*.md")} - {"README.md"}
+    assert pages <= index
+    assert {f"../{name(path)}" for path in ROOT.glob("algos/*/README.md")} <= index
+
+
+@pytest.mark.parametrize("algo", algos.available())
+def test_every_algorithm_has_a_page_with_its_preset(algo: str) -> None:
+    folder = Path(algos.get(algo).__path__[0])
+    lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
+    assert 15 <= len(lines) <= 60
+    assert any(re.search(rf"presets/[\w-]+/{algo}\.yaml", line) for line in lines)
+
+
+def test_the_settings_that_the_pages_name_exist() -> None:
+    """A dotted setting in any page is one of the models', or of an environment's constructor."""
+    from config.config import GeneralConfig
+    from envs.gym.config import Config as Gym
+
+    known = {"general_cfg": set(GeneralConfig.model_fields), "env_cfg": set(Gym.model_fields)}
+    known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
+    for page in PAGES:
+        for section, key in re.findall(r"\b(general_cfg|algo_cfg|env_cfg)\.(\w+)", text(page)):
+            assert key in known[section], f"{name(page)}: {section}.{key}"
+
+
+def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    """COMPAT 0"""
+    assert main.main(["--yaml", str(QUICKSTART), "--print-config"]) == 0
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert printed["general_cfg"]["algo_name"] == "DQN"
+    assert [layer["layer_size"] for layer in printed["algo_cfg"]["value_layers"]] == [[256], [256]]
+    assert set(read(QUICKSTART).value) == {"general_cfg", "algo_cfg", "env_cfg"}
+
+
+def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path) -> None:
+    """The toy gives 1 for the right of two actions, so knowing nothing is worth 0."""
+    files = code_of_the_example()
+    assert {Path(path).name for path in files} == {"__init__.py", "config.py", "agent.py"}
+    for path, code in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(code)
+    words = (
+        "--allow-import mine general_cfg.algo_name=mine.actor_critic general_cfg.env_name=toy env_cfg.n_envs=8 "
+        "general_cfg.max_episode=3000 general_cfg.seed=1 general_cfg.save_fig=false algo_cfg.lr=0.01"
+    )
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "main.py"), *words.split()],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    [task] = (tmp_path / "tasks").iterdir()
+    assert "ActorCritic" in task.name
+    assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0

@@ -1,0 +1,370 @@
+"""Whole runs through the command line, in one process and small: what is promised of a task directory."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image, ImageSequence
+
+from framework.metrics import read_csv
+from framework.trajectories import read
+from main import main
+
+ROOT = Path(__file__).parent.parent
+SMALL = [{"layer_type": "linear", "layer_size": [16], "activation": "relu"}]
+RUNS: dict[str, dict[str, Any]] = {
+    "DQN": {
+        "general_cfg": {"model_save_fre": 100, "max_total_step": 500},
+        "algo_cfg": {"value_layers": SMALL, "batch_size": 16},
+    },
+    "DQN with everything": {
+        "general_cfg": {"algo_name": "DQN", "model_save_fre": 100, "max_total_step": 500},
+        "algo_cfg": {
+            "value_layers": [*SMALL, {"layer_type": "dropout", "rate": 0.1}],
+            "batch_size": 16,
+            "buffer_size": 150,
+            "n_step": 3,
+            "double": True,
+            "dueling": True,
+            "normalize_obs": True,
+            "epsilon_decay": 100,
+        },
+        "env_cfg": {"n_envs": 2},
+    },
+    "DQN with priorities": {
+        "general_cfg": {"algo_name": "DQN", "model_save_fre": 100, "max_total_step": 500},
+        "algo_cfg": {"value_layers": SMALL, "batch_size": 16, "buffer_size": 200, "buffer_type": "PER"},
+    },
+    "PPO": {
+        "general_cfg": {"model_save_fre": 8, "max_total_step": 1024},
+        "algo_cfg": {
+            "batch_size": 128,
+            "sgd_batch_size": 32,
+            "k_epochs": 2,
+            "normalize_obs": True,
+            "normalize_reward": True,
+        },
+        "env_cfg": {"n_envs": 4},
+    },
+    "PPO on a continuous action": {
+        "general_cfg": {"algo_name": "PPO", "model_save_fre": 8, "max_total_step": 512},
+        "algo_cfg": {"batch_size": 128, "sgd_batch_size": 32, "k_epochs": 2},
+        "env_cfg": {"id": "Pendulum-v1", "n_envs": 2},
+    },
+    "QLearning": {
+        "general_cfg": {"model_save_fre": 100, "max_total_step": 500},
+        "env_cfg": {"id": "CliffWalking-v1", "n_envs": 2},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def settings(name: str, **general: Any) -> dict[str, Any]:
+    run = {section: dict(values) for section, values in RUNS[name].items()}
+    run["general_cfg"] = {
+        "algo_name": name.split()[0],
+        "seed": 3,
+        "max_episode": -1,
+        "max_step": 60,
+        "online_eval": True,
+        "online_eval_episode": 3,
+        "collect_traj": True,
+        "save_fig": False,
+        **run["general_cfg"],
+        **general,
+    }
+    return run
+
+
+def train(run: dict[str, Any], *words: str) -> Path:
+    """Run it here; the task directory that was made."""
+    Path("run.yaml").write_text(yaml.safe_dump(run))
+    before = set(tasks())
+    assert main(["--yaml", "run.yaml", *words]) == 0
+    (made,) = set(tasks()) - before
+    return made
+
+
+def tasks() -> list[Path]:
+    return sorted(Path("tasks").iterdir()) if Path("tasks").exists() else []
+
+
+def last_model(task: Path) -> Path:
+    return max((path for path in (task / "models").iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
+
+
+def fingerprint(task: Path) -> dict[str, str]:
+    """Digests of the results and of everything in the last checkpoint but its journal's place."""
+    files = [*sorted((task / "results").glob("*.csv")), *sorted((task / "results").glob("*.pkl"))]
+    files.append(last_model(task) / "state.safetensors")
+    return {str(path.relative_to(task)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def manifest(model: Path) -> dict[str, Any]:
+    return json.loads((model / "manifest.json").read_text().splitlines()[0])
+
+
+# With priorities, beta follows the plan of the whole run: another limit is another run. The test after this one has it.
+@pytest.mark.parametrize("name", [name for name in RUNS if "priorities" not in name])
+def test_stopped_and_resumed_is_never_stopped(name: str) -> None:
+    """RES-1, RES-2, RES-3, RES-4, RES-8: byte for byte, with cuts in mid-episode, and twice."""
+    whole = settings(name)
+    end = whole["general_cfg"]["max_total_step"]
+    straight = train(whole)
+    cut = train(whole, f"general_cfg.max_total_step={end // 3 + 7}")
+    for limit in (end * 2 // 3 + 5, end):
+        assert main(["--resume", str(cut), f"general_cfg.max_total_step={limit}"]) == 0
+    assert fingerprint(cut) == fingerprint(straight)
+
+
+@pytest.mark.parametrize("name", ["DQN with priorities", "PPO"])
+def test_killed_at_any_moment_and_resumed_is_never_killed(name: str) -> None:
+    """RES-2, CKP-1: kill -9 in the middle of whatever it does."""
+    straight = train(settings(name))
+    before = set(tasks())
+    command = [sys.executable, str(ROOT / "main.py")]
+    process = subprocess.Popen([*command, "--yaml", "run.yaml"], stdout=subprocess.DEVNULL)
+    while not (made := set(tasks()) - before) or len(list((next(iter(made)) / "models").glob("[0-9]*"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    (cut,) = made
+    assert main(["--resume", str(cut)]) == 0
+    assert fingerprint(cut) == fingerprint(straight)
+
+
+def test_two_runs_with_one_seed_are_one_run_whatever_else_is_switched_on() -> None:
+    """DET-1, DET-3: evaluation, trajectories, figures and threads of logging change no number."""
+    plain = settings("DQN", online_eval=False, collect_traj=False)
+    a = train(plain)
+    b = train(settings("DQN", save_fig=True, model_summary_fre=1, interact_summary_fre=7))
+    assert (a / "results/train.csv").read_bytes() == (b / "results/train.csv").read_bytes()
+    states = [(last_model(task) / "state.safetensors").read_bytes() for task in (a, b)]
+    assert states[0] == states[1]
+    other = train({**plain, "general_cfg": {**plain["general_cfg"], "seed": 4}})
+    assert (a / "results/train.csv").read_bytes() != (other / "results/train.csv").read_bytes()
+
+
+def test_seed_0_draws_a_seed_and_records_it() -> None:
+    """DET-2: the effective config repeats the run."""
+    a = train(settings("DQN", seed=0))
+    again = yaml.safe_load((a / "config.yaml").read_text())
+    assert again["general_cfg"]["seed"] > 0
+    b = train(again)
+    assert fingerprint(a) == fingerprint(b)
+
+
+def test_a_test_scores_what_online_evaluation_scored(capsys: pytest.CaptureFixture[str]) -> None:
+    """EVL-1: the same seeds, the same rows, the same bits."""
+    task = train(settings("PPO"))
+    rows = read_csv(task / "results/eval.csv")
+    words = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={task.name}"]
+    for step in ("best", last_model(task).name):
+        known = set(tasks())
+        assert main([*words, f"general_cfg.load_model_step={step}"]) == 0
+        (made,) = set(tasks()) - known
+        tested = read_csv(made / "results/test.csv")
+        update = manifest(task / "models" / step)["facts"]["update"]
+        expected = [row["mean"] for row in rows if row["update"] == update][-1]
+        assert np.mean([row["return"] for row in tested]) == expected
+        assert ", the same" in capsys.readouterr().out
+
+
+def test_a_test_films_every_episode_and_the_film_is_not_black() -> None:
+    """VID-1: without a display, at the environment's own speed."""
+    task = train(settings("QLearning", max_total_step=50))
+    words = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={task.name}"]
+    assert main([*words, "env_cfg.render_mode=rgb_array", "general_cfg.max_episode=2"]) == 0
+    (made,) = (path for path in tasks() if path.name.startswith("Test"))
+    frames = [
+        np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(Image.open(made / "videos/video.gif"))
+    ]
+    assert len(frames) > 1
+    assert max(frame.std() for frame in frames) > 10
+
+
+def test_trajectories_hold_every_step_of_every_finished_episode() -> None:
+    """TRJ-1: the sum of their lengths is that of the episodes in train.csv."""
+    task = train(settings("DQN"))
+    rows, kept = read_csv(task / "results/train.csv"), read(task / "results/trajs.pkl")
+    assert [len(reward) for reward in kept["reward"]] == [row["length"] for row in rows]
+    assert [float(np.sum(reward)) for reward in kept["reward"]] == [row["return"] for row in rows]
+    for state, successor in zip(kept["state"], kept["next_state"], strict=True):
+        assert np.array_equal(state[1:], successor[:-1])
+    assert len({tuple(state[0]) for state in kept["state"]}) == len(rows), "W1: every episode has its own start"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: int) -> None:
+    """OSX-1: then the resumed run equals the undisturbed one."""
+    run = settings("DQN", max_total_step=3000)
+    straight = train(run)
+    before = set(tasks())
+    command = [sys.executable, str(ROOT / "main.py"), "--yaml", "run.yaml"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (made := set(tasks()) - before) or not list((next(iter(made)) / "models").glob("[0-9]*")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == status
+    (cut,) = made
+    assert f"python main.py --resume {cut}" in out
+    assert main(["--resume", str(cut)]) == 0
+    assert fingerprint(cut) == fingerprint(straight)
+
+
+def test_what_may_not_change_is_refused_and_what_may_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:
+    """RES-5."""
+    task = train(settings("DQN", max_total_step=200))
+    assert main(["--resume", str(task), "algo_cfg.gamma=0.5", "algo_cfg.batch_size=8"]) == 2
+    said = capsys.readouterr().err
+    assert "algo_cfg.gamma: 0.95 -> 0.5" in said
+    assert "algo_cfg.batch_size: 16 -> 8" in said
+    assert main(["--resume", str(task), "algo_cfg.lr=0.01", "general_cfg.max_total_step=300"]) == 0
+    changed = json.loads((task / "run.json").read_text())["changed"]
+    assert "algo_cfg.lr: 0.0001 -> 0.01" in changed
+    assert "general_cfg.max_total_step: 200 -> 300" in changed
+
+
+def test_a_finished_run_says_that_nothing_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    """RES-6."""
+    task = train(settings("DQN", max_total_step=200))
+    before = fingerprint(task)
+    assert main(["--resume", str(task)]) == 0
+    assert "nothing was left to train" in capsys.readouterr().out
+    assert fingerprint(task) == before
+
+
+def test_an_older_checkpoint_begins_a_branch_and_leaves_the_run_alone() -> None:
+    """RES-6: load_checkpoint with a step."""
+    task = train(settings("DQN"))
+    before = fingerprint(task)
+    words = [
+        "general_cfg.load_checkpoint=true",
+        f"general_cfg.load_path={task.name}",
+        "general_cfg.load_model_step=200",
+    ]
+    known = set(tasks())
+    assert main(["--yaml", "run.yaml", *words]) == 0
+    (branch,) = set(tasks()) - known
+    assert fingerprint(task) == before
+    final = (last_model(branch) / "state.safetensors").read_bytes()
+    assert final == (last_model(task) / "state.safetensors").read_bytes()
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    """CKP-4, RES-6: from the one before, the run comes out the same."""
+    task = train(settings("DQN"))
+    straight = fingerprint(task)
+    victim = last_model(task) / "state.safetensors"
+    data = bytearray(victim.read_bytes())
+    data[len(data) // 2] ^= 1
+    victim.write_bytes(data)
+    assert main(["--resume", str(task)]) == 0
+    assert "going back to the one before" in capsys.readouterr().err
+    assert fingerprint(task) == straight
+
+
+def test_the_config_is_on_disk_before_the_first_step_and_is_itself_a_valid_yaml(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """CKP-7: an environment that fails at once leaves config.yaml and run.json."""
+    failing = ["general_cfg.env_name=toy", "env_cfg.id=crash", "general_cfg.save_fig=false"]
+    assert main(failing) == 2
+    assert "toy crash failed in step 3" in capsys.readouterr().err
+    (task,) = tasks()
+    facts = json.loads((task / "run.json").read_text())
+    assert facts["command_line"] == failing
+    assert facts["versions"]["torch"]
+    assert main(["--yaml", str(task / "config.yaml"), "--print-config"]) == 0
+    assert "Traceback" in (task / "logs/log.txt").read_text()
+
+
+def test_an_environment_that_hangs_is_named_and_the_run_is_kept() -> None:
+    """ENV-5: a watchdog ends it, after saving."""
+    words = ["general_cfg.env_name=toy", "env_cfg.id=hang", "general_cfg.env_timeout=1", "general_cfg.save_fig=false"]
+    command = [sys.executable, str(ROOT / "main.py"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "hang has not answered for 1 s" in done.stderr
+    (task,) = tasks()
+    assert last_model(task).is_dir()
+
+
+def test_a_full_disk_costs_a_checkpoint_and_not_the_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CKP-2."""
+    from framework import checkpoint
+
+    real, calls = checkpoint.write_durably, []
+
+    def full(path: Path, data: bytes) -> None:
+        calls.append(path)
+        if 3 < len(calls) < 7:
+            raise OSError(28, "No space left on device")
+        real(path, data)
+
+    monkeypatch.setattr(checkpoint, "write_durably", full)
+    task = train(settings("DQN"))
+    assert "could not be saved (No space left on device)" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert not list((task / "models").glob("*.tmp"))
+
+
+def test_a_read_only_place_is_refused_at_the_start(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CKP-3."""
+
+    def refuse(self: Path, *args: Any, **kwargs: Any) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert main(["general_cfg.max_episode=1"]) == 2
+    assert "cannot make the task directory" in capsys.readouterr().err
+
+
+def test_a_second_process_is_kept_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """RES-6: a directory that a live run writes."""
+    from framework.task_dir import TaskDir
+
+    task = train(settings("DQN", max_total_step=150))
+    holder = TaskDir(task)
+    holder.open()
+    assert main(["--resume", str(task)]) == 2
+    assert "is being written by another run" in capsys.readouterr().err
+    holder.close()
+
+
+def test_two_runs_in_one_second_get_two_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OSX-4."""
+    monkeypatch.setattr(time, "strftime", lambda pattern: "20260131-101500")
+    from framework.task_dir import TaskDir
+
+    names = [TaskDir.create("train", "ALE/Pong-v5", "DQN").path.name for _ in range(2)]
+    assert names == ["Train_ALE-Pong-v5_DQN_20260131-101500", "Train_ALE-Pong-v5_DQN_20260131-101500_2"]
+
+
+def test_dqn_on_a_continuous_action_space_is_an_explained_refusal(capsys: pytest.CaptureFixture[str]) -> None:
+    """CFG-11: before anything is created."""
+    assert main(["env_cfg.id=Pendulum-v1"]) == 2
+    said = capsys.readouterr().err
+    assert "DQN needs actions that are Discrete" in said
+    assert "Algorithms that can: PPO" in said
+    assert tasks() == []
