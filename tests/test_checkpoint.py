@@ -22,7 +22,7 @@ from safetensors.numpy import save as save_arrays
 from config.schema import RolloutSpec
 from framework import checkpoint, durable, journal
 from framework.checkpoint import CheckpointStore, flatten, unflatten
-from framework.errors import CheckpointError, TaskDirError
+from framework.errors import CheckpointError, NumericsError, TaskDirError
 from framework.memory import Rollout
 from framework.task_dir import TaskDir
 
@@ -343,7 +343,7 @@ def test_a_place_that_cannot_be_written_is_an_error_and_not_silence(tmp_path):
 def test_a_model_that_has_become_nan_does_not_take_the_place_of_a_good_one(folder):
     """NUM-1"""
     run = Run(folder).work().save()
-    with pytest.raises(CheckpointError, match="NaN"):
+    with pytest.raises(NumericsError, match="NaN"):
         run.store.save(5, {"weights": np.array([1.0, np.nan])}, run.memory, {})
     assert run.store.read(5).tree["step"] == 5
 

@@ -12,7 +12,7 @@ from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tr
 from algos.common import networks, optim, targets
 from algos.common.exploration import EPSILON, epsilon_greedy
 from algos.common.normalize import normalizer_for
-from algos.common.spaces import actions_of
+from algos.common.tables import actions_of
 from algos.common.weights import load_weights, weights_of
 from algos.dqn.config import Config
 
@@ -47,13 +47,12 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space).to(device) if cfg.normalize_obs else None
         self.network = networks.build(
-            spec, cfg.value_layers, actions_of(spec), cfg, streams.init,
+            spec, cfg.value_layers, actions_of(spec.action_space), cfg, streams.init,
             dueling=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.network)
-        self.parameters = list(self.network.parameters())
-        self.online_tensors: list[Tensor] = [*self.network.parameters()]
-        self.target_tensors: list[Tensor] = [*self.target.parameters()]
+        self.parameters: list[Tensor] = list(self.network.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
         self.epsilon = EPSILON[cfg.epsilon_schedule]
         self.updates = 0
@@ -96,7 +95,7 @@ class Agent(base.Agent):
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         self.updates += 1
         if self.updates % self.cfg.target_update == 0:
-            targets.soft_update(self.target_tensors, self.online_tensors, self.cfg.tau)
+            targets.soft_update(self.target_parameters, self.parameters, self.cfg.tau)
         priorities = error.abs() if "weight" in batch else None
         return Result({"loss": loss.detach(), "q_mean": target.mean()}, priorities)
 

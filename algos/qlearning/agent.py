@@ -8,7 +8,7 @@ import torch
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.exploration import EPSILON, epsilon_greedy
-from algos.common.spaces import actions_of, states_of
+from algos.common.tables import actions_of, states_of
 from algos.qlearning.config import Config
 
 
@@ -42,7 +42,7 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.index, states = states_of(spec.observation_space)
         self.epsilon = EPSILON[cfg.epsilon_schedule]
-        self.table = np.full((states, actions_of(spec)), cfg.initial_value)
+        self.table = np.full((states, actions_of(spec.action_space)), cfg.initial_value)
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         cfg = self.cfg

@@ -1,11 +1,18 @@
-"""Finite spaces as numbers."""
+"""Finite spaces as row and column numbers of a table."""
 
 from collections.abc import Callable
 
 import numpy as np
 from gymnasium import spaces
 
-from algos.base import Array, EnvSpec
+from algos.base import Array
+
+
+def actions_of(space: spaces.Space) -> int:
+    """The number of actions of a Discrete space."""
+    if not isinstance(space, spaces.Discrete):
+        raise ValueError(f"{space} is not Discrete: it has no table or list of action values")
+    return int(space.n)
 
 
 def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
@@ -20,10 +27,3 @@ def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
         raise ValueError(f"{space} has no numbered states: it is not Discrete, MultiDiscrete or MultiBinary")
     strides = np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]])
     return lambda obs: obs.reshape(len(obs), -1).astype(np.int64) @ strides, int(sizes.prod())
-
-
-def actions_of(spec: EnvSpec) -> int:
-    """The number of actions of a Discrete action space."""
-    if not isinstance(spec.action_space, spaces.Discrete):
-        raise ValueError(f"{spec.action_space} is not Discrete: its actions have no list of values")
-    return int(spec.action_space.n)
