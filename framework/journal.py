@@ -98,14 +98,10 @@ class Journal:
         for segment in range(span.start.segment, span.end.segment + 1):
             path = self._path(segment)
             if not path.exists():
-<<<<<<< HEAD
                 raise CheckpointError(
                     f"{path} is gone: keep_checkpoints dropped this checkpoint's memory; it can be tested, and "
                     "training can go on from latest"
                 )
-=======
-                raise CheckpointError(f"{path} is gone, so what the memory held then is lost; the model can be tested")
->>>>>>> main
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 stop = span.end.offset if segment == span.end.segment else size

@@ -236,7 +236,6 @@ def test_progress_tells_how_much_is_explored(algo, toy):
 
 @pytest.mark.parametrize("toy", ["match", "shifted", "target"])
 @pytest.mark.parametrize("algo", algos.available())
-<<<<<<< HEAD
 def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, toy):
     """CFG-11: in the config, and by the agent itself."""
     overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
@@ -248,28 +247,6 @@ def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, t
         suitability.check(config)
     with pytest.raises(ValueError, match="Box"):
         agent_of(algo, TOYS[toy])
-=======
-def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, monkeypatch):
-    """CFG-11"""
-    config = load(None, [f"general_cfg.algo_name={algo}"], find_algo=ALGOS, find_env=ENVS)
-
-    class Env:
-        rows, parts = 1, ()
-        observation_space, action_space = spaces.Discrete(3), spaces.Discrete(2)
-
-        def close(self):
-            pass
-
-    monkeypatch.setattr(suitability.envs, "make", lambda package, cfg, rows: Env())
-    suitability.check(config)
-    Env.observation_space, Env.action_space = spaces.Box(-1, 1, (2,)), spaces.Box(-1, 1, (1,))
-    refused = not able(algo, EnvSpec("x", Env.observation_space, Env.action_space, 1))
-    if refused:
-        with pytest.raises(ConfigError, match=rf"{algo} needs .*CartPole-v1 has Box.*Algorithms that can: .*PPO"):
-            suitability.check(config)
-        with pytest.raises(ValueError, match="Box"):
-            agent_of(algo, EnvSpec("x", Env.observation_space, Env.action_space, 1))
->>>>>>> main
 
 
 @pytest.mark.parametrize("algo", algos.available())
