@@ -2,8 +2,8 @@
 
 python benchmarks/speed.py [--peers] [--only dqn,ppo,native,solved] [--repeats 3]
 
-The sides take turns, one process at a time, and a ratio is that of one turn: what else the machine does then meets
-both. Prints a table in Markdown for docs/speed.md.
+The sides take turns, one process at a time, and a ratio is the median of those of single turns: what else the machine
+does meets both. Prints the table of docs/speed.md. Exit status 1: a goal was missed.
 """
 
 import argparse
@@ -211,7 +211,7 @@ def ratio(speeds: dict[str, list[float]], side: str) -> float | None:
     if side not in speeds:
         return None
     pairs = zip(speeds["ours"], speeds[side], strict=True)
-    return median(mine / theirs if theirs else math.inf for mine, theirs in pairs)
+    return median(mine / theirs if theirs else math.inf if mine else 0.0 for mine, theirs in pairs)
 
 
 def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
@@ -232,15 +232,16 @@ HEADER = """\
 |---|---|---|---|---|---|---|"""
 
 
-def machine(repeats: int) -> str:
-    """Where the numbers come from."""
+def circumstances(repeats: int) -> str:
+    """Where the numbers come from. A load far from 0 says that they are noisy."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}; medians of {repeats} turns."
+    load = f"; load of other programs before: {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}; medians of {repeats} turns{load}."
 
 
 def make_peers() -> None:
@@ -273,7 +274,7 @@ def main(argv: list[str] | None = None) -> int:
     """The exit status: 0, 1 where a goal was missed, or 2 where a side failed."""
     request = parse(argv)
     sides = SIDES if request.peers else SIDES[:2]
-    missed = False
+    missed, place = False, circumstances(request.repeats)
     try:
         if request.peers:
             make_peers()
@@ -287,7 +288,7 @@ def main(argv: list[str] | None = None) -> int:
     except (BenchmarkError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(machine(request.repeats), "", HEADER, *lines, sep="\n")
+    print(place, "", HEADER, *lines, sep="\n")
     return int(missed)
 
 
