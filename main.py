@@ -8,6 +8,8 @@ from importlib.util import find_spec
 
 from config import arguments
 
+REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
+
 
 def main(argv: list[str] | None = None) -> int:
     """The exit status: 0, or 2 for a command or a configuration that is wrong."""
@@ -20,6 +22,11 @@ def main(argv: list[str] | None = None) -> int:
         finally:
             if sys.stdout:
                 sys.stdout.flush()
+    except ModuleNotFoundError as error:
+        if error.name not in REQUIRED:
+            raise
+        print(f"{error.name} is not installed here: make run, or pip install -r requirements.txt", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         # The reader has gone, as with `| head`. The interpreter flushes once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -19,6 +19,10 @@ Tree = dict[str, Any]
 """Nested dicts and lists with arrays, tensors, numbers, strings, booleans and None as leaves."""
 
 
+class UnfitError(ValueError):
+    """Settings that do not fit the environment, such as a layer list; the message says how."""
+
+
 class Part(NamedTuple):
     """Where one named part of a flattened Dict or Tuple observation stands."""
 

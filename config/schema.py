@@ -284,7 +284,7 @@ class NetworkConfig(AlgoConfig):
     null flattens the whole observation into one vector."""
     normalize_obs: bool = False
     """Subtract the running mean of the observations and divide by their deviation. Learned from all rows, saved
-    with the weights, frozen in evaluation and test."""
+    with the weights, frozen in evaluation and test. Observations that are choices (Discrete) stay as they are."""
 
 
 class EnvConfig(Strict):

@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 import algos
 import envs
-from algos.base import Agent, EnvSpec, Part, Streams
+from algos.base import Agent, EnvSpec, Part, Streams, UnfitError
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import VectorEnv
@@ -42,18 +42,20 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, spec: EnvSpec) -> int:
+def choose_threads(config: RunConfig, spec: EnvSpec) -> None:
     """Threads of torch: small networks are fastest with one, images use all cores."""
     image = len(spec.observation_space.shape or ()) >= 2
     count = config.general.torch_threads or (os.cpu_count() or 1 if image else 1)
     torch.set_num_threads(count)
-    return count
 
 
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
-    """The agent with its first weights."""
+    """The agent with its first weights; JoystickError where its settings do not fit the environment."""
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
-    agent: Agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, device)
+    try:
+        agent: Agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, device)
+    except UnfitError as error:
+        raise JoystickError(str(error)) from error
     return agent
 
 

@@ -1,5 +1,8 @@
 """Errors that a person can cause. Each ends in one clear message and exit status 2; the traceback goes to the log."""
 
+MISTAKE = 2
+"""Exit status of a run that one of these ended."""
+
 
 class JoystickError(Exception):
     """The base of them: str() is the message."""

@@ -10,8 +10,11 @@ from algos.base import Act, Agent, Progress
 from envs.base import Array, VectorEnv
 from framework.collector import Collector
 from framework.fragment import Episode, Recorder
+from framework.metrics import LOGGER
 from framework.seeding import number, stream
 
+LONGEST_EPISODE = 30_000
+"""Steps after which an evaluation gives an episode up, where neither max_step nor the environment ends it."""
 MOST_ROWS = 10
 """Evaluation and test always use the same number of rows: a batch of another size gives other bits."""
 
@@ -54,13 +57,20 @@ class Evaluator:
     """Its environment is its own; its episodes are the same ones every time."""
 
     def __init__(self, env: VectorEnv, seed: int, max_step: int, check: Callable[[], None] = lambda: None) -> None:
-        self.env, self.seed, self.max_step, self.check = env, seed, max_step, check
+        self.env, self.seed, self.check = env, seed, check
+        self.longest = max_step if max_step > 0 else LONGEST_EPISODE
         self.collector: Collector | None = None
 
     def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
         """Greedy episodes 0 .. episodes-1."""
         collector = self._collector(agent, recorders)
-        return Evaluation(collector.play(episodes, Progress(), self.check))
+        evaluation = Evaluation(collector.play(episodes, Progress(), self.check))
+        if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
+            LOGGER.warning(
+                "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",
+                LONGEST_EPISODE,
+            )
+        return evaluation
 
     def random_return(self, episodes: int = 20, seconds: float = 3.0) -> float | None:
         """Mean return of a policy that knows nothing; None if no episode ends within the time."""
@@ -78,7 +88,7 @@ class Evaluator:
             return number(self.seed, "evaluation", episode * rows + row)
 
         self.collector = Collector(
-            self.env, agent, stream(self.seed, "unused"), seed_of, self.max_step,
+            self.env, agent, stream(self.seed, "unused"), seed_of, self.longest,
             recorders=tuple(recorders), explore=False,
         )  # fmt: skip
         return self.collector

@@ -99,8 +99,7 @@ class Journal:
             path = self._path(segment)
             if not path.exists():
                 raise CheckpointError(
-                    f"{path} is gone: keep_checkpoints dropped this checkpoint's memory; it can be tested, and "
-                    "training can go on from latest"
+                    f"{path} is gone, and with it what the memory held; the model itself can be tested"
                 )
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size

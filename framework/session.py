@@ -7,10 +7,8 @@ from collections.abc import Callable
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import suitability
-from framework.errors import JoystickError
+from framework.errors import MISTAKE, JoystickError
 from framework.signals import StopSignals
-
-MISTAKE = 2
 
 
 def run(config: RunConfig, command_line: list[str]) -> int:
@@ -47,9 +45,13 @@ def _guarded(work: Callable[[], int]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
-        print("stopped before the first step; nothing was started", file=sys.stderr)
+        print("stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # whoever read our output has gone; nothing more can be said there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # a full disk or a folder taken away, at a moment when nothing can be gone on with
+        print(f"error: {error.filename or 'writing'}: {error.strerror or error}", file=sys.stderr)
+        return MISTAKE

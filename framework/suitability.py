@@ -3,6 +3,7 @@
 import algos
 import envs
 from config.loader import ConfigError, RunConfig
+from config.schema import NetworkConfig
 from envs.base import VectorEnv
 
 
@@ -13,9 +14,19 @@ def check(config: RunConfig) -> None:
         problems = list(_problems(config, env))
     finally:
         env.close()
+    if isinstance(config.algo, NetworkConfig) and config.algo.lr_schedule != "constant" and not _planned(config):
+        place = config.where.get("algo_cfg.lr_schedule", "default")
+        message = f"{config.algo.lr_schedule} follows the plan of the run, and there is none"
+        limits = "general_cfg.max_episode, max_total_step or max_update"
+        raise ConfigError([f"{place}: algo_cfg.lr_schedule: {message}; set {limits}"])
     if problems:
         place = config.where.get("general_cfg.algo_name", "default")
         raise ConfigError([f"{place}: general_cfg.algo_name: {problem}" for problem in problems])
+
+
+def _planned(config: RunConfig) -> bool:
+    cfg = config.general
+    return cfg.mode == "test" or max(cfg.max_episode, cfg.max_total_step, cfg.max_update) > 0
 
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[str]:

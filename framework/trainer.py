@@ -46,12 +46,14 @@ class Trainer:
         self.count = Count()
         self.best: float | None = None
         self.best_update: int | None = None
+        self.unsaved = False
+        """The last save failed."""
         self.evaluated: int | None = None
         """Update of the last evaluation."""
         self.reached = 0
         """Consecutive evaluations at or above reward_threshold."""
         self.saved = 0
-        """Save points passed."""
+        """Updates (or steps, see model_save_unit) at the last save point."""
         self.elapsed = 0.0
         self.stopping: Callable[[], bool] = lambda: False
         """True when the run was asked to stop (a signal)."""
@@ -68,7 +70,7 @@ class Trainer:
         self._started = time.monotonic()
         while (reason := self.stop_reason()) is None:
             self.round()
-            if self._save_points() > self.saved:
+            if self._save_is_due():
                 self.save_point()
         return reason
 
@@ -131,10 +133,12 @@ class Trainer:
 
     # evaluating and saving --------------------------------------------------------------------------------
 
-    def _save_points(self) -> int:
-        """Save points that are due by now."""
-        done = self.count.update if self.cfg.model_save_unit == "update" else self.count.step
-        return done // self.cfg.model_save_fre
+    def _done(self) -> int:
+        return self.count.update if self.cfg.model_save_unit == "update" else self.count.step
+
+    def _save_is_due(self) -> bool:
+        """A multiple of model_save_fre has been passed since the last save point."""
+        return self._done() // self.cfg.model_save_fre > self.saved // self.cfg.model_save_fre
 
     def save_point(self) -> None:
         """Evaluate, if asked to, and save. Broken off in the evaluation, it comes again after the resume."""
@@ -142,7 +146,7 @@ class Trainer:
             evaluation = self.evaluate() if self.cfg.online_eval else None
         except Interrupted:
             return
-        self.saved = self._save_points()
+        self.saved = self._done()
         if evaluation is not None and self.cfg.reward_threshold is not None:
             self.reached = self.reached + 1 if evaluation.mean >= self.cfg.reward_threshold else 0
         self.save(evaluation)
@@ -160,10 +164,12 @@ class Trainer:
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Write a checkpoint. A failed save is loud; the earlier ones stand, and training goes on."""
         facts = {**self.facts, **self.count._asdict()}
+        self.unsaved = True
         try:
             self.store.save(self.count.update, self.state(), self.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
+            self.unsaved = False
             self.store.prune(self.cfg.keep_checkpoints)
         except OSError as error:
             self.log.console.warn(

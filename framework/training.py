@@ -2,16 +2,21 @@
 
 import os
 import sys
+from dataclasses import replace
 
-from algos.base import Agent, EnvSpec
+import torch
+
+from algos.base import Agent
+from config.config import GeneralConfig
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
 from framework import build
 from framework.checkpoint import BAD_CONTENT
 from framework.console import Console
-from framework.errors import CheckpointError, JoystickError
+from framework.errors import MISTAKE, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.learner import Learner
+from framework.memory import Memory
 from framework.recorders import Tape, TrajectoryRecorder
 from framework.resume import Start, identity, start, with_seed
 from framework.run_log import RunLog
@@ -22,6 +27,8 @@ from framework.trainer import Score, Trainer
 from framework.trajectories import TrajectoryWriter
 from framework.words import resume_command
 
+LOADING = ("load_checkpoint", "load_path", "load_model_step")
+
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Exit status of a training run."""
@@ -29,13 +36,24 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     try:
         spec = build.env_spec(config, env)
         config = with_seed(config)
+        seed = config.general.seed
+        build.choose_threads(config, spec)  # before the agent: even its first weights depend on it, in the last bits
+        # What may be refused is made before the task directory is.
+        agent = build.make_agent(config, spec, seed, build.device_of(config))
+        memory = build.make_memory(config, spec, seed)
         begin = start(config, spec)
         try:
-            return _Run(config, env, spec, begin, command_line, signals).go()
+            return _Run(config, env, agent, memory, begin, command_line, signals).go()
         finally:
             begin.task.close()
     finally:
         env.close()
+
+
+def _repeatable(config: RunConfig) -> RunConfig:
+    """The config without what it was loaded from: a file for --yaml that begins the run anew."""
+    defaults = {key: GeneralConfig.model_fields[key].default for key in LOADING}
+    return replace(config, general=config.general.model_copy(update=defaults))
 
 
 class _Run:
@@ -45,18 +63,17 @@ class _Run:
         self,
         config: RunConfig,
         env: VectorEnv,
-        spec: EnvSpec,
+        agent: Agent,
+        memory: Memory,
         begin: Start,
         command_line: list[str],
         signals: StopSignals,
     ) -> None:
-        self.config, self.env, self.spec, self.start, self.signals = config, env, spec, begin, signals
+        self.config, self.env, self.agent, self.start, self.signals = config, env, agent, begin, signals
+        self.spec = spec = agent.spec
         self.task = task = begin.task
         cfg, seed = config.general, config.general.seed
         self.console = Console(task.logs / "log.txt", cfg)
-        self.threads = build.choose_threads(config, spec)
-        self.agent: Agent = build.make_agent(config, spec, seed, build.device_of(config))
-        memory = build.make_memory(config, spec, seed)
         self.trajectories = None
         if cfg.collect_traj:
             self.trajectories = TrajectoryRecorder(TrajectoryWriter(task.results), env.rows)
@@ -114,7 +131,9 @@ class _Run:
         facts = circumstances(self.command_line)
         if self.start.saved is not None and not self.start.branch:
             runs = self.task.read_run()
-            facts = {"resumes": [*runs.get("resumes", []), {**facts, "from": self.start.saved.path.name}]}
+            earlier = runs.get("resumes")
+            facts = {"from": self.start.saved.path.name, **facts}
+            facts = {"resumes": [*(earlier if isinstance(earlier, list) else []), facts]}
         elif self.start.saved is not None:
             facts["branched_from"] = str(self.start.saved.path)
         facts |= {"changed": list(self.start.changed)} if self.start.changed else {}
@@ -122,9 +141,9 @@ class _Run:
         facts |= {
             "allow_import": list(self.config.allow_import),
             "seed": self.config.general.seed,
-            "torch_threads": self.threads,
+            "torch_threads": torch.get_num_threads(),
         }
-        self.task.config.write_text(self.config.to_yaml(), encoding="utf-8")
+        self.task.config.write_text(_repeatable(self.config).to_yaml(), encoding="utf-8")
         self.task.write_run(facts)
         for note in self.config.notes:
             self.console.note(note)
@@ -160,6 +179,9 @@ class _Run:
         except Interrupted:
             return self._interrupted()
         tell(self.config, self.task, self.trainer, self.evaluator, score, reason, finished=True)
+        if self.trainer.unsaved:
+            self.console.warn("the last model could NOT be saved; models/ ends earlier")
+            return MISTAKE
         if self.config.env.render_mode is not None and self.store.has_best():
             self._show()
         return 0
@@ -178,12 +200,14 @@ class _Run:
         return self.signals.exit_status
 
     def _broken_off(self, error: Exception) -> None:
-        """An environment failed, or a number went bad: keep what is whole, and say how to go on."""
+        """An environment failed, or a number went bad: keep what is whole, and say how to go on. After a bad number
+        the agent itself is spoilt, and what was saved before it stands."""
         self.console.log_traceback(error)
         if isinstance(error, EnvError):
             self.trainer.save()
         self.log.flush()
-        self.console.note(f"to go on: {self._resume_command()}")
+        if self.store.numbers():
+            self.console.note(f"to go on: {self._resume_command()}")
 
     def _resume_command(self) -> str:
         return resume_command(self.task.path, self.config.allow_import)

@@ -178,9 +178,8 @@ def test_observations_are_centred_scaled_and_clipped_in_float32() -> None:
     assert result.squeeze(1).tolist() == pytest.approx([2.0, 10.0])
 
 
-def test_only_a_box_can_be_normalised() -> None:
-    with pytest.raises(ValueError, match="normalize_obs: only a Box"):
-        normalizer_for(Discrete(3))
+def test_observations_that_are_choices_are_not_normalised() -> None:
+    assert normalizer_for(Discrete(3)) is None
 
 
 def test_rewards_are_divided_by_the_deviation_of_the_discounted_return() -> None:

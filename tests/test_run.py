@@ -368,3 +368,63 @@ def test_dqn_on_a_continuous_action_space_is_an_explained_refusal(capsys: pytest
     assert "DQN needs actions that are Discrete" in said
     assert "Algorithms that can: PPO" in said
     assert tasks() == []
+
+
+@pytest.mark.parametrize("env_id", ["digits", "bits", "shifted", "parts", "image", "match"])
+def test_the_family_preset_of_ppo_starts_on_every_kind_of_observation(env_id: str) -> None:
+    words = ["general_cfg.max_total_step=64", "algo_cfg.batch_size=32", "algo_cfg.sgd_batch_size=16"]
+    toy = ["general_cfg.env_name=toy", f"env_cfg.id={env_id}", "general_cfg.save_fig=false"]
+    assert main(["--yaml", str(ROOT / "presets/_default/PPO.yaml"), *toy, *words]) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["algo_cfg.value_layers=[{layer_type: conv2d, out_channel: 8}]"],
+        ["algo_cfg.value_layers=[{layer_type: embed, embedding_dim: 8}]"],
+        ["algo_cfg.branches={camera: [{layer_type: linear, layer_size: 8}]}"],
+        ["general_cfg.device=cuda:7"],
+        ["algo_cfg.lr_schedule=linear", "general_cfg.max_episode=-1", "general_cfg.max_time=1"],
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_before_anything_is_made(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert tasks() == []
+
+
+def test_another_interval_of_saving_takes_effect_when_a_run_goes_on() -> None:
+    task = train(settings("QLearning", model_save_fre=10, max_total_step=400, keep_checkpoints=3))
+    assert main(["--resume", str(task), "general_cfg.max_total_step=1000", "general_cfg.model_save_fre=100"]) == 0
+    assert [row["update"] for row in read_csv(task / "results/eval.csv")][-4:] == [200, 300, 400, 500]
+
+
+def test_the_config_of_a_resumed_run_still_repeats_it() -> None:
+    task = train(settings("QLearning", max_total_step=200))
+    assert main(["--resume", str(task), "general_cfg.max_total_step=300"]) == 0
+    again = yaml.safe_load((task / "config.yaml").read_text())["general_cfg"]
+    assert (again["load_checkpoint"], again["load_path"], again["max_total_step"]) == (False, None, 300)
+
+
+def test_an_environment_without_an_end_is_cut_off_in_evaluation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("framework.evaluator.LONGEST_EPISODE", 50)
+    endless = ["general_cfg.env_name=toy", "env_cfg.id=counter", "env_cfg.end=never", "general_cfg.max_step=-1"]
+    assert main([*endless, "general_cfg.max_total_step=80", "general_cfg.save_fig=false"]) == 0
+    assert "was cut off after 50 steps; set general_cfg.max_step" in capsys.readouterr().out
+
+
+def test_a_last_model_that_could_not_be_saved_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from framework.checkpoint import CheckpointStore
+
+    def full(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(CheckpointStore, "save", full)
+    assert main(["general_cfg.max_total_step=80", "general_cfg.save_fig=false"]) == 2
+    assert "the last model could NOT be saved" in capsys.readouterr().out

@@ -8,6 +8,8 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 
+from algos.base import UnfitError
+
 Shape = tuple[int, ...]
 Front = tuple[list[nn.Module], Shape]
 """Modules from the raw column to features, and the shape of one row of features."""
@@ -15,7 +17,7 @@ Front = tuple[list[nn.Module], Shape]
 PIXEL_MAX = 255
 
 
-class NetworkError(ValueError):
+class NetworkError(UnfitError):
     """A layer list that does not fit the observation, or does not fit together."""
 
 

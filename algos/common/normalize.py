@@ -6,7 +6,6 @@ from gymnasium.spaces import Box, Space
 from torch import Tensor, nn
 
 from algos.base import Tree
-from algos.common.encoder import NetworkError
 from algos.common.returns import discounted_sums
 
 LIMIT = 10.0
@@ -73,11 +72,9 @@ class Normalizer(nn.Module):
         self.factor.copy_(1.0 / self.moments.deviation())
 
 
-def normalizer_for(space: Space) -> Normalizer:
-    """The normaliser of an observation space."""
-    if not isinstance(space, Box):
-        raise NetworkError(f"normalize_obs: only a Box observation has a mean to subtract; this one is {space}")
-    return Normalizer(space.shape)
+def normalizer_for(space: Space, device: torch.device | str = "cpu") -> Normalizer | None:
+    """The normaliser of an observation space; None where observations are choices, which have no mean."""
+    return Normalizer(space.shape).to(device) if isinstance(space, Box) else None
 
 
 class RewardScaler:

@@ -45,7 +45,7 @@ class Agent(base.Agent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space).to(device) if cfg.normalize_obs else None
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.network = networks.build(
             spec, cfg.value_layers, actions_of(spec.action_space), cfg, streams.init,
             dueling=cfg.dueling, normalizer=self.normalizer,

@@ -74,7 +74,7 @@ class Config(NetworkConfig):
     epsilon_end: Fraction = 0.01
     """Share of random actions that remains."""
     epsilon_decay: Positive = 500
-    """Environment steps: of the exponential's time constant, or until epsilon_end with exploration linear."""
+    """Environment steps: of the exponential's time constant, or until epsilon_end with epsilon_schedule linear."""
     epsilon_schedule: Literal["exponential", "linear"] = "exponential"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
     reward_scale: Positive = 1.0

@@ -62,7 +62,7 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.distribution = distribution_for(spec.action_space)
-        self.normalizer = normalizer_for(spec.observation_space).to(device) if cfg.normalize_obs else None
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         actor = self._build(cfg.actor_layers, self.distribution.outputs, streams.init, gain=0.01)
         self.actor = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
