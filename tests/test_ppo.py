@@ -141,6 +141,7 @@ def test_statistics_and_the_scale_of_rewards_go_on_from_a_state():
     (one, first), (other, second) = learning(**settings), learning(**settings)
     one.prepare(first, Progress())
     other.load_state(one.state())
+    second["reward"] *= 3
     expected, again = (agent.prepare(dict(second), Progress()) for agent in (one, other))
     assert all(torch.equal(expected[name], again[name]) for name in expected)
 
