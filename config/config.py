@@ -109,5 +109,8 @@ class GeneralConfig(Strict):
             limits = (self.max_episode, self.max_total_step, self.max_update, self.max_time)
             if 0 in limits:
                 yield Problem("max_episode", "a limit of 0 trains nothing; -1 means no limit")
+        for key in ("n_workers", "n_learners"):
+            if getattr(self, key) > 1 and self.mp_backend == "single":
+                yield Problem(key, f"{getattr(self, key)} processes need mp_backend: ray; single has one of everything")
         if self.reward_threshold is not None and not self.online_eval:
             yield Problem("reward_threshold", "is compared with online evaluation; set online_eval: true")

@@ -31,6 +31,14 @@ class Learner:
 
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
         """All updates that this chunk is good for."""
+        # Averages of gradients that stay 0 shrink to subnormal numbers, on which some processors are many times slower.
+        torch.set_flush_denormal(True)
+        try:
+            return self._learn(chunk, progress)
+        finally:
+            torch.set_flush_denormal(False)
+
+    def _learn(self, chunk: Chunk, progress: Progress) -> Learned:
         device = self.agent.device
         window = {name: torch.from_numpy(value).to(device) for name, value in chunk.columns.items()}
         window = self.agent.prepare(window, progress)

@@ -63,6 +63,15 @@ def test_a_render_mode_that_is_not_offered_is_answered_with_those_that_are():
         assert check(Config(id="Blind-v0", render_mode="rgb_array"))[0].message.endswith("it offers: ansi")
     finally:
         del gymnasium.registry["Blind-v0"]
+
+
+def test_a_window_is_refused_where_there_is_no_display(monkeypatch):
+    """VID-4: said before the training, not after it."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    (problem,) = check(Config(render_mode="human"))
+    assert problem.message.startswith("human needs a display")
+    monkeypatch.setenv("DISPLAY", ":0")
     assert check(Config(render_mode="human")) == []
 
 

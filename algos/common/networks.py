@@ -13,7 +13,7 @@ from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, NetworkConfig, Pooling
 
-__all__ = ["NetworkError", "build", "seed_dropout"]
+__all__ = ["Network", "NetworkError", "build", "seed_dropout"]
 
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
@@ -36,6 +36,15 @@ ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "elu": lambda: [nn.ELU()],
     "none": lambda: [],
 }
+
+
+class Network(nn.Sequential):
+    """Modules one after the other. nn.Module's look for hooks before each would take as long as a small layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for module in self._modules.values():
+            x = module.forward(x)
+        return x
 
 
 class RandomZeros(nn.Module):
@@ -255,7 +264,7 @@ def build(
     gain: float = 1.0,
     dueling: bool = False,
     normalizer: nn.Module | None = None,
-) -> nn.Sequential:
+) -> Network:
     """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone.
 
     init is the algorithm's own choice where cfg.init is default; gain is that of the output layer.
@@ -268,7 +277,7 @@ def build(
         chain.flatten()
         output = nn.Linear(chain.shape[0], out + dueling)
         _initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
-    return nn.Sequential(*chain.modules, output, *([Dueling()] if dueling else []))
+    return Network(*chain.modules, output, *([Dueling()] if dueling else []))
 
 
 def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:

@@ -74,7 +74,7 @@ class Agent(base.Agent):
         groups = [{"params": list(network.parameters()), "lr": lr} for network, lr in pairs]
         self.optimizer = optim.make(groups, cfg, cfg.lr, epsilon=1e-5)
 
-    def _build(self, layers: Layers, out: int, seed: int, gain: float) -> nn.Sequential:
+    def _build(self, layers: Layers, out: int, seed: int, gain: float) -> networks.Network:
         return networks.build(
             self.spec, layers, out, self.cfg, seed, init="orthogonal", gain=gain, normalizer=self.normalizer
         )

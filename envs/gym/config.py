@@ -43,8 +43,6 @@ class Config(EnvConfig):
         return dict(self.model_extra or {})
 
     def problems(self) -> Iterator[Problem]:
-        if self.render_mode == "human" and self.n_envs > 1:
-            yield Problem("render_mode", f"human shows one environment, and n_envs is {self.n_envs}; set n_envs: 1")
         for entry in self.wrappers or []:
             if isinstance(entry, dict) and not isinstance(entry.get("wrapper_name"), str):
                 yield Problem("wrappers", f"{entry} has no wrapper_name; write {{wrapper_name: FrameStack, ...}}")

@@ -3,7 +3,6 @@
 import ctypes.util
 import inspect
 import os
-import sys
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from envs.base import EnvError, VectorEnv
 from envs.gym import registry
 from envs.gym.config import Config
 from envs.gym.rows import assemble
+from envs.gym.validate import without_display
 from envs.gym.vector import GymnasiumVector, mode_of
 from envs.gym.wrappers import wrap
 
@@ -68,7 +68,7 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
 
 def _prepare_headless() -> None:
     """Pictures without a display: SDL and MuJoCo are told so before they are first imported."""
-    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+    if not without_display():
         return
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):

@@ -1,6 +1,8 @@
 """What is wrong with an env_cfg section, seen with gymnasium at hand."""
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -58,11 +60,18 @@ def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         yield Problem("vectorization", "native cannot be combined with wrappers; use auto, sync or async")
 
 
+def without_display() -> bool:
+    """Whether a window could be opened nowhere."""
+    return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
 def _render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:
     through_pictures = mode == "human" and "rgb_array" in offered
     if mode not in offered and not through_pictures:
         modes = ", ".join(offered) or "none"
         yield Problem("render_mode", f"{env_id} does not offer {mode}; it offers: {modes}")
+    elif mode == "human" and without_display() and "SDL_VIDEODRIVER" not in os.environ:
+        yield Problem("render_mode", "human needs a display and DISPLAY is not set; rgb_array writes videos/video.gif")
 
 
 def _wrapper_problems(cfg: Config) -> Iterator[Problem]:

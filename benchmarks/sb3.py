@@ -1,0 +1,123 @@
+"""stable-baselines3 on the same work, in an environment of its own.
+
+python sb3.py dqn STEPS | ppo STEPS ROWS MINIBATCH | solved_ppo SEED | solved_dqn SEED
+Prints {"steps": ..., "seconds": ..., "solved": ...}; seconds are those of learn() alone.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import EvalCallback, StopTrainingOnRewardThreshold
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecEnv
+
+ENV = "CartPole-v1"
+
+
+def dqn(steps: int) -> dict[str, Any]:
+    """The values of the quick start."""
+    model = DQN(
+        "MlpPolicy",
+        ENV,
+        learning_rate=1e-4,
+        buffer_size=100_000,
+        learning_starts=64,
+        batch_size=64,
+        gamma=0.95,
+        train_freq=1,
+        gradient_steps=1,
+        target_update_interval=4,
+        exploration_fraction=1.0,
+        exploration_initial_eps=0.95,
+        exploration_final_eps=0.01,
+        policy_kwargs={"net_arch": [256, 256]},
+        device="cpu",
+        seed=1,
+    )
+    return learned(model, steps)
+
+
+def ppo(steps: int, rows: int, minibatch: int) -> dict[str, Any]:
+    """128 steps of so many rows, four epochs; 64x64 tanh is its default."""
+    env = make_vec_env(ENV, rows, seed=1)
+    return learned(PPO("MlpPolicy", env, n_steps=128, batch_size=minibatch, n_epochs=4, device="cpu", seed=1), steps)
+
+
+def solved_ppo(seed: int) -> dict[str, Any]:
+    """The tuned values of rl-baselines3-zoo, until the evaluation reaches 475."""
+    env = make_vec_env(ENV, 8, seed=seed)
+    model = PPO(
+        "MlpPolicy",
+        env,
+        n_steps=32,
+        batch_size=256,
+        gae_lambda=0.8,
+        gamma=0.98,
+        n_epochs=20,
+        ent_coef=0.0,
+        learning_rate=lambda left: left * 0.001,
+        clip_range=lambda left: left * 0.2,
+        device="cpu",
+        seed=seed,
+    )
+    return learned(model, 100_000, evaluation(seed, every=4096 // env.num_envs))
+
+
+def solved_dqn(seed: int) -> dict[str, Any]:
+    """The tuned values of rl-baselines3-zoo, until the evaluation reaches 475."""
+    model = DQN(
+        "MlpPolicy",
+        ENV,
+        learning_rate=2.3e-3,
+        batch_size=64,
+        buffer_size=100_000,
+        learning_starts=1000,
+        gamma=0.99,
+        target_update_interval=10,
+        train_freq=256,
+        gradient_steps=128,
+        exploration_fraction=0.16,
+        exploration_final_eps=0.04,
+        policy_kwargs={"net_arch": [256, 256]},
+        device="cpu",
+        seed=seed,
+    )
+    return learned(model, 50_000, evaluation(seed, every=2048))
+
+
+def evaluation(seed: int, every: int) -> EvalCallback:
+    """20 greedy episodes from distinct starts, ten rows at a time, as our own online evaluation."""
+    env: VecEnv = make_vec_env(ENV, 10, seed=1000 + seed)
+    stop = StopTrainingOnRewardThreshold(475.0, verbose=0)
+    return EvalCallback(env, callback_on_new_best=stop, n_eval_episodes=20, eval_freq=every, verbose=0, warn=False)
+
+
+def learned(model: Any, steps: int, callback: EvalCallback | None = None) -> dict[str, Any]:
+    """Steps and seconds of learn(), and whether 475 was reached."""
+    begin = time.perf_counter()
+    model.learn(steps, callback=callback)
+    seconds = time.perf_counter() - begin
+    solved = callback is not None and callback.best_mean_reward >= 475.0
+    return {"steps": model.num_timesteps, "seconds": seconds, "solved": bool(solved)}
+
+
+def main() -> None:
+    """Run what the command line names, on one thread."""
+    torch.set_num_threads(1)
+    works: dict[str, Callable[..., dict[str, Any]]] = {
+        "dqn": dqn,
+        "ppo": ppo,
+        "solved_ppo": solved_ppo,
+        "solved_dqn": solved_dqn,
+    }
+    work = works[sys.argv[1]]
+    print(json.dumps(work(*map(int, sys.argv[2:]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""How fast training is, in ratios: our command line, a lean loop written by hand, stable-baselines3.
+
+python benchmarks/speed.py [--peers] [--only dqn,ppo,native,solved] [--repeats 3]
+
+The sides take turns, one process at a time, and a ratio is the median of those of single turns: what else the machine
+does meets both. Prints the table of docs/speed.md. Exit status 1: a goal was missed.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / ".venv-peers"
+PEER_PACKAGES = ("stable-baselines3==2.9.2", "torch==2.13.0")
+SIDES = ("ours", "lean", "sb3")
+
+Measure = Callable[[int], float]
+"""Number of the turn -> steps per second; where a task is to be solved, runs per second."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The same work for every side. A side with several variants counts by its worst if it is ours, else its best."""
+
+    title: str
+    goal: float
+    """Our speed over that of stable-baselines3."""
+    sides: dict[str, list[Measure]]
+    solving: bool = False
+    """Measured in seconds until the task is solved."""
+
+
+class BenchmarkError(Exception):
+    """A side did not do its work."""
+
+
+# the sides ------------------------------------------------------------------------------------------------
+
+
+def ours(*words: str) -> Measure:
+    """A training run through the command line; steps and seconds from its task directory."""
+    fixed = (
+        "general_cfg.max_episode=-1",
+        "general_cfg.max_step=-1",
+        "general_cfg.model_save_fre=1000000000",
+        "general_cfg.save_fig=false",
+        "general_cfg.torch_threads=1",
+    )
+
+    def measure(turn: int) -> float:
+        run = train((*fixed, *words, f"general_cfg.seed={turn}"))
+        return float(run["step"] / run["seconds"])
+
+    return measure
+
+
+def ours_solving(preset: str) -> Measure:
+    """The preset as it stands, from the start of the process to its end."""
+    path = ROOT / "presets" / "CartPole-v1" / preset
+
+    def measure(turn: int) -> float:
+        begin = time.perf_counter()
+        run = train(("--yaml", str(path), f"general_cfg.seed={turn}"))
+        seconds = time.perf_counter() - begin
+        return 1 / seconds if run["outcome"].startswith("reward_threshold") else 0.0
+
+    return measure
+
+
+def train(words: Iterable[str]) -> dict[str, Any]:
+    """python main.py in an empty directory; gives what run.json says at the end."""
+    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
+        output([sys.executable, str(ROOT / "main.py"), *words], Path(folder))
+        [path] = Path(folder).glob("tasks/*/run.json")
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return facts
+
+
+def lean(*words: object) -> Measure:
+    """A loop of benchmarks/lean.py."""
+    return lambda turn: script(Path(sys.executable), "lean.py", *words)
+
+
+def sb3(*words: object) -> Measure:
+    """stable-baselines3, by benchmarks/sb3.py."""
+    return lambda turn: script(PEERS / "bin" / "python", "sb3.py", *words)
+
+
+def sb3_solving(name: str) -> Measure:
+    """stable-baselines3 with tuned values, from the start of the process to its end."""
+
+    def measure(turn: int) -> float:
+        begin = time.perf_counter()
+        facts = said(PEERS / "bin" / "python", "sb3.py", name, turn)
+        return 1 / (time.perf_counter() - begin) if facts["solved"] else 0.0
+
+    return measure
+
+
+def script(python: Path, name: str, *words: object) -> float:
+    facts = said(python, name, *words)
+    return float(facts["steps"] / facts["seconds"])
+
+
+def said(python: Path, name: str, *words: object) -> dict[str, Any]:
+    """The last line of a script of this folder."""
+    command = [str(python), str(ROOT / "benchmarks" / name), *map(str, words)]
+    facts: dict[str, Any] = json.loads(output(command, ROOT).splitlines()[-1])
+    return facts
+
+
+def output(command: list[str], folder: Path) -> str:
+    """What a program prints; BenchmarkError with its last words where it fails."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BenchmarkError(f"{' '.join(command)} ended with status {done.returncode}:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+# the work -------------------------------------------------------------------------------------------------
+
+
+def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
+    """128 steps of so many rows, four epochs of four minibatches."""
+    return (
+        "general_cfg.algo_name=PPO",
+        f"general_cfg.max_total_step={steps}",
+        f"env_cfg.n_envs={rows}",
+        f"algo_cfg.batch_size={rows * 128}",
+        f"algo_cfg.sgd_batch_size={rows * 32}",
+        "algo_cfg.k_epochs=4",
+    )
+
+
+def workloads() -> dict[str, list[Workload]]:
+    """Name for --only -> rows of the table."""
+    return {
+        "dqn": [
+            Workload(
+                "DQN, 256x256, batch 64, an update each step",
+                1.6,
+                {
+                    "ours": [ours("general_cfg.max_total_step=4000")],
+                    "lean": [lean("dqn", 4000)],
+                    "sb3": [sb3("dqn", 4000)],
+                },
+            )
+        ],
+        "ppo": [
+            Workload(
+                "PPO, 8 rows x 128 steps, minibatch 256, 4 epochs",
+                1.7,
+                {
+                    "ours": [ours(*rows_of_ppo(8, 61_440))],
+                    "lean": [lean("ppo", 61_440, 8, 256)],
+                    "sb3": [sb3("ppo", 61_440, 8, 256)],
+                },
+            )
+        ],
+        "native": [
+            Workload(
+                "PPO, vector CartPole, 256 and 1024 rows (the slower) against 8 to 64 (the fastest)",
+                2.0,
+                {
+                    "ours": [ours(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)],
+                    "lean": [lean("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
+                    "sb3": [sb3("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
+                },
+            )
+        ],
+        "solved": [
+            Workload(
+                f"{name} until CartPole-v1 is solved, whole process",
+                1.0,
+                {"ours": [ours_solving(f"{name}.yaml")], "sb3": [sb3_solving(f"solved_{name.lower()}")]},
+                solving=True,
+            )
+            for name in ("PPO", "DQN")
+        ],
+    }
+
+
+# measuring and showing ------------------------------------------------------------------------------------
+
+
+def measured(workload: Workload, sides: tuple[str, ...], repeats: int) -> dict[str, list[float]]:
+    """Speed of each side in each turn."""
+    speeds: dict[str, list[float]] = {side: [] for side in sides if side in workload.sides}
+    for turn in range(1, repeats + 1):
+        for side, found in speeds.items():
+            choose = min if side == "ours" else max
+            found.append(choose(measure(turn) for measure in workload.sides[side]))
+            print(f"{workload.title}: turn {turn}, {side} {shown(workload, found[-1])}", file=sys.stderr, flush=True)
+    return speeds
+
+
+def ratio(speeds: dict[str, list[float]], side: str) -> float | None:
+    """Median of our speed over theirs in the same turn; None where they were not measured."""
+    if side not in speeds:
+        return None
+    pairs = zip(speeds["ours"], speeds[side], strict=True)
+    return median(mine / theirs if theirs else math.inf if mine else 0.0 for mine, theirs in pairs)
+
+
+def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
+    """A line of the table."""
+    values = [shown(workload, median(speeds[side])) if side in speeds else "" for side in SIDES]
+    ratios = ["" if (r := ratio(speeds, side)) is None else f"{r:.2f}" for side in SIDES[1:]]
+    return f"| {' | '.join([workload.title, *values, *ratios, f'{workload.goal:.1f}'])} |"
+
+
+def shown(workload: Workload, speed: float) -> str:
+    if workload.solving:
+        return f"{1 / speed:.1f} s" if speed else "not solved"
+    return f"{speed:,.0f} /s"
+
+
+HEADER = """\
+| work | ours | lean loop | stable-baselines3 | ours : lean | ours : stable-baselines3 | goal |
+|---|---|---|---|---|---|---|"""
+
+
+def circumstances(repeats: int) -> str:
+    """Where the numbers come from. A load far from 0 says that they are noisy."""
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    load = f"; load of other programs before: {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}; medians of {repeats} turns{load}."
+
+
+def make_peers() -> None:
+    """An environment for stable-baselines3, made once."""
+    ready = PEERS / ".ready"
+    if ready.exists() and ready.read_text(encoding="utf-8").split() == list(PEER_PACKAGES):
+        return
+    print(f"making {PEERS} with {' and '.join(PEER_PACKAGES)}", file=sys.stderr)
+    subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
+    subprocess.run([str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet", *PEER_PACKAGES], check=True)
+    ready.write_text("\n".join(PEER_PACKAGES), encoding="utf-8")
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    names = list(workloads())
+    parser = argparse.ArgumentParser(description="Measure the speed of training. Nothing else should run meanwhile.")
+    parser.add_argument("--peers", action="store_true", help=f"measure {PEER_PACKAGES[0]} too, in {PEERS.name}")
+    parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, with commas")
+    parser.add_argument("--repeats", type=int, default=3, help="turns, of which the median counts")
+    request = parser.parse_args(argv)
+    request.only = request.only.split(",")
+    if unknown := set(request.only) - set(names):
+        parser.error(f"--only: {', '.join(sorted(unknown))} is none of {', '.join(names)}")
+    if request.repeats < 1:
+        parser.error("--repeats: at least 1")
+    return request
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The exit status: 0, 1 where a goal was missed, or 2 where a side failed."""
+    request = parse(argv)
+    sides = SIDES if request.peers else SIDES[:2]
+    missed, place = False, circumstances(request.repeats)
+    try:
+        if request.peers:
+            make_peers()
+        lines = []
+        for name in request.only:
+            for workload in workloads()[name]:
+                speeds = measured(workload, sides, request.repeats)
+                lines.append(row(workload, speeds))
+                reached = ratio(speeds, "sb3")
+                missed |= reached is not None and reached < workload.goal
+    except (BenchmarkError, subprocess.CalledProcessError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(place, "", HEADER, *lines, sep="\n")
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
