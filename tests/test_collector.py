@@ -11,7 +11,8 @@ from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from framework.errors import NumericsError
-from framework.evaluator import Evaluator
+from framework.evaluator import Evaluator, replay
+from framework.recorders import Tape
 from framework.seeding import draw_seed, number, stream
 
 
@@ -267,6 +268,18 @@ def test_the_facts_of_an_evaluation_are_those_of_its_returns():
     # returns 1 + 2 and 1 + 2 + 3 + 4 + 5
     evaluation = Evaluator(CountingEnv((2, "terminated"), (5, "terminated")), 5, -1).play(TapeAgent(), 2)
     assert evaluation.facts() == {"mean": 9.0, "std": 6.0, "min": 3.0, "max": 15.0, "median": 9.0, "episodes": 2}
+
+
+def test_an_episode_can_be_played_again_from_its_seed_and_its_actions():
+    """For a film: in an environment of one row, step by step the same."""
+    tape, seen = Tape(2), Recorder()
+    evaluator = Evaluator(gym_env.make(Gym(vectorization="sync"), 2), 5, 30)
+    episodes = evaluator.play(PolicyOfNothing(), 4, (tape, seen)).episodes
+    for episode in episodes:
+        again, actions = Recorder(), tape.episodes[episode.row, episode.number]
+        assert len(actions) == episode.length
+        assert replay(gym_env.make(Gym(vectorization="sync"), 1), episode, actions, again) == episode.total
+        assert (episode.row, again.ended[0][1]) in seen.ended
 
 
 def test_a_random_policy_may_find_no_end_within_its_time():

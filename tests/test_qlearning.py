@@ -101,7 +101,7 @@ def test_the_frozen_lake_without_slipping_is_crossed_on_a_shortest_way(rows):
     agent = agent_of(
         "QLearning", spec_of(env), gamma=0.9, lr=0.5, epsilon_start=1.0, epsilon_end=1.0, initial_value=0.0
     )
-    trained(agent, env, 12_000 // rows)
+    trained(agent, env, 6000 // rows)
     assert agent.table[0].max() == pytest.approx(0.9**5, rel=0.01)
     assert score(agent, gym_env.make(cfg, 1), episodes=3) == 1.0
 
