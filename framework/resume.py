@@ -15,6 +15,8 @@ from framework.task_dir import TaskDir
 
 FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit"}
 """A run that changes one of these is another run."""
+HOW_TO_LOAD = {"load_checkpoint", "load_path", "load_model_step"}
+"""They say where a run goes on from, and are no change to it."""
 ADJUSTABLE_ENV = {"render_mode"}
 
 
@@ -88,7 +90,7 @@ def changes(config: RunConfig) -> tuple[str, ...]:
     for section, settings in new.items():
         before = old.get(section) or {}
         for key, value in settings.items():
-            if key not in before or before[key] == value:
+            if key not in before or before[key] == value or key in HOW_TO_LOAD:
                 continue
             line = f"{section}.{key}: {before[key]} -> {value}"
             if key in allowed[section]:

@@ -12,6 +12,8 @@ from algos.base import Act, Agent, EnvSpec, Progress, Streams
 from config.schema import ReplaySpec
 from envs import toy
 from envs.base import Step, VectorEnv
+from envs.gym import Config as Gym
+from envs.gym import env as gym_env
 from envs.toy import env as toy_env
 from framework import memory
 from framework.checkpoint import flatten, unflatten
@@ -191,3 +193,29 @@ def trained(agent: Agent, env: VectorEnv, rounds: int) -> Agent:
 def score(agent: Agent, env: VectorEnv, episodes: int = 20) -> float:
     """Mean return of greedy episodes."""
     return Evaluator(env, 7, -1).play(agent, episodes).mean
+
+
+def copied(fragment):
+    return {name: value.copy() for name, value in fragment.columns.items()}
+
+
+def cartpole(kind, rows=3):
+    return lambda: gym_env.make(Gym(vectorization=kind, max_episode_steps=15), rows)
+
+
+class Recorder:
+    """Keeps the running steps of each row, as trajectories do."""
+
+    def __init__(self):
+        self.running, self.ended, self.dropped = {}, [], []
+
+    def step(self, obs, action, step, env):
+        for row in range(env.rows):
+            self.running.setdefault(row, []).append((obs[row].tolist(), step.reward[row].item()))
+
+    def end(self, episode):
+        self.ended.append((episode.row, self.running.pop(episode.row)))
+
+    def drop(self, row):
+        self.dropped.append(row)
+        self.running.pop(row, None)

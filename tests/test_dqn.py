@@ -62,8 +62,8 @@ def test_a_dueling_head_centres_the_advantages():
 # ------------------------------------------------------------------------------------------------------- updates
 
 
-def agent_and_batch(**settings):
-    agent = agent_of("DQN", spec_of(toy_of("match")), value_layers=mlp(8), lr=0.01, **settings)
+def agent_and_batch(seed=1, **settings):
+    agent = agent_of("DQN", spec_of(toy_of("match")), seed, value_layers=mlp(8), lr=0.01, **settings)
     columns = ramp(0, 1, 6).columns
     batch = {name: torch.from_numpy(columns[name][0]) for name in ("obs", "reward", "next_obs")}
     batch |= {"action": torch.arange(6) % 2, "discount": torch.tensor([0.9, 0.0] * 3)}
@@ -91,11 +91,11 @@ def test_a_tau_below_one_mixes_a_share_of_the_online_network():
 
 def test_the_loss_is_that_of_the_formulas_and_no_gradient_flows_through_the_target():
     agent, batch = agent_and_batch(double=True, reward_scale=0.5, target_update=99)
-    agent.update(batch)  # so that the two networks differ
+    agent.load_weights(agent_and_batch(seed=4)[0].weights())  # now the two networks differ
     with torch.no_grad():
-        target = td_target(
-            batch["reward"] * 0.5, batch["discount"], agent.target(batch["next_obs"]), agent.network(batch["next_obs"])
-        )
+        known = batch["reward"] * 0.5, batch["discount"], agent.target(batch["next_obs"])
+        target = td_target(*known, agent.network(batch["next_obs"]))
+        assert not torch.equal(target, td_target(*known, None))
     loss, _ = td_loss(agent.network(batch["obs"]), batch["action"], target, None, huber=False)
     expected = torch.autograd.grad(loss, agent.parameters)
     seen = []

@@ -135,6 +135,17 @@ def test_statistics_are_of_raw_observations_and_frozen_while_acting():
     assert any("moments" in name for name in before)
 
 
+def test_statistics_and_the_scale_of_rewards_go_on_from_a_state():
+    """RES-3"""
+    settings = {"normalize_obs": True, "normalize_reward": True}
+    (one, first), (other, second) = learning(**settings), learning(**settings)
+    one.prepare(first, Progress())
+    other.load_state(one.state())
+    second["reward"] *= 3
+    expected, again = (agent.prepare(dict(second), Progress()) for agent in (one, other))
+    assert all(torch.equal(expected[name], again[name]) for name in expected)
+
+
 def test_learning_stops_when_the_policy_has_moved_far_enough():
     agent, window = learning(target_kl=0.01)
     batch = flat(agent.prepare(window, Progress()))
