@@ -26,7 +26,7 @@ NATURE = [
 SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32, kernel_size=3, stride=2)]
 
 ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
-    "relu": lambda: [nn.ReLU()],
+    "relu": lambda: [nn.ReLU(inplace=True)],
     "tanh": lambda: [nn.Tanh()],
     "sigmoid": lambda: [nn.Sigmoid()],
     "softmax": lambda: [nn.Softmax(dim=1)],
