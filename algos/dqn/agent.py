@@ -97,7 +97,7 @@ class Agent(base.Agent):
         if self.updates % self.cfg.target_update == 0:
             targets.soft_update(self.target_parameters, self.parameters, self.cfg.tau)
         priorities = error.abs() if "weight" in batch else None
-        return Result({"loss": loss.detach(), "q_mean": target.mean()}, priorities)
+        return Result({"loss": loss.detach(), "q_mean": (target - error).mean()}, priorities)
 
     # carrying on ------------------------------------------------------------------------------------------
 
