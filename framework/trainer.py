@@ -14,7 +14,7 @@ from framework.memory import Memory
 from framework.recorders import TrajectoryRecorder
 from framework.run_log import Count, RunLog
 
-MOST_CHOSEN_FROM = 8
+MOST_CHOSEN_FROM = 20
 """Checkpoints that are compared at the end of a run without online evaluation."""
 
 

@@ -373,7 +373,7 @@ def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(file: Callable[.
     """CFG-9: an alias and its field are one setting; a null takes the default back."""
     path = file("algo_cfg:\n  max_buffer_size: 500\n  batch_size: 32\n  lr: 1e-3\ngeneral_cfg:\n  seed: 5")
     config = loaded(path, "algo_cfg.buffer_size=700", "algo_cfg.lr=", "general_cfg.seed=6", "general_cfg.seed=7")
-    assert (config.algo.buffer_size, config.algo.batch_size, config.algo.lr, config.general.seed) == (700, 32, 1e-4, 7)
+    assert (config.algo.buffer_size, config.algo.batch_size, config.algo.lr, config.general.seed) == (700, 32, 2e-4, 7)
     assert config.where["algo_cfg.buffer_size"] == "command line"
     assert config.where["algo_cfg.batch_size"] == f"{path}:3"
     assert config.explicit == {

@@ -386,7 +386,7 @@ def test_the_report_tells_what_was_run_and_how_it_came_out(tmp_path: Path) -> No
     assert "<dt>score</dt><dd>11 ± 2</dd>" in page
     assert "<dt>best evaluation</dt><dd>12.5</dd>" in page
     assert "<td>general_cfg.max_episode</td><td>77</td><td>100</td>" in page
-    assert "<td>algo_cfg.lr</td><td>0.5</td><td>0.0001</td>" in page
+    assert "<td>algo_cfg.lr</td><td>0.5</td><td>0.0002</td>" in page
     assert "algo_cfg.batch_size" not in page
     assert "<td>1,000</td>" in page
     assert "<td>500</td><td>12.5 ± 1.5 over 10 episodes</td>" in page

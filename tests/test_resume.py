@@ -97,7 +97,7 @@ def test_what_makes_another_run_may_not_change_and_all_of_it_is_told(task):
     ]
     assert resume.changes(config("algo_cfg.lr=0.5", "general_cfg.max_episode=9", resumed=str(task))) == (
         "general_cfg.max_episode: 100 -> 9",
-        "algo_cfg.lr: 0.0001 -> 0.5",
+        "algo_cfg.lr: 0.0002 -> 0.5",
     )
 
 

@@ -237,7 +237,7 @@ def test_what_may_not_change_is_refused_and_what_may_is_recorded(capsys: pytest.
     assert "algo_cfg.batch_size: 16 -> 8" in said
     assert main(["--resume", str(task), "algo_cfg.lr=0.01", "general_cfg.max_total_step=300"]) == 0
     changed = json.loads((task / "run.json").read_text())["changed"]
-    assert "algo_cfg.lr: 0.0001 -> 0.01" in changed
+    assert "algo_cfg.lr: 0.0002 -> 0.01" in changed
     assert "general_cfg.max_total_step: 200 -> 300" in changed
 
 

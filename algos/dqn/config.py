@@ -1,4 +1,4 @@
-"""Defaults of DQN: the quick start's values."""
+"""Defaults of DQN: the quick start's values, but for a learning rate that needs less luck in 100 episodes."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
@@ -43,7 +43,7 @@ class Config(NetworkConfig):
     loss: Literal["mse", "huber"] = "mse"
     """Penalty of a wrong value: mse, or huber, which grows linearly beyond 1."""
 
-    lr: Positive = 1e-4
+    lr: Positive = 2e-4
     """Learning rate."""
     batch_size: PositiveInt = 64
     """Transitions of a minibatch."""
