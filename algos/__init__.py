@@ -1,11 +1,13 @@
 """Finds algorithms by folder: there is no registry to edit.
 
 algos/<name>/__init__.py holds NAME (as users write it), ALIASES and its Config; algos/<name>/agent.py holds Agent.
-Listing and describing never import torch.
+A variant is a folder without an agent: its Config is that of its family with other defaults, and the family's agent
+is used. Listing and describing never import torch.
 """
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,5 +41,7 @@ def get(name: str) -> ModuleType:
 
 
 def agent_class(package: ModuleType) -> Any:
-    """The Agent of a package that `get` gave; this is where torch is imported."""
-    return import_module(f"{package.__name__}.agent").Agent
+    """The Agent of a package that `get` gave, or of its family; this is where torch is imported."""
+    homes = [cls.__module__.rpartition(".")[0] for cls in package.Config.__mro__]
+    home = next(home for home in homes if find_spec(f"{home}.agent"))
+    return import_module(f"{home}.agent").Agent

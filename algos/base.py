@@ -32,6 +32,16 @@ class Part(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Model(NamedTuple):
+    """The rules of a finite environment: K possible outcomes of each action A in each state S, all [S, A, K]."""
+
+    probability: Array
+    """Sums to 1 over K."""
+    next_state: Array
+    reward: Array
+    terminated: Array
+
+
 @dataclass(frozen=True)
 class EnvSpec:
     """What an agent may know of its environment."""
@@ -42,6 +52,8 @@ class EnvSpec:
     action_space: Space
     rows: int
     parts: tuple[Part, ...] = ()
+    model: Model | None = None
+    """Of an environment that tells its rules; only planning may look at it."""
 
 
 class Progress(NamedTuple):
@@ -61,8 +73,8 @@ class Act(NamedTuple):
     action: Array
     columns: dict[str, Array] = {}
     """What learning needs besides, such as log_prob [N]."""
-    state: Any = None
-    """Recurrent state after this step."""
+    state: Array | None = None
+    """Recurrent state [N, S] after this step."""
 
 
 class Result(NamedTuple):
@@ -99,16 +111,20 @@ class Agent(ABC):
 
     # acting ---------------------------------------------------------------------------------------------
 
-    def initial_state(self, rows: int) -> Any:
-        """Recurrent state at the start of an episode; None for a policy without memory."""
+    def initial_state(self, rows: int) -> Array | None:
+        """Recurrent state [N, S] at the start of an episode; None for a policy without memory. The collector carries
+        it, and adds the state before each step to the columns, as `state`."""
         return None
 
     @abstractmethod
-    def sample_action(self, obs: Array, state: Any, progress: Progress, rng: np.random.Generator) -> Act:
-        """Explore. All randomness comes from rng, which belongs to the collector."""
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        """Explore. All randomness comes from rng, which belongs to the collector. mask [N, A] is true where an action
+        is legal; None where all are. It stands in the columns `action_mask` and `next_action_mask`."""
 
     @abstractmethod
-    def predict_action(self, obs: Array, state: Any) -> Act:
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         """The best known action, without randomness."""
 
     def exploration(self, progress: Progress) -> dict[str, float]:

@@ -223,7 +223,7 @@ class _Assembly:
         except ValidationError:
             return
         doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
-        for key, message in instance.problems():
+        for key, message in instance.checks():
             if not doubtful & set(re.findall(r"\w+", f"{key} {message}")):
                 self.report(section, key, message)
 

@@ -63,6 +63,10 @@ class Strict(BaseModel):
         """Settings of this section that contradict one another. All are reported, not only the first."""
         return iter(())
 
+    def checks(self) -> Iterator[Problem]:
+        """The problems, and what is wrong by rules that all sections of this kind share."""
+        yield from self.problems()
+
 
 def _whole(value: Any) -> Any:
     """1e5 is a whole number to a person; 64.5 is not."""
@@ -166,6 +170,40 @@ class LayerNorm(Strict):
     """layernorm"""
 
 
+class NoisyLinear(Strict):
+    """A fully connected layer with noise of learned size on its weights: exploration for value networks."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["noisy_linear"] = "noisy_linear"
+    """noisy_linear"""
+    layer_size: _Sizes
+    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
+    activation: Activation = "relu"
+    """Function after each layer."""
+    std_init: Positive = 0.5
+    """Size of the noise at the start, divided by the root of the number of inputs."""
+
+
+class Lstm(Strict):
+    """A long short-term memory: remembers over the steps of an episode."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["lstm"] = "lstm"
+    """lstm"""
+    layer_size: _Sizes
+    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
+
+
+class Gru(Strict):
+    """A gated recurrent unit: remembers over the steps of an episode, with fewer weights than an lstm."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["gru"] = "gru"
+    """gru"""
+    layer_size: _Sizes
+    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
+
+
 class Dropout(Strict):
     """Random zeros while learning; inactive while acting."""
 
@@ -184,7 +222,10 @@ def _lower_layer_type(value: Any) -> Any:
 
 
 Layer = Annotated[
-    Annotated[Linear | Conv2d | Pooling | Flatten | Embed | LayerNorm | Dropout, Field(discriminator="layer_type")],
+    Annotated[
+        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | Dropout,
+        Field(discriminator="layer_type"),
+    ],
     BeforeValidator(_lower_layer_type),
 ]
 Layers = list[Layer]
@@ -218,6 +259,11 @@ class ReplaySpec:
     priority_beta: float = 0.4
     """Exponent of the importance weights at the start; it rises to 1 with the run's progress."""
     priority_epsilon: float = 1e-6
+    sequence: int = 1
+    """Steps of a sample. Above 1, a sample is a piece of one row's history, [L, B, ...], with the policy's `state`
+    [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
+    relabel: float = 0.0
+    """Share of the samples whose goal is replaced by one that was reached later in the same episode."""
 
 
 @dataclass(frozen=True)
@@ -225,14 +271,21 @@ class RolloutSpec:
     """A window of fresh steps, learned from for some epochs and then dropped."""
 
     length: int
-    """Steps of the vector environment in a window."""
+    """Steps of the vector environment in a window; with unit episodes, complete episodes in it."""
     epochs: int = 1
     minibatch: int | None = None
     """Samples of a minibatch; None is the whole window at once."""
+    unit: Literal["steps", "episodes"] = "steps"
+    """episodes: each row's part of the window ends where its last complete episode does; `valid` marks it."""
+    overlap: int = 0
+    """Steps at the end of a window that are also the beginning of the next."""
+    sequence: int = 1
+    """Steps of a sample. Above 1, it divides length; a sample is a piece of one row, [L, B, ...], with the policy's
+    `state` [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
 
     @property
     def fragment(self) -> int:
-        return self.length
+        return self.length if self.unit == "steps" else 1
 
 
 MemorySpec = ReplaySpec | RolloutSpec
@@ -253,18 +306,36 @@ class AlgoConfig(Strict):
     )  # fmt: skip
     """Settings that may be changed when a run goes on; the others would make it another run."""
 
+    FIXED: ClassVar[dict[str, Any]] = {}
+    """Settings that make this algorithm what its name says; with another value it is another one of its family."""
+
     gamma: Fraction = 0.99
     """Discount of the reward one step later."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """A default that is set anew keeps the help of the family."""
+        for parent in cls.__mro__[1:]:
+            for name, field in getattr(parent, "model_fields", {}).items():
+                cls.model_fields[name].description = cls.model_fields[name].description or field.description
 
     def memory(self, rows: int) -> MemorySpec:
         """The memory that this algorithm wants for so many environment rows."""
         raise NotImplementedError
+
+    def checks(self) -> Iterator[Problem]:
+        yield from super().checks()
+        for key, value in self.FIXED.items():
+            if getattr(self, key) != value:
+                yield Problem(key, f"is {value} in this algorithm; another value makes it another one of its family")
 
 
 class NetworkConfig(AlgoConfig):
     """What every algorithm with a neural network has."""
 
     ALIASES: ClassVar = {"max_norm": "max_grad_norm"}
+    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
+    """Those of SPECIAL_LAYERS below that the algorithm knows how to use."""
 
     optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
     """Rule that turns gradients into steps."""
@@ -286,6 +357,34 @@ class NetworkConfig(AlgoConfig):
     """Subtract the running mean of the observations and divide by their deviation. Learned from all rows, saved
     with the weights, frozen in evaluation and test. Observations that are choices (Discrete) stay as they are."""
 
+    def checks(self) -> Iterator[Problem]:
+        yield from super().checks()
+        for key, layer in self._layers():
+            kind = layer.layer_type
+            if kind in USERS_OF_SPECIAL_LAYERS and kind not in self.SPECIAL_LAYERS:
+                yield Problem(
+                    key, f"{kind} is nothing that this algorithm can use; {USERS_OF_SPECIAL_LAYERS[kind]} can"
+                )
+
+    def _layers(self) -> Iterator[tuple[str, Layer]]:
+        """Every layer of every list, and the setting where it stands."""
+        for key in type(self).model_fields:
+            value = getattr(self, key)
+            lists = value.values() if isinstance(value, dict) else [value]
+            yield from ((key, layer) for one in lists if isinstance(one, list) for layer in one)
+
+    def remembers(self) -> bool:
+        """Whether a layer carries something from one step to the next."""
+        return any(isinstance(layer, Lstm | Gru) for _, layer in self._layers())
+
+
+USERS_OF_SPECIAL_LAYERS = {
+    "lstm": "DRQN, RecurrentPPO, A2C and others",
+    "gru": "DRQN, RecurrentPPO, A2C and others",
+    "noisy_linear": "NoisyDQN, RainbowDQN and others",
+}
+"""Layers that need something of the algorithm, and algorithms that have it."""
+
 
 class EnvConfig(Strict):
     """What every environment's section has. Other keys are passed to the environment's constructor."""
@@ -294,3 +393,5 @@ class EnvConfig(Strict):
     """null: nothing; human: a window; rgb_array: videos/video.gif, without a display."""
     n_envs: PositiveInt = 1
     """Environments stepped together (rows); under ray, per worker."""
+    action_mask: bool = True
+    """Obey `action_mask`, where the environment gives one in its info or in a Dict observation; false ignores it."""

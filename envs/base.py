@@ -5,6 +5,7 @@ N rows are stepped together. `step` never resets and returns the true successor,
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,16 @@ Array = np.ndarray
 
 class EnvError(RuntimeError):
     """An environment failed, or does not keep its contract: which one, where, and what to do."""
+
+
+class Goal(NamedTuple):
+    """Of an environment whose observation names its goal, so that it could have been another one."""
+
+    achieved: slice
+    """Where the goal that was reached stands in the flattened observation."""
+    desired: slice
+    judge: Callable[[Array, Array], tuple[Array, Array]]
+    """(achieved [B, G], desired [B, G]) -> reward [B], terminated [B]."""
 
 
 class Step(NamedTuple):
@@ -45,6 +56,13 @@ class VectorEnv(ABC):
     """False where an episode is not a function of its seed and its actions: then a resume is not exact."""
     valid: Array | None = None
     """[N] bool, only where an environment inserts dummy steps after an end; None where every step counts."""
+
+    action_mask: Array | None = None
+    """[N, A] bool, true where an action is legal in the observation returned last; a new array after every call.
+    None where all actions are legal."""
+    model: tuple[Array, Array, Array, Array] | None = None
+    """Of a finite environment that tells its rules: probability, next_state, reward, terminated, each [S, A, K]."""
+    goal: Goal | None = None
 
     @abstractmethod
     def reset(self, mask: Array, seeds: Array) -> Array:

@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 import algos
 import envs
-from algos.base import Agent, EnvSpec, Part, Streams, UnfitError
+from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import VectorEnv
@@ -28,8 +28,9 @@ def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     """What the agent may know of it."""
     parts = tuple(Part(*part) for part in env.parts)
+    model = Model(*env.model) if env.model else None
     env_id = getattr(config.env, "id", config.general.env_name)
-    return EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts)
+    return EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts, model)
 
 
 def device_of(config: RunConfig) -> torch.device:

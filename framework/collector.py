@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ class _Rows:
     total: Array
     born: Array
     """Index on the tape of the first action of the running episode."""
-    state: Any = None
+    state: Array | None = None
 
     def copy(self) -> "_Rows":
         obs, episode, seed, length, total, born = (
@@ -71,13 +70,18 @@ class Collector:
     def step(self, progress: Progress) -> tuple[Array, Act, Step, list[Episode]]:
         """Act once in every row. Rows whose episode ends start a new one."""
         now = self._now
-        obs = now.obs
+        obs, state, mask = now.obs, now.state, self.env.action_mask
         if self.explore:
-            act = self.agent.sample_action(obs, now.state, progress, self.rng)
+            act = self.agent.sample_action(obs, state, progress, self.rng, mask)
         else:
-            act = self.agent.predict_action(obs, now.state)
+            act = self.agent.predict_action(obs, state, mask)
         now.state = act.state
         step = self._advance(act.action)
+        if state is not None:
+            act = act._replace(columns={**act.columns, "state": state})
+        if mask is not None and self.env.action_mask is not None:
+            masks = {"action_mask": mask, "next_action_mask": self.env.action_mask}
+            act = act._replace(columns={**act.columns, **masks})
         ended = step.terminated | step.truncated
         episodes = self._finish(ended, step) if np.count_nonzero(ended) else []
         return obs, act, step, episodes
@@ -126,8 +130,9 @@ class Collector:
         now.total[rows] = 0.0
         now.born[rows] = self._tape_start + len(self._tape)
         now.obs = self.env.reset(rows, now.seed)
-        if now.state is not None:
-            now.state = _where(rows, self.agent.initial_state(self.env.rows), now.state)
+        fresh = self.agent.initial_state(self.env.rows)
+        if now.state is not None and fresh is not None:
+            now.state = np.where(rows[:, None], fresh, now.state)
 
     def last_action(self) -> Array | None:
         """What the environment was given last, for a message."""
@@ -272,13 +277,6 @@ class Collector:
         for recorder in self.recorders:
             for row in np.flatnonzero(rows).tolist():
                 recorder.drop(row)
-
-
-def _where(mask: Array, new: Any, old: Any) -> Any:
-    """Rows of a recurrent state (an array [N, ...], or a tuple of them)."""
-    if isinstance(old, tuple):
-        return tuple(_where(mask, n, o) for n, o in zip(new, old, strict=True))
-    return np.where(mask.reshape(-1, *([1] * (old.ndim - 1))), new, old)
 
 
 def _equal(a: Array, b: Array) -> bool:

@@ -104,8 +104,9 @@ class _RandomPolicy:
     def initial_state(self, rows: int) -> None:
         return None
 
-    def predict_action(self, obs: Array, state: Any) -> Act:
-        actions = np.stack([self.space.sample() for _ in range(self.rows)])
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        masks: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
+        actions = np.stack([self.space.sample(legal) for legal in masks])
         start = getattr(self.space, "start", None)
         return Act(actions if start is None else actions - start)
 
@@ -119,7 +120,7 @@ class Replayed:
     def initial_state(self, rows: int) -> None:
         return None
 
-    def predict_action(self, obs: Array, state: Any) -> Act:
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(next(self._actions)[None])
 
 

@@ -60,23 +60,34 @@ class Learner:
                 yield {name: value[k].clone() if k else value[0] for name, value in window.items()}
 
     def _shuffled(self, window: Batch, spec: RolloutSpec) -> Iterator[Batch]:
-        """[T, N, ...] as minibatches of single steps, in a new order each epoch."""
-        flat = {name: value.flatten(0, 1) for name, value in window.items()}
-        valid = flat.pop("valid", None)
-        if valid is not None:
-            flat = {name: value[valid] for name, value in flat.items()}
-        total = len(next(iter(flat.values())))
+        """[T, N, ...] as minibatches of single steps, or of sequences, in a new order each epoch."""
+        samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, spec.sequence)
+        axis = {name: 0 if spec.sequence == 1 or name == "state" else 1 for name in samples}
+        total = min(value.shape[axis[name]] for name, value in samples.items())
         if not total:
             return
         size = min(spec.minibatch or total, total)
         for _ in range(spec.epochs):
             if size == total:
-                yield flat
+                yield samples
                 continue
             order = torch.from_numpy(self.agent.streams.learn.permutation(total)).to(self.agent.device)
             for start in range(0, total - size + 1, size):
                 chosen = order[start : start + size] if start + 2 * size <= total else order[start:]
-                yield {name: value.index_select(0, chosen) for name, value in flat.items()}
+                yield {name: value.index_select(axis[name], chosen) for name, value in samples.items()}
+
+
+def _single_steps(window: Batch) -> Batch:
+    """[T, N, ...] -> [B, ...], without the dummy steps."""
+    flat = {name: value.flatten(0, 1) for name, value in window.items()}
+    valid = flat.pop("valid", None)
+    return flat if valid is None else {name: value[valid] for name, value in flat.items()}
+
+
+def _sequences(window: Batch, length: int) -> Batch:
+    """[T, N, ...] -> pieces [L, B, ...] of single rows; of the policy's state, what stood before each piece [B, S]."""
+    pieces = {name: value.unflatten(0, (-1, length)).transpose(0, 1).flatten(1, 2) for name, value in window.items()}
+    return {name: value[0] if name == "state" else value for name, value in pieces.items()}
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:

@@ -121,12 +121,12 @@ class TapeAgent:
     def initial_state(self, rows):
         return None
 
-    def sample_action(self, obs, state, progress, rng):
+    def sample_action(self, obs, state, progress, rng, mask=None):
         self.tape.append(("sample", obs[:, 0].tolist(), progress.step))
         action = rng.integers(0, 2, len(obs))
         return Act(action, {"log_prob": -action.astype(np.float32)})
 
-    def predict_action(self, obs, state):
+    def predict_action(self, obs, state, mask=None):
         self.tape.append(("predict", obs[:, 0].tolist()))
         return Act(np.full(len(obs), 3))
 
@@ -140,10 +140,10 @@ class PolicyOfNothing:
     def initial_state(self, rows):
         return None
 
-    def sample_action(self, obs, state, progress, rng):
+    def sample_action(self, obs, state, progress, rng, mask=None):
         return Act(rng.integers(0, self.actions, len(obs)))
 
-    def predict_action(self, obs, state):
+    def predict_action(self, obs, state, mask=None):
         return Act(np.zeros(len(obs), np.int64))
 
 

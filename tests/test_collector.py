@@ -126,7 +126,7 @@ def test_dummy_steps_of_next_step_autoreset_are_marked_and_do_not_count():
 class RightAndLeft(PolicyOfNothing):
     """Row 0 always to the right, row 1 always to the left."""
 
-    def sample_action(self, obs, state, progress, rng):
+    def sample_action(self, obs, state, progress, rng, mask=None):
         return Act(np.array([1, 0]))
 
 

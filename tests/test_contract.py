@@ -108,15 +108,22 @@ def test_the_weights_are_all_that_acting_depends_on(algo, toy):
     one.learn(one.chunks(2))
     weights = one.agent.weights()
     other.agent.load_weights(weights)
-    expected = [one.agent.sample_action(some_obs(toy, seed=i), None, HALFWAY, stream(5, "x", i)) for i in range(5)]
-    best = one.agent.predict_action(some_obs(toy), None).action
+    expected = [
+        one.agent.sample_action(some_obs(toy, seed=i), one.agent.initial_state(ROWS), HALFWAY, stream(5, "x", i))
+        for i in range(5)
+    ]
+    best = one.agent.predict_action(some_obs(toy), one.agent.initial_state(ROWS)).action
     one.learn(one.chunks(2))
     assert frozen(weights) == frozen(other.agent.weights()), "weights() is a copy"
     for i, act in enumerate(expected):
-        again = other.agent.sample_action(some_obs(toy, seed=i), None, HALFWAY, stream(5, "x", i))
+        again = other.agent.sample_action(
+            some_obs(toy, seed=i), other.agent.initial_state(ROWS), HALFWAY, stream(5, "x", i)
+        )
         np.testing.assert_array_equal(again.action, act.action)
         assert frozen(again.columns) == frozen(act.columns)
-    np.testing.assert_array_equal(other.agent.predict_action(some_obs(toy), None).action, best)
+    np.testing.assert_array_equal(
+        other.agent.predict_action(some_obs(toy), other.agent.initial_state(ROWS)).action, best
+    )
     assert all(isinstance(array, np.ndarray) and array.flags.owndata for array in weights.values())
 
 
@@ -125,8 +132,11 @@ def test_exploring_draws_from_the_given_stream_and_from_no_other(algo, toy):
     agent = agent_for(algo, toy)
     learn, numpy_before = agent.streams.learn.bit_generator.state, np.random.get_state()[1].copy()
     torch_before, python_before = torch.get_rng_state(), random.getstate()
-    first = [agent.sample_action(some_obs(toy), None, Progress(), stream(5, "x")).action for _ in range(3)]
-    agent.predict_action(some_obs(toy), None)
+    first = [
+        agent.sample_action(some_obs(toy), agent.initial_state(ROWS), Progress(), stream(5, "x")).action
+        for _ in range(3)
+    ]
+    agent.predict_action(some_obs(toy), agent.initial_state(ROWS))
     assert all((action == first[0]).all() for action in first)
     assert agent.streams.learn.bit_generator.state == learn
     assert (np.random.get_state()[1] == numpy_before).all()
@@ -146,9 +156,9 @@ def test_the_best_action_is_the_same_every_time_and_acting_changes_nothing(algo,
     agent = agent_for(algo, toy)
     before = frozen(agent.state())
     for _ in range(3):
-        best = agent.predict_action(some_obs(toy), None).action
-        agent.sample_action(some_obs(toy), None, HALFWAY, stream(5, "x"))
-        np.testing.assert_array_equal(agent.predict_action(some_obs(toy), None).action, best)
+        best = agent.predict_action(some_obs(toy), agent.initial_state(ROWS)).action
+        agent.sample_action(some_obs(toy), agent.initial_state(ROWS), HALFWAY, stream(5, "x"))
+        np.testing.assert_array_equal(agent.predict_action(some_obs(toy), agent.initial_state(ROWS)).action, best)
     assert frozen(agent.state()) == before
 
 

@@ -217,11 +217,11 @@ def test_a_recurrent_state_starts_anew_with_each_episode_and_is_carried_on_by_a_
         """Its state counts the steps of the episode, and it does what the count says."""
 
         def initial_state(self, rows):
-            return (np.zeros((rows, 2), np.float32), np.zeros(rows, np.int64))
+            return np.zeros((rows, 1), np.float32)
 
-        def sample_action(self, obs, state, progress, rng):
-            after = (state[0] + 1, state[1] + 1)
-            return super().sample_action(obs, state, progress, rng)._replace(action=state[1] % 3, state=after)
+        def sample_action(self, obs, state, progress, rng, mask=None):
+            counted = state[:, 0].astype(np.int64) % 3
+            return super().sample_action(obs, state, progress, rng)._replace(action=counted, state=state + 1)
 
     def make():
         return CountingEnv((2, "terminated"), (5, "terminated"))
@@ -229,7 +229,8 @@ def test_a_recurrent_state_starts_anew_with_each_episode_and_is_carried_on_by_a_
     collector = collector_of(make(), Counts())
     fragment, _ = collector.collect(6, Progress())
     assert fragment.columns["action"].T.tolist() == [[0, 1, 0, 1, 0, 1], [0, 1, 2, 0, 1, 0]]
-    assert fragment.start["state"][1].tolist() == [0, 0]
+    assert fragment.start["state"].tolist() == [[0], [0]]
+    assert fragment.columns["state"][..., 0].T.tolist() == [[0, 1, 0, 1, 0, 1], [0, 1, 2, 3, 4, 0]]
     collector.settle()
     other = collector_of(make(), Counts())
     other.load_state(saved_and_read(collector.state()))

@@ -1,6 +1,7 @@
 """The architecture: who may import whom, what is imported where, and how deep classes inherit."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ OURS = ("config", "algos", "envs", "framework")
 FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
 CONTRACTS = ("algos.base", "envs.base", "config.schema")
 """Classes of these modules are there to be inherited from."""
+FAMILY = re.compile(r"algos\.\w+\.config\.Config")
+"""So is an algorithm's config: its variants give other defaults."""
 BUILT_UPON = ("torch.nn", "gymnasium")
 """Libraries whose classes count like a contract."""
 
@@ -61,9 +64,17 @@ def allowed(module: str, target: str) -> bool:
         return inside(target, "framework", "config") or target in ("algos", "algos.base", "envs", "envs.base")
     if package == "algos":
         own = [".".join(module.split(".")[:2])] if module.count(".") else []
+        if is_variant(module) and target.endswith(".config"):
+            return True
         shared = target == "algos" and own  # `from algos import base`
         return bool(shared) or inside(target, *own, "algos.base", "algos.common", "config.schema")
     return inside(target, "config", "framework")
+
+
+def is_variant(module: str) -> bool:
+    """The config of an algorithm without an agent of its own: it is built on the config of its family."""
+    name, _, file = module.rpartition(".")
+    return file == "config" and f"{name}.agent" not in TREES
 
 
 @pytest.mark.parametrize("module", TREES)
@@ -120,7 +131,7 @@ def levels() -> dict[str, int]:
     }
 
     def level(name: str) -> int:
-        if name.rpartition(".")[0] in CONTRACTS:
+        if name.rpartition(".")[0] in CONTRACTS or FAMILY.fullmatch(name):
             return 0
         if name not in bases:
             return 0

@@ -68,10 +68,12 @@ class Agent(base.Agent):
         cfg = self.cfg
         return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
 
-    def sample_action(self, obs: Array, state: None, progress: Progress, rng: np.random.Generator) -> Act:
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
         return Act(epsilon_greedy(self.values(obs), self.exploration(progress)["epsilon"], rng))
 
-    def predict_action(self, obs: Array, state: None) -> Act:
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(self.values(obs).argmax(axis=1))
 
     # learning ---------------------------------------------------------------------------------------------

@@ -85,11 +85,13 @@ class Agent(base.Agent):
         with torch.inference_mode():
             return self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
 
-    def sample_action(self, obs: Array, state: None, progress: Progress, rng: np.random.Generator) -> Act:
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
         drawn, log_prob = self.distribution.sample(self._outputs(obs), rng)
         return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob})
 
-    def predict_action(self, obs: Array, state: None) -> Act:
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(self.distribution.to_env(self.distribution.mode(self._outputs(obs))))
 
     # learning ---------------------------------------------------------------------------------------------

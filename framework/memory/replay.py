@@ -9,6 +9,8 @@ from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.sum_tree import SumTree
 
+_NOT_LEARNED_FROM = ("end", "valid")
+_OF_THE_SUCCESSOR = ("next_obs", "next_action_mask")
 _MOST_AT_ONCE = 64
 """Minibatches of one chunk: enough that drawing them costs little, few enough to stay small."""
 
@@ -30,6 +32,8 @@ class Replay:
         self._journalled = 0
         self._incarnation: int | None = None
         self._tree: SumTree | None = None
+        self._skipped = (*_NOT_LEARNED_FROM, *(("state",) if spec.sequence > 1 else ()))
+        """Columns that samples do not have step by step."""
 
     # adding -----------------------------------------------------------------------------------------------
 
@@ -94,11 +98,13 @@ class Replay:
 
     def take(self, fraction: float) -> Chunk | None:
         batches = min(int(self._credit), _MOST_AT_ONCE)
-        if batches == 0:
+        if batches == 0 or min(self._added, self._length) < self.spec.sequence:
             return None
         self._credit -= batches
         shape = (batches, self.spec.batch_size)
         weights = None
+        if self.spec.sequence > 1:
+            return self._take_sequences(shape)
         if self._tree is None:
             place = self._draw(shape)
         else:
@@ -115,13 +121,29 @@ class Replay:
                 place[~valid] = self.rng.integers(0, self.size, int((~valid).sum()))
         return place
 
+    def _take_sequences(self, shape: tuple[int, int]) -> Chunk:
+        """Pieces of the history of single rows, [K, L, B, ...], that begin anywhere."""
+        length = self.spec.sequence
+        step = self.rng.integers(self.oldest(), self._added - length + 1, shape)
+        row = self.rng.integers(0, self._rows, shape)
+        steps = step[:, None] + np.arange(length)[:, None]
+        places = steps % self._length * self._rows + row[:, None]
+        columns = self._gather(places)
+        ended = self._flat["end"][places]
+        columns["first"] = np.concatenate([np.zeros_like(ended[:, :1]), ended[:, :-1]], axis=1)
+        if "state" in self._flat:
+            columns["state"] = self._flat["state"][places[:, 0]]
+        if "valid" in self._flat:
+            columns["valid"] = self._flat["valid"][places]
+        return Chunk(columns, Keys(places[:, 0], self._serial(places[:, 0])))
+
     def _beta(self, fraction: float) -> float:
         return self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
 
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
             return self._gather_n_step(place)
-        return {name: flat.take(place, axis=0) for name, flat in self._flat.items() if name not in ("end", "valid")}
+        return {name: flat.take(place, axis=0) for name, flat in self._flat.items() if name not in self._skipped}
 
     def _gather_n_step(self, place: np.ndarray) -> Columns:
         """Rewards of up to n steps, then the value of the state after them. A window ends where its episode does,
@@ -129,7 +151,7 @@ class Replay:
         columns = {
             name: flat.take(place, axis=0)
             for name, flat in self._flat.items()
-            if name not in ("end", "valid", "next_obs", "discount", "reward")
+            if name not in (*self._skipped, *_OF_THE_SUCCESSOR, "discount", "reward")
         }
         newest = (self._added - 1) % self._length
         reward = self._flat["reward"].take(place)
@@ -141,7 +163,9 @@ class Replay:
             reward += np.where(going, factor * self._flat["reward"].take(last), np.float32(0))
             factor = np.where(going, factor * np.float32(self.spec.gamma), factor)
         columns["reward"] = reward
-        columns["next_obs"] = self._flat["next_obs"].take(last, axis=0)
+        for name in _OF_THE_SUCCESSOR:
+            if name in self._flat:
+                columns[name] = self._flat[name].take(last, axis=0)
         # the last step's own discount is gamma, or 0 after a terminal state
         columns["discount"] = np.where(self._flat["discount"].take(last) > 0, factor, np.float32(0))
         return columns

@@ -15,21 +15,56 @@ class Rollout:
         self.spec = spec
         self._pending: list[Columns] = []
         self._steps = 0
+        self._episodes = 0
+        """Episodes that ended in what is pending."""
 
     def add(self, fragment: Fragment) -> None:
-        whole = not self._pending and fragment.steps >= self.spec.length
+        whole = not self._pending and fragment.steps >= self.spec.length and self.spec.unit == "steps"
         # A fragment that fills the window is learned from before the collector reuses its arrays.
         columns = fragment.columns if whole else {name: value.copy() for name, value in fragment.columns.items()}
+        if self.spec.unit == "episodes":
+            columns["fresh"] = np.ones_like(columns["terminated"])
         self._pending.append(columns)
         self._steps += fragment.steps
+        self._episodes += int(_ended(columns).sum())
 
     def take(self, fraction: float) -> Chunk | None:
-        if self._steps < self.spec.length:
+        spec = self.spec
+        if spec.unit == "episodes":
+            return self._take_episodes() if self._episodes >= spec.length else None
+        if self._steps < spec.length + spec.overlap:
             return None
-        parts, self._pending, self._steps = self._pending, [], 0
-        if len(parts) == 1:
-            return Chunk(parts[0])
-        return Chunk({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        columns = self._joined()
+        self._keep({name: value[spec.length :].copy() for name, value in columns.items()} if spec.overlap else None)
+        if spec.sequence > 1:
+            ended = _ended(columns)
+            columns = {**columns, "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]])}
+        return Chunk(columns)
+
+    def _take_episodes(self) -> Chunk:
+        """Each row up to the end of its last complete episode; what stands behind it is kept."""
+        columns = self._joined()
+        ended = _ended(columns)
+        steps = len(ended)
+        reach = np.where(ended.any(0), steps - ended[::-1].argmax(0), 0)
+        complete = np.arange(steps)[:, None] < reach
+        valid = complete & columns.pop("fresh") & columns.get("valid", True)
+        first = int(reach.min())
+        rest = {name: value[first:].copy() for name, value in columns.items()}
+        self._keep({**rest, "fresh": ~complete[first:]} if first < steps else None)
+        last = int(reach.max())
+        return Chunk({**{name: value[:last] for name, value in columns.items()}, "valid": valid[:last]})
+
+    def _joined(self) -> Columns:
+        """All pending columns along T."""
+        parts = self._pending
+        return parts[0] if len(parts) == 1 else {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+
+    def _keep(self, columns: Columns | None) -> None:
+        """What is pending from now on."""
+        self._pending = [] if columns is None else [columns]
+        self._steps = 0 if columns is None else len(columns["reward"])
+        self._episodes = 0
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """Nothing here has a priority."""
@@ -52,3 +87,10 @@ class Rollout:
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
         self._pending = state["pending"]
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
+        self._episodes = sum(int(_ended(part).sum()) for part in self._pending)
+
+
+def _ended(columns: Columns) -> np.ndarray:
+    """[T, N], true where an episode is over after this step; of those already handed out, nothing."""
+    ended = columns["terminated"] | columns["truncated"]
+    return ended & columns["fresh"] if "fresh" in columns else ended
