@@ -81,6 +81,19 @@ def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
+EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
+                         "boltzmann": "softmax"}  # fmt: skip
+
+
+def exploration(value: Any) -> Any:
+    """Other spellings of exploration_type."""
+    return EXPLORATION_SPELLINGS.get(value.lower(), value.lower()) if isinstance(value, str) else value
+
+
+Exploration = Annotated[Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration)]
+ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
+
+
 def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 

@@ -49,7 +49,9 @@ class Work:
 
     def __init__(self, algo, toy, seed=1):
         self.agent = agent_for(algo, toy, seed)
-        self.collector = collector_of(toy_of(toy, ROWS), self.agent)
+        # a memory has something to learn only where episodes are longer than one step
+        length = {} if self.agent.initial_state(ROWS) is None else {"steps": 3}
+        self.collector = collector_of(toy_of(toy, ROWS, **length), self.agent)
         self.memory = memory_of(self.agent)
         self.learner = Learner(self.agent, self.agent.cfg.memory(ROWS))
 
@@ -147,7 +149,10 @@ def test_exploring_draws_from_the_given_stream_and_from_no_other(algo, toy):
 @every_case
 def test_different_streams_explore_differently(algo, toy):
     agent, obs = agent_for(algo, toy), some_obs(toy)
-    drawn = {agent.sample_action(obs, None, Progress(), stream(5, "x", i)).action.tobytes() for i in range(20)}
+    drawn = {
+        agent.sample_action(obs, agent.initial_state(ROWS), Progress(), stream(5, "x", i)).action.tobytes()
+        for i in range(20)
+    }
     assert len(drawn) > 1
 
 

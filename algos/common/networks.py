@@ -7,10 +7,12 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
+from algos.common.modules import Dueling, NoisyLinear, PerAction, RandomZeros, Residual
+from algos.common.recurrent import Gru, Lstm, Recurrent
+from config import schema
 from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, NetworkConfig, Pooling
 
 __all__ = ["Network", "NetworkError", "build", "seed_dropout"]
@@ -45,39 +47,6 @@ class Network(nn.Sequential):
         for module in self._modules.values():
             x = module.forward(x)
         return x
-
-
-class RandomZeros(nn.Module):
-    """Dropout that is active exactly where gradients are recorded, so that acting needs no switch."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.rate, torch.is_grad_enabled())
-
-
-class Residual(nn.Module):
-    """x [B, width] -> x + body(x): a block of SimBa (Lee et al., 2024)."""
-
-    def __init__(self, width: int, activation: str) -> None:
-        super().__init__()
-        hidden = 4 * width
-        self.body = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, hidden), *ACTIVATIONS[activation](), nn.Linear(hidden, width)
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
-
-
-class Dueling(nn.Module):
-    """[B, 1 + A] -> [B, A]: the value of the state plus each advantage less their mean (Wang et al., 2016)."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        advantage = x[:, 1:]
-        return x[:, :1] + advantage - advantage.mean(1, keepdim=True)
 
 
 class _Chain:
@@ -116,6 +85,20 @@ def _linear(chain: _Chain, layer: Linear) -> None:
         chain.grow(f"linear {size}", (size,), *modules)
 
 
+def _noisy_linear(chain: _Chain, layer: schema.NoisyLinear) -> None:
+    chain.flatten()
+    for size in layer.layer_size:
+        modules = NoisyLinear(chain.shape[0], size, layer.std_init), *ACTIVATIONS[layer.activation]()
+        chain.grow(f"noisy_linear {size}", (size,), *modules)
+
+
+def _cell(chain: _Chain, layer: schema.Lstm | schema.Gru) -> None:
+    chain.flatten()
+    kind = Lstm if isinstance(layer, schema.Lstm) else Gru
+    for size in layer.layer_size:
+        chain.grow(f"{layer.layer_type} {size}", (size,), kind(chain.shape[0], size))
+
+
 def _conv2d(chain: _Chain, layer: Conv2d) -> None:
     label = f"conv2d k{layer.kernel_size} s{layer.stride}" + (f" p{layer.padding}" if layer.padding else "")
     sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
@@ -139,6 +122,9 @@ def _embed(chain: _Chain, layer: Embed) -> None:
 
 ADD: dict[type, Callable[[_Chain, Layer], None]] = {
     Linear: _linear,  # type: ignore[dict-item]
+    schema.NoisyLinear: _noisy_linear,  # type: ignore[dict-item]
+    schema.Lstm: _cell,  # type: ignore[dict-item]
+    schema.Gru: _cell,  # type: ignore[dict-item]
     Conv2d: _conv2d,  # type: ignore[dict-item]
     Pooling: _pooling,  # type: ignore[dict-item]
     Embed: _embed,  # type: ignore[dict-item]
@@ -173,7 +159,7 @@ def _add_simba(chain: _Chain, layers: Layers) -> None:
     sizes = [size for layer in linear for size in layer.layer_size]
     width = sizes[-1]
     chain.flatten()
-    blocks = [Residual(width, linear[0].activation) for _ in sizes]
+    blocks = [Residual(width, *ACTIVATIONS[linear[0].activation]()) for _ in sizes]
     projection = nn.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
@@ -242,30 +228,31 @@ INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
 }
 
 
-def _initialise(hidden: list[nn.Module], output: nn.Linear, init: str, output_gain: float) -> None:
+def _initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
     """Draw the weights of linear and convolutional layers anew and set their biases to 0; default leaves torch's."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
-    found = [layer for module in hidden for layer in module.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
-    for layer, gain in [*((layer, hidden_gain) for layer in found), (output, output_gain)]:
-        draw(layer.weight, gain)
-        nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+    for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
+        for layer in (layer for module in modules for layer in module.modules()):
+            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear):
+                draw(layer.weight, gain)
+                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
 
 def build(
     spec: EnvSpec,
     layers: Layers,
-    out: int,
+    out: int | Callable[[int], nn.Module],
     cfg: NetworkConfig,
     seed: int,
     *,
     init: str = "default",
     gain: float = 1.0,
-    dueling: bool = False,
     normalizer: nn.Module | None = None,
-) -> Network:
-    """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone.
+) -> "Network | Recurrent":
+    """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone. out may be
+    a function from the number of features to the output layer.
 
     init is the algorithm's own choice where cfg.init is default; gain is that of the output layer.
     """
@@ -275,9 +262,58 @@ def build(
         add = _add_simba if cfg.architecture == "simba" else _add_layers
         add(chain, rest)
         chain.flatten()
-        output = nn.Linear(chain.shape[0], out + dueling)
+        output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(chain.shape[0])
         _initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
-    return Network(*chain.modules, output, *([Dueling()] if dueling else []))
+    return _assembled([*chain.modules, output])
+
+
+def _assembled(modules: list[nn.Module]) -> "Network | Recurrent":
+    """One network, or with lstm or gru among the modules, stages with these between them."""
+    stages: list[list[nn.Module]] = [[]]
+    for module in modules:
+        if isinstance(module, Lstm | Gru):
+            stages += [[module], []]
+        else:
+            stages[-1].append(module)
+    if len(stages) == 1:
+        return Network(*modules)
+    whole = [stage for stage in stages if stage]
+    return Recurrent([stage[0] if isinstance(stage[0], Lstm | Gru) else Network(*stage) for stage in whole])
+
+
+def value_layer(features: int, actions: int, atoms: int = 1, *, dueling: bool, std_init: float | None) -> nn.Module:
+    """The output layer of action values [B, A], or with atoms [B, A, K]; with std_init a noisy one."""
+    outputs = (actions + dueling) * atoms
+    linear = nn.Linear(features, outputs) if std_init is None else NoisyLinear(features, outputs, std_init)
+    if dueling:
+        return Network(linear, Dueling(atoms))
+    return linear if atoms == 1 else Network(linear, PerAction(atoms))
+
+
+def noisy(layers: Layers, std_init: float) -> Layers:
+    """The same layers with noise on the weights of the linear ones."""
+    return [
+        schema.NoisyLinear(layer_size=layer.layer_size, activation=layer.activation, std_init=std_init)
+        if isinstance(layer, Linear)
+        else layer
+        for layer in layers
+    ]
+
+
+def initial_state(network: nn.Module, rows: int) -> np.ndarray | None:
+    """The state [N, S] at the start of an episode; None for a network that does not remember."""
+    return np.zeros((rows, network.state_size), np.float32) if isinstance(network, Recurrent) else None
+
+
+def act(
+    network: nn.Module, obs: np.ndarray, state: np.ndarray | None, device: torch.device
+) -> tuple[Tensor, np.ndarray | None]:
+    """One step of N rows while acting: the outputs, and the state [N, S] after it. Within torch.inference_mode."""
+    x = torch.from_numpy(obs).to(device)
+    if state is None or not isinstance(network, Recurrent):
+        return network.forward(x), None
+    out, after = network.step(x, torch.from_numpy(state).to(device))
+    return out, after.cpu().numpy()
 
 
 def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:
