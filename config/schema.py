@@ -181,6 +181,8 @@ class LayerNorm(Strict):
 
     layer_type: Literal["layernorm"] = "layernorm"
     """layernorm"""
+    activation: Activation = "none"
+    """Function after it."""
 
 
 class NoisyLinear(Strict):
@@ -299,6 +301,14 @@ class RolloutSpec:
     @property
     def fragment(self) -> int:
         return self.length if self.unit == "steps" else 1
+
+    @classmethod
+    def of_transitions(
+        cls, count: int, rows: int, epochs: int = 1, minibatch: int | None = None, sequence: int = 1
+    ) -> "RolloutSpec":
+        """A window of so many transitions over all rows, in whole sequences; minibatch counts transitions too."""
+        length = max(1, count // rows // sequence) * sequence
+        return cls(length, epochs, minibatch and max(1, minibatch // sequence), sequence=sequence)
 
 
 MemorySpec = ReplaySpec | RolloutSpec

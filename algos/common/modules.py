@@ -10,6 +10,15 @@ from torch.nn import functional as F
 Generator = np.random.Generator
 
 
+class Network(nn.Sequential):
+    """Modules one after the other. nn.Module's look for hooks before each would take as long as a small layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for module in self._modules.values():
+            x = module.forward(x)
+        return x
+
+
 class RandomZeros(nn.Module):
     """Dropout that is active exactly where gradients are recorded, so that acting needs no switch."""
 
@@ -122,6 +131,17 @@ class ImplicitQuantiles(nn.Module):
         angles = math.pi * torch.arange(self.COSINES, device=x.device)
         seen = F.relu(self.embed(torch.cos(self.fractions.unsqueeze(2) * angles)))
         return self.output(x.unsqueeze(1) * seen).transpose(1, 2)
+
+
+def value_layer(
+    features: int, actions: int, atoms: int = 1, *, dueling: bool, std_init: float | None = None
+) -> nn.Module:
+    """The output layer of action values [B, A], or with atoms [B, A, K]; with std_init a noisy one."""
+    outputs = (actions + dueling) * atoms
+    linear = nn.Linear(features, outputs) if std_init is None else NoisyLinear(features, outputs, std_init)
+    if dueling:
+        return Network(linear, Dueling(atoms))
+    return linear if atoms == 1 else Network(linear, PerAction(atoms))
 
 
 def with_chance(network: nn.Module) -> list[nn.Module]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
-from algos.common.modules import Dueling, NoisyLinear, PerAction, RandomZeros, Residual
+from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual
 from algos.common.recurrent import Gru, Lstm, Recurrent
 from config import schema
 from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, NetworkConfig, Pooling
@@ -38,15 +38,6 @@ ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "elu": lambda: [nn.ELU()],
     "none": lambda: [],
 }
-
-
-class Network(nn.Sequential):
-    """Modules one after the other. nn.Module's look for hooks before each would take as long as a small layer."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        for module in self._modules.values():
-            x = module.forward(x)
-        return x
 
 
 class _Chain:
@@ -116,6 +107,10 @@ def _pooling(chain: _Chain, layer: Pooling) -> None:
     chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride))
 
 
+def _layernorm(chain: _Chain, layer: LayerNorm) -> None:
+    chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape), *ACTIVATIONS[layer.activation]())
+
+
 def _embed(chain: _Chain, layer: Embed) -> None:
     raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
 
@@ -129,7 +124,7 @@ ADD: dict[type, Callable[[_Chain, Layer], None]] = {
     Pooling: _pooling,  # type: ignore[dict-item]
     Embed: _embed,  # type: ignore[dict-item]
     Flatten: lambda chain, layer: chain.flatten(),
-    LayerNorm: lambda chain, layer: chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape)),
+    LayerNorm: _layernorm,  # type: ignore[dict-item]
     Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),  # type: ignore[union-attr]
 }
 
@@ -281,15 +276,6 @@ def _assembled(modules: list[nn.Module]) -> "Network | Recurrent":
     return Recurrent([stage[0] if isinstance(stage[0], Lstm | Gru) else Network(*stage) for stage in whole])
 
 
-def value_layer(features: int, actions: int, atoms: int = 1, *, dueling: bool, std_init: float | None) -> nn.Module:
-    """The output layer of action values [B, A], or with atoms [B, A, K]; with std_init a noisy one."""
-    outputs = (actions + dueling) * atoms
-    linear = nn.Linear(features, outputs) if std_init is None else NoisyLinear(features, outputs, std_init)
-    if dueling:
-        return Network(linear, Dueling(atoms))
-    return linear if atoms == 1 else Network(linear, PerAction(atoms))
-
-
 def noisy(layers: Layers, std_init: float) -> Layers:
     """The same layers with noise on the weights of the linear ones."""
     return [
@@ -298,22 +284,6 @@ def noisy(layers: Layers, std_init: float) -> Layers:
         else layer
         for layer in layers
     ]
-
-
-def initial_state(network: nn.Module, rows: int) -> np.ndarray | None:
-    """The state [N, S] at the start of an episode; None for a network that does not remember."""
-    return np.zeros((rows, network.state_size), np.float32) if isinstance(network, Recurrent) else None
-
-
-def act(
-    network: nn.Module, obs: np.ndarray, state: np.ndarray | None, device: torch.device
-) -> tuple[Tensor, np.ndarray | None]:
-    """One step of N rows while acting: the outputs, and the state [N, S] after it. Within torch.inference_mode."""
-    x = torch.from_numpy(obs).to(device)
-    if state is None or not isinstance(network, Recurrent):
-        return network.forward(x), None
-    out, after = network.step(x, torch.from_numpy(state).to(device))
-    return out, after.cpu().numpy()
 
 
 def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:

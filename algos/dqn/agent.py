@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import modules, networks, optim, targets
+from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import EPSILON, epsilon_greedy, greedy, softmax
 from algos.common.normalize import normalizer_for
@@ -43,12 +43,12 @@ class Agent(base.Agent):
     # acting -----------------------------------------------------------------------------------------------
 
     def initial_state(self, rows: int) -> Array | None:
-        return networks.initial_state(self.network, rows)
+        return unroll.initial_state(self.network, rows)
 
     def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
         """Q(s, .) [N, A], and the state after this step."""
         with torch.inference_mode():
-            out, after = networks.act(self.network, obs, state, self.device)
+            out, after = unroll.act(self.network, obs, state, self.device)
             return self.head.values(out).cpu().numpy(), after
 
     def exploration(self, progress: Progress) -> dict[str, float]:

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.modules import ImplicitQuantiles
-from algos.common.networks import value_layer
+from algos.common.modules import ImplicitQuantiles, value_layer
 
 
 class Successor(NamedTuple):

@@ -1,6 +1,5 @@
 """Defaults of RainbowDQN: those of C51 but for these."""
 
-
 from algos.c51.config import Config as Family
 from config.schema import Exploration, Fraction, PositiveInt, ReplayKind
 
