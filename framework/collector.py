@@ -259,7 +259,8 @@ class Collector:
             begins = now.born == t
             if t and begins.any():
                 self._restart(begins)
-            step = self._advance(tape[t])
+            step = self._advance(self._allowed(tape[t], now.born > t))
+            self._tape[-1] = tape[t]
             # an idle row may end; a running one does so only where the environment does not repeat itself
             ended = step.terminated | step.truncated
             if ended.any():
@@ -267,7 +268,13 @@ class Collector:
         if (now.born == total).any():
             self._restart(now.born == total)
         seen, length = state["rows"]["obs"], state["rows"]["length"]
-        return np.array([_equal(*pair) for pair in zip(now.obs, seen, strict=True)]) & (now.length == length)
+        same = [now.tobytes() == then.tobytes() for now, then in zip(now.obs, seen, strict=True)]
+        return np.array(same) & (now.length == length)
+
+    def _allowed(self, action: Array, idle: Array) -> Array:
+        """What an idle row did then belongs to another episode, and may be illegal in the one that it stands in."""
+        mask = self.env.action_mask
+        return action if mask is None else np.where(idle, mask.argmax(axis=1), action)
 
     def _restart(self, rows: Array) -> None:
         now = self._now
@@ -277,10 +284,6 @@ class Collector:
         for recorder in self.recorders:
             for row in np.flatnonzero(rows).tolist():
                 recorder.drop(row)
-
-
-def _equal(a: Array, b: Array) -> bool:
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 def _check_finite(columns: Columns, first_step: int) -> None:
