@@ -259,7 +259,7 @@ class Collector:
             begins = now.born == t
             if t and begins.any():
                 self._restart(begins)
-            step = self._advance(self._allowed(tape[t], now.born > t))
+            step = self._advance(self._legal(tape[t]))
             self._tape[-1] = tape[t]
             # an idle row may end; a running one does so only where the environment does not repeat itself
             ended = step.terminated | step.truncated
@@ -268,13 +268,13 @@ class Collector:
         if (now.born == total).any():
             self._restart(now.born == total)
         seen, length = state["rows"]["obs"], state["rows"]["length"]
-        same = [now.tobytes() == then.tobytes() for now, then in zip(now.obs, seen, strict=True)]
+        same = [a.tobytes() == b.tobytes() for a, b in zip(now.obs, seen, strict=True)]
         return np.array(same) & (now.length == length)
 
-    def _allowed(self, action: Array, idle: Array) -> Array:
-        """What an idle row did then belongs to another episode, and may be illegal in the one that it stands in."""
+    def _legal(self, action: Array) -> Array:
+        """A recorded action, where it is legal: an idle row stands in another episode than the one it was done in."""
         mask = self.env.action_mask
-        return action if mask is None else np.where(idle, mask.argmax(axis=1), action)
+        return action if mask is None else np.where(mask[np.arange(len(mask)), action], action, mask.argmax(axis=1))
 
     def _restart(self, rows: Array) -> None:
         now = self._now
