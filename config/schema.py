@@ -278,7 +278,8 @@ class ReplaySpec:
     """Steps of a sample. Above 1, a sample is a piece of one row's history, [L, B, ...], with the policy's `state`
     [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
     relabel: float = 0.0
-    """Share of the samples whose goal is replaced by one that was reached later in the same episode."""
+    """Share of the samples whose goal is replaced by one that was reached later in the same episode; for an
+    environment with goals, with n_step 1 and sequence 1."""
 
 
 @dataclass(frozen=True)
@@ -322,6 +323,9 @@ class AlgoConfig(Strict):
     ACTION_SPACES: ClassVar[tuple[str, ...]]
     """Names of the gymnasium action spaces that the algorithm can act in."""
     OBSERVATION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
+
+    NEEDS_MODEL: ClassVar[bool] = False
+    """Plans with the rules of the environment (EnvSpec.model), which only some environments tell."""
 
     ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
         {"lr", "actor_lr", "critic_lr", "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip",

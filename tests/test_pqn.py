@@ -62,10 +62,10 @@ def test_the_action_that_fits_the_observation_is_learned():
 
 @pytest.mark.parametrize("cell", [Lstm, Gru])
 def test_a_cue_seen_at_the_first_step_is_remembered(cell):
-    env = toy_of("recall", rows=8, steps=3)
+    env = toy_of("recall", rows=8, delay=2)
     layers = [Linear(layer_size=[16]), cell(layer_size=[16])]
     agent = agent_of("PQN", spec_of(env), value_layers=layers, **CELLS)
-    assert score(trained(agent, env, 150), toy_of("recall", steps=3)) == 1.0
+    assert score(trained(agent, env, 150), toy_of("recall", delay=2)) == 1.0
 
 
 def test_the_value_goes_on_past_a_time_limit():

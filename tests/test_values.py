@@ -191,7 +191,7 @@ SEQUENCES = {"lookup_step": 4, "burn_in": 2, "batch_size": 8, "train_fre": 2}
 
 @pytest.mark.parametrize("cell", [Lstm, Gru])
 def test_a_cue_seen_at_the_first_step_is_remembered(cell):
-    env = toy_of("recall", steps=3)
+    env = toy_of("recall", delay=2)
     agent = agent_of(
         "DRQN", spec_of(env), value_layers=[Linear(layer_size=[16]), cell(layer_size=[16])], lr=0.01, gamma=0.9,
         epsilon_decay=300, target_update=20, lookup_step=4, burn_in=0, batch_size=16,
@@ -201,7 +201,7 @@ def test_a_cue_seen_at_the_first_step_is_remembered(cell):
 
 
 def test_a_network_without_a_memory_cannot_remember_it():
-    env = toy_of("recall", steps=3)
+    env = toy_of("recall", delay=2)
     assert abs(score(trained(agent_of("DQN", spec_of(env), gamma=0.9), env, 400), env, 100)) < 0.5
 
 
