@@ -147,7 +147,20 @@ def test_skipped_frames_add_their_rewards_and_stop_at_the_end():
     assert env.step(0)[0].max() == 4
 
 
-@pytest.mark.parametrize("name", sorted({*OURS} - {"GrayScale", "Resize", "WarpFrame", "FireReset"}))
+def test_velocities_can_be_hidden():
+    wrappers = [{"wrapper_name": "SelectObservation", "indices": [2, 0]}]
+    whole, part = gym_env.make(Config(), 1), gym_env.make(Config(wrappers=wrappers), 1)
+    assert part.observation_space.shape == (2,)
+    one, other = (env.reset(everyone(env), np.array([3])) for env in (whole, part))
+    np.testing.assert_array_equal(other, one[:, [2, 0]])
+    np.testing.assert_array_equal(part.step(np.array([1])).obs, whole.step(np.array([1])).obs[:, [2, 0]])
+    with pytest.raises(EnvError, match=r"needs indices of a vector; got \[4\]"):
+        gym_env.make(Config(wrappers=[{"wrapper_name": "SelectObservation", "indices": [4]}]), 1)
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*OURS} - {"GrayScale", "Resize", "WarpFrame", "FireReset", "SelectObservation"})
+)
 def test_an_episode_in_a_wrapper_is_a_function_of_its_seed(name):
     env = gym_env.make(Config(wrappers=[name], vectorization="sync"), 1)
     actions = [next(sample(env.action_space, 1)) for _ in range(3)]
