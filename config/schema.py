@@ -81,6 +81,15 @@ def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
+EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
+                         "boltzmann": "softmax"}  # fmt: skip
+
+
+def exploration(value: Any) -> Any:
+    """Other spellings of exploration_type."""
+    return EXPLORATION_SPELLINGS.get(value.lower(), value.lower()) if isinstance(value, str) else value
+
+
 def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
@@ -309,6 +318,9 @@ class AlgoConfig(Strict):
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that make this algorithm what its name says; with another value it is another one of its family."""
 
+    NEEDS_MODEL: ClassVar[bool] = False
+    """It plans, and so the environment must tell its rules (EnvSpec.model)."""
+
     gamma: Fraction = 0.99
     """Discount of the reward one step later."""
 
@@ -384,6 +396,39 @@ USERS_OF_SPECIAL_LAYERS = {
     "noisy_linear": "NoisyDQN, RainbowDQN and others",
 }
 """Layers that need something of the algorithm, and algorithms that have it."""
+
+
+class TableConfig(AlgoConfig):
+    """What every algorithm has that learns a table of action values by trying."""
+
+    ACTION_SPACES: ClassVar = ("Discrete",)
+    OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
+    ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
+
+    exploration_type: Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)] = (
+        "e-greedy"
+    )
+    """e-greedy: the best action, or any with probability epsilon; softmax: by the values at the temperature; ucb: the
+    highest upper bound, which favours what was seldom tried; none: the best action."""
+    epsilon_start: Fraction = 0.95
+    """Share of random actions at the start."""
+    epsilon_end: Fraction = 0.01
+    """Share of random actions that remains."""
+    epsilon_decay: Positive = 300
+    """Environment steps: of the exponential's time constant, or until epsilon_end with epsilon_schedule linear."""
+    epsilon_schedule: Literal["exponential", "linear"] = "exponential"
+    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
+    temperature: Positive = 1.0
+    """With exploration_type softmax: how much worse an action may be and still be taken often."""
+    ucb_c: NonNegative = 1.0
+    """With exploration_type ucb: weight of the bound's width against the value."""
+    initial_value: float = 0.0
+    """Value of every action before anything is learned; high values make the agent curious."""
+
+    def checks(self) -> Iterator[Problem]:
+        yield from super().checks()
+        if self.epsilon_end > self.epsilon_start:
+            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
 
 
 class EnvConfig(Strict):
