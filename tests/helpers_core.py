@@ -8,7 +8,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 import algos
-from algos.base import Act, Agent, EnvSpec, Progress, Streams
+from algos.base import Act, Agent, EnvSpec, Model, Progress, Streams
 from config.schema import ReplaySpec
 from envs import toy
 from envs.base import Step, VectorEnv
@@ -160,8 +160,16 @@ def toy_of(name: str, rows: int = 1, **settings: Any) -> VectorEnv:
     return toy_env.make(toy.Config(id=name, **settings), rows)
 
 
-def spec_of(env: VectorEnv) -> EnvSpec:
-    return EnvSpec("toy", env.observation_space, env.action_space, env.rows)
+def spec_of(env: VectorEnv, model: Model | None = None) -> EnvSpec:
+    """What the agent may know of it; rules that are given stand in for those that it does not tell."""
+    rules = Model(*env.model) if env.model else model
+    return EnvSpec("toy", env.observation_space, env.action_space, env.rows, model=rules)
+
+
+def rules_of_shifted() -> Model:
+    """Of the toy `shifted`: three states, and the action with the state's number gives 1 and ends it."""
+    hit = np.eye(3)[:, :, None]
+    return Model(np.ones_like(hit), np.zeros(hit.shape, np.int64), hit, np.ones(hit.shape, bool))
 
 
 def agent_of(algo: str, spec: EnvSpec, seed: int = 1, **settings: Any) -> Agent:

@@ -6,24 +6,31 @@ import numpy as np
 import pytest
 import torch
 from config_fixtures import loaded
-from helpers_core import agent_of, collector_of, memory_of, spec_of, stream, toy_of
+from helpers_core import agent_of, collector_of, memory_of, rules_of_shifted, spec_of, stream, toy_of
 
 import algos
-from algos.base import Progress
+from algos.base import Progress, UnfitError
 from config.loader import ConfigError, load
 from config.schema import NetworkConfig
 from framework import suitability
 from framework.catalog import ALGOS, ENVS
 from framework.learner import Learner
 
-TOYS = {name: spec_of(toy_of(name)) for name in ("match", "shifted", "digits", "bits", "target")}
+RULES = {"shifted": rules_of_shifted()}
+"""For algorithms that plan: the rules of a toy."""
+TOYS = {name: spec_of(toy_of(name), RULES.get(name)) for name in ("match", "shifted", "digits", "bits", "target")}
 """One for each kind of action space, with all kinds of observation among them."""
 
 
 def able(algo, spec):
     config = algos.get(algo).Config
     action, observation = type(spec.action_space).__name__, type(spec.observation_space).__name__
-    return action in config.ACTION_SPACES and observation in config.OBSERVATION_SPACES
+    ruled = spec.model is not None or not plans(algo)
+    return action in config.ACTION_SPACES and observation in config.OBSERVATION_SPACES and ruled
+
+
+def plans(algo):
+    return algos.get(algo).Config.NEEDS_MODEL
 
 
 CASES = [(algo, toy) for algo in algos.available() for toy, spec in TOYS.items() if able(algo, spec)]
@@ -37,7 +44,9 @@ HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)
 
 def agent_for(algo, toy, seed=1):
     fields = algos.get(algo).Config.model_fields
-    return agent_of(algo, spec_of(toy_of(toy, ROWS)), seed, **{k: v for k, v in SMALL.items() if k in fields})
+    return agent_of(
+        algo, spec_of(toy_of(toy, ROWS), RULES.get(toy)), seed, **{k: v for k, v in SMALL.items() if k in fields}
+    )
 
 
 def has_network(algo):
@@ -145,10 +154,10 @@ def test_exploring_draws_from_the_given_stream_and_from_no_other(algo, toy):
 
 
 @every_case
-def test_different_streams_explore_differently(algo, toy):
+def test_different_streams_explore_differently_where_trying_teaches(algo, toy):
     agent, obs = agent_for(algo, toy), some_obs(toy)
     drawn = {agent.sample_action(obs, None, Progress(), stream(5, "x", i)).action.tobytes() for i in range(20)}
-    assert len(drawn) > 1
+    assert (len(drawn) == 1) == plans(algo)
 
 
 @every_case
@@ -251,12 +260,20 @@ def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, t
     overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
     config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
     if able(algo, TOYS[toy]):
-        suitability.check(config)
+        if not plans(algo):
+            suitability.check(config)
         return
     with pytest.raises(ConfigError, match=rf"{algo} needs .*{toy} has .*Algorithms that can: .*PPO"):
         suitability.check(config)
     with pytest.raises(ValueError, match="Box"):
         agent_of(algo, TOYS[toy])
+
+
+@pytest.mark.parametrize("algo", [algo for algo in algos.available() if plans(algo)])
+def test_an_algorithm_that_plans_refuses_an_environment_that_does_not_tell_its_rules(algo):
+    """CFG-11"""
+    with pytest.raises(UnfitError, match=rf"{algo} plans .* toy does not tell .*FrozenLake-v1"):
+        agent_of(algo, spec_of(toy_of("shifted")))
 
 
 @pytest.mark.parametrize("algo", algos.available())

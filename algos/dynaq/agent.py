@@ -48,8 +48,8 @@ class World:
 
     def recall(self, place: Array) -> Steps:
         """What is remembered of the pairs at these places [B], 0 .. known - 1."""
-        at = np.divmod(self.pairs[place], self.reward.shape[1])
-        return Steps(*at, self.reward[at], self.next_state[at], self.terminated[at])
+        at = state, action = np.divmod(self.pairs[place], self.reward.shape[1])
+        return Steps(state, action, self.reward[at], self.next_state[at], self.terminated[at])
 
     def state(self) -> Tree:
         arrays = {name: getattr(self, name).copy() for name in ("reward", "next_state", "terminated", "legal", "tried")}

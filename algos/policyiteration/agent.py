@@ -21,7 +21,7 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.model = rules_of(spec, "PolicyIteration")
         self.table = np.zeros(self.model.probability.shape[:2])
-        """Action values of the last policy but one; they choose where the policy's action is illegal."""
+        """Action values of the policy before; they choose where the policy's action is illegal."""
         self.policy = np.zeros(len(self.table), np.int64)
 
     def sample_action(

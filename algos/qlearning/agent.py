@@ -50,9 +50,8 @@ class Agent(base.Agent):
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Adds the value of the next state [1, N]; Sarsa's window has one step more, of which it wants the action."""
         next_value = self._next_value({name: column.numpy() for name, column in window.items()}, progress)
-        needed = {
-            name: window[name][:1] for name in ("obs", "action", "reward", "terminated", "valid") if name in window
-        }
+        names = ("obs", "action", "reward", "terminated", "valid")
+        needed: Batch = {name: window[name][:1] for name in names if name in window}
         return {**needed, "next_value": torch.from_numpy(next_value).unsqueeze(0)}
 
     def _next_value(self, window: dict[str, Array], progress: Progress) -> Array:
