@@ -309,6 +309,9 @@ class AlgoConfig(Strict):
     """Names of the gymnasium action spaces that the algorithm can act in."""
     OBSERVATION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 
+    NEEDS_MODEL: ClassVar[bool] = False
+    """Plans with the rules of the environment (EnvSpec.model), which only some environments tell."""
+
     ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
         {"lr", "actor_lr", "critic_lr", "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip",
          "target_kl", "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule"}
@@ -317,9 +320,6 @@ class AlgoConfig(Strict):
 
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that make this algorithm what its name says; with another value it is another one of its family."""
-
-    NEEDS_MODEL: ClassVar[bool] = False
-    """It plans, and so the environment must tell its rules (EnvSpec.model)."""
 
     gamma: Fraction = 0.99
     """Discount of the reward one step later."""
