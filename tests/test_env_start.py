@@ -240,7 +240,7 @@ def test_choices_alone_stay_whole_numbers_so_that_a_table_can_count_them():
     many = np.array([30, 2]), {"a": np.array([14, 4]), "b": np.array([1, 0])}
     assert codec.encode(many).tolist() == [[30, 10, 1], [2, 0, 0]]
     env = assemble(lambda: gymnasium.make("Blackjack-v1"), "Blackjack-v1", 2, "sync")
-    assert env.observation_space.contains(env.reset(np.ones(2, bool), np.arange(2))[0][0])
+    assert env.observation_space.contains(env.reset(np.ones(2, bool), np.arange(2))[0])
 
 
 def test_an_environment_needs_no_spec_no_frame_rate_and_no_end():
