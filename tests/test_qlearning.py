@@ -238,7 +238,7 @@ def test_the_frozen_lake_without_slipping_is_crossed_on_a_shortest_way(rows):
 def test_the_action_that_fits_the_state_is_learned_with_every_exploration(algo, exploration):
     env = toy_of("shifted", 2)
     curious = {"initial_value": 1.0} if exploration == "none" else {}
-    agent = trained(agent_of(algo, spec_of(env), exploration_type=exploration, **curious), env, 500)
+    agent = trained(agent_of(algo, spec_of(env), exploration_type=exploration, **curious), env, 150)
     assert score(agent, env) == 1.0
 
 
