@@ -102,10 +102,10 @@ def test_a_resumed_world_is_the_same_world():
 
 @pytest.mark.parametrize(("planning", "known"), [(30, True), (0, False)])
 def test_with_planning_few_steps_are_enough_to_know_the_lake(planning, known):
-    """After 500 steps the start is worth 0.9^5, six steps before the goal; without planning it is still a guess."""
+    """After 200 steps the start is worth 0.9^5, six steps before the goal; without planning it is still a guess."""
     env = gym_env.make(Gym(id="FrozenLake-v1", is_slippery=False, vectorization="sync"), 1)
     curious = {"epsilon_start": 0.1, "epsilon_end": 0.1, "initial_value": 1.0, "lr": 0.5, "gamma": 0.9}
-    agent = trained(agent_of("DynaQ", spec_of(env), n_planning=planning, **curious), env, 500)
+    agent = trained(agent_of("DynaQ", spec_of(env), n_planning=planning, **curious), env, 200)
     assert (agent.table.values[0].max() == pytest.approx(0.9**5, rel=0.02)) == known
 
 
