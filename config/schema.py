@@ -272,7 +272,8 @@ class ReplaySpec:
     """Steps of a sample. Above 1, a sample is a piece of one row's history, [L, B, ...], with the policy's `state`
     [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
     relabel: float = 0.0
-    """Share of the samples whose goal is replaced by one that was reached later in the same episode."""
+    """Share of the samples whose goal is replaced by one that was reached later in the same episode; for an
+    environment with goals, with n_step 1 and sequence 1."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import algos
 from algos.base import Act, Agent, EnvSpec, Model, Progress, Streams
 from config.schema import ReplaySpec
 from envs import toy
-from envs.base import Step, VectorEnv
+from envs.base import Goal, Step, VectorEnv
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.toy import env as toy_env
@@ -160,16 +160,9 @@ def toy_of(name: str, rows: int = 1, **settings: Any) -> VectorEnv:
     return toy_env.make(toy.Config(id=name, **settings), rows)
 
 
-def spec_of(env: VectorEnv, model: Model | None = None) -> EnvSpec:
-    """What the agent may know of it; rules that are given stand in for those that it does not tell."""
-    rules = Model(*env.model) if env.model else model
-    return EnvSpec("toy", env.observation_space, env.action_space, env.rows, model=rules)
-
-
-def rules_of_shifted() -> Model:
-    """Of the toy `shifted`: three states, and the action with the state's number gives 1 and ends it."""
-    hit = np.eye(3)[:, :, None]
-    return Model(np.ones_like(hit), np.zeros(hit.shape, np.int64), hit, np.ones(hit.shape, bool))
+def spec_of(env: VectorEnv) -> EnvSpec:
+    model = Model(*env.model) if env.model else None
+    return EnvSpec("toy", env.observation_space, env.action_space, env.rows, model=model)
 
 
 def agent_of(algo: str, spec: EnvSpec, seed: int = 1, **settings: Any) -> Agent:
@@ -179,13 +172,13 @@ def agent_of(algo: str, spec: EnvSpec, seed: int = 1, **settings: Any) -> Agent:
     return algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device("cpu"))
 
 
-def memory_of(agent: Agent, seed: int = 1) -> memory.Memory:
-    return memory.make(agent.cfg.memory(agent.spec.rows), stream(seed, "memory"))
+def memory_of(agent: Agent, seed: int = 1, goal: Goal | None = None) -> memory.Memory:
+    return memory.make(agent.cfg.memory(agent.spec.rows), stream(seed, "memory"), goal)
 
 
 def trained(agent: Agent, env: VectorEnv, rounds: int) -> Agent:
     """The loop of training without anything around it."""
-    collector, kept = collector_of(env, agent), memory_of(agent)
+    collector, kept = collector_of(env, agent), memory_of(agent, goal=env.goal)
     learner = Learner(agent, agent.cfg.memory(env.rows))
     for _ in range(rounds):
         progress = Progress(collector.steps * env.rows, fraction=0.0)

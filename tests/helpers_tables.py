@@ -1,12 +1,10 @@
-"""Finite worlds with known values, their rules, and batches for tables."""
-
-from typing import Any
+"""A finite world with known values, and batches for tables."""
 
 import numpy as np
 import torch
 from gymnasium.spaces import Discrete
 
-from algos.base import Agent, Array, Batch, Model, Progress, Result
+from algos.base import Agent, Array, Batch, Progress, Result
 from envs.base import Step, VectorEnv
 
 
@@ -36,17 +34,6 @@ class RandomWalk(VectorEnv):
         if self._wall:
             self.action_mask = np.stack([self._place != 3, np.ones(self.rows, bool)], axis=1)
         return self._place.copy()
-
-
-def rules_of_gym(table: Any, states: int, actions: int) -> Model:
-    """Of an environment with gymnasium's P[state][action] = [(probability, next state, reward, terminated), ...]."""
-    most = max(len(table[s][a]) for s in range(states) for a in range(actions))
-    rules = np.zeros((4, states, actions, most))
-    for s in range(states):
-        for a in range(actions):
-            for k, outcome in enumerate(table[s][a]):
-                rules[:, s, a, k] = outcome
-    return Model(rules[0], rules[1].astype(np.int64), rules[2], rules[3].astype(bool))
 
 
 def window(**columns: list) -> Batch:

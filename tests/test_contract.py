@@ -6,34 +6,42 @@ import numpy as np
 import pytest
 import torch
 from config_fixtures import loaded
-from helpers_core import agent_of, collector_of, memory_of, rules_of_shifted, spec_of, stream, toy_of
+from helpers_core import agent_of, collector_of, memory_of, spec_of, stream, toy_of
 
 import algos
-from algos.base import Progress, UnfitError
+from algos.base import Progress
 from config.loader import ConfigError, load
 from config.schema import NetworkConfig
 from framework import suitability
 from framework.catalog import ALGOS, ENVS
 from framework.learner import Learner
 
-RULES = {"shifted": rules_of_shifted()}
-"""For algorithms that plan: the rules of a toy."""
-TOYS = {name: spec_of(toy_of(name), RULES.get(name)) for name in ("match", "shifted", "digits", "bits", "target")}
+PLAIN = ("match", "shifted", "digits", "bits", "target")
 """One for each kind of action space, with all kinds of observation among them."""
+SPECIAL = ("walk", "bitflip", "reach")
+"""For algorithms that need rules or goals."""
+ENVIRONMENTS = {name: toy_of(name) for name in (*PLAIN, *SPECIAL)}
+TOYS = {name: spec_of(env) for name, env in ENVIRONMENTS.items()}
 
 
-def able(algo, spec):
+def spaces_suit(algo, spec):
     config = algos.get(algo).Config
     action, observation = type(spec.action_space).__name__, type(spec.observation_space).__name__
-    ruled = spec.model is not None or not plans(algo)
-    return action in config.ACTION_SPACES and observation in config.OBSERVATION_SPACES and ruled
+    return action in config.ACTION_SPACES and observation in config.OBSERVATION_SPACES
 
 
-def plans(algo):
-    return algos.get(algo).Config.NEEDS_MODEL
+def needs(algo):
+    """What an environment must have for it besides spaces: attributes of the environment."""
+    config = algos.get(algo).Config()
+    relabels = getattr(config.memory(rows=1), "relabel", 0) > 0
+    return [name for name, needed in (("model", config.NEEDS_MODEL), ("goal", relabels)) if needed]
 
 
-CASES = [(algo, toy) for algo in algos.available() for toy, spec in TOYS.items() if able(algo, spec)]
+def able(algo, toy):
+    return spaces_suit(algo, TOYS[toy]) and all(getattr(ENVIRONMENTS[toy], name) for name in needs(algo))
+
+
+CASES = [(algo, toy) for algo in algos.available() for toy in (SPECIAL if needs(algo) else PLAIN) if able(algo, toy)]
 every_case = pytest.mark.parametrize(("algo", "toy"), CASES)
 every_algorithm = pytest.mark.parametrize(("algo", "toy"), list({algo: (algo, toy) for algo, toy in CASES}.values()))
 ROWS = 4
@@ -44,9 +52,7 @@ HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)
 
 def agent_for(algo, toy, seed=1):
     fields = algos.get(algo).Config.model_fields
-    return agent_of(
-        algo, spec_of(toy_of(toy, ROWS), RULES.get(toy)), seed, **{k: v for k, v in SMALL.items() if k in fields}
-    )
+    return agent_of(algo, spec_of(toy_of(toy, ROWS)), seed, **{k: v for k, v in SMALL.items() if k in fields})
 
 
 def has_network(algo):
@@ -59,7 +65,7 @@ class Work:
     def __init__(self, algo, toy, seed=1):
         self.agent = agent_for(algo, toy, seed)
         self.collector = collector_of(toy_of(toy, ROWS), self.agent)
-        self.memory = memory_of(self.agent)
+        self.memory = memory_of(self.agent, goal=self.collector.env.goal)
         self.learner = Learner(self.agent, self.agent.cfg.memory(ROWS))
 
     def chunks(self, count):
@@ -92,7 +98,7 @@ def some_obs(toy, rows=ROWS, seed=0):
 
 def test_every_algorithm_and_every_kind_of_action_is_tried():
     assert {algo for algo, _ in CASES} == set(algos.available())
-    assert {toy for _, toy in CASES} == set(TOYS)
+    assert {toy for _, toy in CASES} >= set(PLAIN)
 
 
 # ------------------------------------------------------------------------------------------------------- acting
@@ -157,7 +163,7 @@ def test_exploring_draws_from_the_given_stream_and_from_no_other(algo, toy):
 def test_different_streams_explore_differently_where_trying_teaches(algo, toy):
     agent, obs = agent_for(algo, toy), some_obs(toy)
     drawn = {agent.sample_action(obs, None, Progress(), stream(5, "x", i)).action.tobytes() for i in range(20)}
-    assert (len(drawn) == 1) == plans(algo)
+    assert (len(drawn) == 1) == algos.get(algo).Config.NEEDS_MODEL, "who plans has nothing to learn from trying"
 
 
 @every_case
@@ -259,21 +265,14 @@ def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, t
     """CFG-11: in the config, and by the agent itself."""
     overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
     config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
-    if able(algo, TOYS[toy]):
-        if not plans(algo):
-            suitability.check(config)
-        return
-    with pytest.raises(ConfigError, match=rf"{algo} needs .*{toy} has .*Algorithms that can: .*PPO"):
+    if able(algo, toy):
         suitability.check(config)
-    with pytest.raises(ValueError, match="Box"):
-        agent_of(algo, TOYS[toy])
-
-
-@pytest.mark.parametrize("algo", [algo for algo in algos.available() if plans(algo)])
-def test_an_algorithm_that_plans_refuses_an_environment_that_does_not_tell_its_rules(algo):
-    """CFG-11"""
-    with pytest.raises(UnfitError, match=rf"{algo} plans .* toy does not tell .*FrozenLake-v1"):
-        agent_of(algo, spec_of(toy_of("shifted")))
+        return
+    with pytest.raises(ConfigError, match=rf"{algo} needs .*{toy} .*Algorithms that can: .*PPO"):
+        suitability.check(config)
+    if not spaces_suit(algo, TOYS[toy]):
+        with pytest.raises(ValueError, match="Box"):
+            agent_of(algo, TOYS[toy])
 
 
 @pytest.mark.parametrize("algo", algos.available())

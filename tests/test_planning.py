@@ -1,15 +1,15 @@
 """Value and policy iteration: their equations by hand, and the optimum of worlds that tell their rules."""
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
-from helpers_core import agent_of, rules_of_shifted, spec_of, toy_of
-from helpers_tables import rules_of_gym
+from helpers_core import agent_of, score, spec_of, toy_of
 
 from algos.base import EnvSpec, Model, UnfitError
 from algos.common.planning import backup, evaluate, improve
 from algos.policyiteration import Config as PolicyIteration
+from envs.gym import Config as Gym
+from envs.gym import env as gym_env
 
 # Two states. In state 0, action 0 stays and gives 1; action 1 gives 2 and goes to state 1 with chance 1/2, else it
 # ends. In state 1, both actions give 4 and end. The second outcome of a sure thing has probability 0.
@@ -81,11 +81,10 @@ def test_an_illegal_action_is_not_taken_however_good_it_is(algo):
     assert agent.sample_action(obs, None, None, None, mask).action.tolist() == [1, 0, 1]
 
 
-def gym_world(name, **settings):
-    env = gymnasium.make(name, **settings)
-    states, actions = int(env.observation_space.n), int(env.action_space.n)
-    model = rules_of_gym(env.unwrapped.P, states, actions)
-    return env, EnvSpec(name, env.observation_space, env.action_space, rows=1, model=model)
+def world(name, **settings):
+    """The environment, and what may be known of it."""
+    env = gym_env.make(Gym(id=name, **settings), 1)
+    return env, spec_of(env)
 
 
 def planned(algo, spec, updates, **settings):
@@ -95,23 +94,13 @@ def planned(algo, spec, updates, **settings):
     return agent
 
 
-def greedy_return(agent, env, seed):
-    obs, _ = env.reset(seed=seed)
-    total, over = 0.0, False
-    while not over:
-        action = agent.predict_action(np.array([obs]), None).action[0]
-        obs, reward, terminated, truncated, _ = env.step(int(action))
-        total, over = total + float(reward), terminated or truncated
-    return total
-
-
 WORLDS = [("FrozenLake-v1", {"is_slippery": True}), ("CliffWalking-v1", {}), ("Taxi-v4", {})]
 
 
 @pytest.mark.parametrize(("name", "settings"), WORLDS)
 def test_both_find_the_same_values_and_these_satisfy_the_equation_of_optimality(name, settings):
     """Sutton and Barto (2018), equation 4.1: v(s) = max_a q(s, a)."""
-    _, spec = gym_world(name, **settings)
+    _, spec = world(name, **settings)
     values, policy = planned("VI", spec, 600), planned("PI", spec, 30)
     v = values.table.max(axis=1)
     np.testing.assert_allclose(backup(spec.model, v, 0.95).max(axis=1), v, atol=1e-9)
@@ -123,7 +112,7 @@ def test_both_find_the_same_values_and_these_satisfy_the_equation_of_optimality(
 def test_the_slippery_lake_is_crossed_as_often_as_is_possible(algo):
     """With gamma 0.99 and without a time limit the goal is reached in 0.8235 of all episodes: solved by itself here,
     as the chance of reaching it under the policy that was found."""
-    _, spec = gym_world("FrozenLake-v1", is_slippery=True)
+    _, spec = world("FrozenLake-v1", is_slippery=True)
     agent = planned(algo, spec, 1500 if algo == "VI" else 20, gamma=0.99)
     action = agent.predict_action(np.arange(16), None).action
     # the reward is 1 at the goal alone, so the undiscounted value is the chance
@@ -135,15 +124,15 @@ def test_the_slippery_lake_is_crossed_as_often_as_is_possible(algo):
 
 @pytest.mark.parametrize("algo", ["VI", "PI"])
 def test_the_cliff_is_walked_in_thirteen_steps(algo):
-    env, spec = gym_world("CliffWalking-v1")
-    assert greedy_return(planned(algo, spec, 100), env, 1) == -13
+    env, spec = world("CliffWalking-v1")
+    assert score(planned(algo, spec, 100), env, episodes=1) == -13
 
 
 def test_undiscounted_values_are_found_where_every_way_costs():
-    env, spec = gym_world("CliffWalking-v1")
+    env, spec = world("CliffWalking-v1")
     agent = planned("VI", spec, 100, gamma=1.0)
     assert agent.table[36].max() == -13
-    assert greedy_return(agent, env, 1) == -13
+    assert score(agent, env, episodes=1) == -13
 
 
 def test_policy_iteration_says_why_it_needs_a_discount():
@@ -158,5 +147,5 @@ def test_policy_iteration_says_why_it_needs_a_discount():
 def test_rules_that_are_not_there_or_of_another_size_are_refused(algo):
     with pytest.raises(UnfitError, match=rf"{algo} plans .* toy does not tell them; FrozenLake-v1"):
         agent_of(algo, spec_of(toy_of("shifted")))
-    with pytest.raises(UnfitError, match=r"\(3, 3\) and not for \(2, 2\)"):
-        agent_of(algo, EnvSpec("two", Discrete(2), Discrete(2), rows=1, model=rules_of_shifted()))
+    with pytest.raises(UnfitError, match=r"\(3, 2\) and not for \(2, 2\)"):
+        agent_of(algo, EnvSpec("two", Discrete(2), Discrete(2), rows=1, model=spec_of(toy_of("walk", length=1)).model))

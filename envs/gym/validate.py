@@ -13,7 +13,7 @@ from envs.gym import registry, wrappers
 from envs.gym.config import Config
 
 _OF_MAKE = ("max_episode_steps",)
-_OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization")
+_OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization", "action_mask")
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
