@@ -413,6 +413,39 @@ USERS_OF_SPECIAL_LAYERS = {
 """Layers that need something of the algorithm, and algorithms that have it."""
 
 
+class TableConfig(AlgoConfig):
+    """What every algorithm has that learns a table of action values by trying."""
+
+    ACTION_SPACES: ClassVar = ("Discrete",)
+    OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
+    ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
+
+    exploration_type: Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)] = (
+        "e-greedy"
+    )
+    """e-greedy: the best action, or any with probability epsilon; softmax: by the values at the temperature; ucb: the
+    highest upper bound, which favours what was seldom tried; none: the best action."""
+    epsilon_start: Fraction = 0.95
+    """Share of random actions at the start."""
+    epsilon_end: Fraction = 0.01
+    """Share of random actions that remains."""
+    epsilon_decay: Positive = 300
+    """Environment steps: of the exponential's time constant, or until epsilon_end with epsilon_schedule linear."""
+    epsilon_schedule: Literal["exponential", "linear"] = "exponential"
+    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
+    temperature: Positive = 1.0
+    """With exploration_type softmax: how much worse an action may be and still be taken often."""
+    ucb_c: NonNegative = 1.0
+    """With exploration_type ucb: weight of the bound's width against the value."""
+    initial_value: float = 0.0
+    """Value of every action before anything is learned; high values make the agent curious."""
+
+    def checks(self) -> Iterator[Problem]:
+        yield from super().checks()
+        if self.epsilon_end > self.epsilon_start:
+            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
+
+
 class EnvConfig(Strict):
     """What every environment's section has. Other keys are passed to the environment's constructor."""
 

@@ -357,3 +357,38 @@ def test_sequences_are_the_same_after_a_resume():
     for one in (memory, other):
         one.add(with_state(ramp(10, 2)))
     np.testing.assert_equal(other.take(0.0).columns, memory.take(0.0).columns)
+
+
+def test_windows_that_overlap_share_their_ends_and_keep_copies():
+    """Length 2 and overlap 1: steps 0 1 2, then 2 3 4. The collector uses its arrays again."""
+    memory, seen = Rollout(RolloutSpec(length=2, overlap=1)), []
+    for step in range(5):
+        fragment = ramp(step, 1)
+        memory.add(fragment)
+        fragment.columns["reward"][:] = -9
+        while (chunk := memory.take(0.0)) is not None:
+            seen.append(chunk.columns["reward"][:, 0].tolist())
+    assert seen == [[1, 2, 3], [3, 4, 5]]
+
+
+def test_a_window_of_one_step_and_its_overlap_hands_out_every_step_once():
+    memory, seen = Rollout(RolloutSpec(length=1, overlap=1)), []
+    for step in range(4):
+        fragment = ramp(step, 1)
+        memory.add(fragment)
+        fragment.columns["reward"][:] = -9
+        while (chunk := memory.take(0.0)) is not None:
+            seen.append(chunk.columns["reward"][:, 0].tolist())
+    assert seen == [[1, 2], [2, 3], [3, 4]]
+
+
+def test_windows_of_episodes_hold_every_step_of_each_row_once_up_to_the_end_of_its_episode():
+    """Row 0 ends after steps 1 and 4, row 1 after step 3."""
+    ends = {(1, 0): "terminated", (4, 0): "truncated", (3, 1): "terminated"}
+    memory, seen = Rollout(RolloutSpec(length=1, unit="episodes")), []
+    for step in range(6):
+        memory.add(ramp(step, 1, rows=2, ends=ends))
+        while (chunk := memory.take(0.0)) is not None:
+            valid = chunk.columns["valid"]
+            seen.append([chunk.columns["reward"][valid[:, row], row].tolist() for row in (0, 1)])
+    assert seen == [[[1, 2], []], [[], [1, 2, 3, 4]], [[3, 4, 5], []]]
