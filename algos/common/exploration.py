@@ -4,8 +4,11 @@ mask [N, A] is true where an action is legal; None where all are.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+
+from algos.base import Progress
 
 Array = np.ndarray
 
@@ -100,3 +103,31 @@ def ucb_policy(values: Array, counts: Array, c: float, mask: Array | None = None
     highest = np.where(legal, bound, -np.inf).max(1, keepdims=True)
     chosen = legal & (bound == highest)
     return chosen / np.maximum(chosen.sum(1, keepdims=True), 1)
+
+
+class Explorer:
+    """What exploration_type and its settings say, for values [N, A] that a network gives."""
+
+    def __init__(self, cfg: Any) -> None:
+        self.cfg, self.epsilon = cfg, EPSILON[cfg.epsilon_schedule]
+
+    def strength(self, progress: Progress) -> dict[str, float]:
+        """The setting that is at work."""
+        cfg = self.cfg
+        match cfg.exploration_type:
+            case "e-greedy":
+                return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
+            case "softmax":
+                return {"temperature": cfg.temperature}
+            case _:
+                return {}
+
+    def choose(self, values: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
+        """values [N, A] -> actions [N]."""
+        match self.strength(progress):
+            case {"epsilon": epsilon}:
+                return epsilon_greedy(values, epsilon, rng, mask)
+            case {"temperature": temperature}:
+                return softmax(values, temperature, rng, mask)
+            case _:
+                return greedy(values, mask)

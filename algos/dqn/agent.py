@@ -10,7 +10,7 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
 from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
-from algos.common.exploration import EPSILON, epsilon_greedy, greedy, softmax
+from algos.common.exploration import Explorer, greedy
 from algos.common.normalize import normalizer_for
 from algos.common.recurrent import Recurrent
 from algos.common.tables import actions_of
@@ -37,7 +37,7 @@ class Agent(base.Agent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.chance, self.target_chance = modules.with_chance(self.network), modules.with_chance(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.epsilon = EPSILON[cfg.epsilon_schedule]
+        self.explorer = Explorer(cfg)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -52,24 +52,14 @@ class Agent(base.Agent):
             return self.head.values(out).cpu().numpy(), after
 
     def exploration(self, progress: Progress) -> dict[str, float]:
-        cfg = self.cfg
-        if cfg.exploration_type != "e-greedy":
-            return {}
-        return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
+        return self.explorer.strength(progress)
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
         modules.draw(self.chance, rng)
         values, after = self.values(obs, state)
-        match self.cfg.exploration_type:
-            case "e-greedy":
-                action = epsilon_greedy(values, self.exploration(progress)["epsilon"], rng, mask)
-            case "softmax":
-                action = softmax(values, self.cfg.temperature, rng, mask)
-            case _:
-                action = greedy(values, mask)
-        return Act(action, state=after)
+        return Act(self.explorer.choose(values, progress, rng, mask), state=after)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         modules.draw(self.chance, None)

@@ -11,7 +11,7 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
 from algos.common import networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
-from algos.common.exploration import EPSILON, epsilon_greedy, greedy, softmax
+from algos.common.exploration import Explorer, greedy
 from algos.common.modules import value_layer
 from algos.common.normalize import normalizer_for
 from algos.common.recurrent import Recurrent
@@ -49,7 +49,7 @@ class Agent(base.Agent):
         self.remembers = isinstance(self.network, Recurrent)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.epsilon = EPSILON[cfg.epsilon_schedule]
+        self.explorer = Explorer(cfg)
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -63,23 +63,13 @@ class Agent(base.Agent):
             return out.cpu().numpy(), after
 
     def exploration(self, progress: Progress) -> dict[str, float]:
-        cfg = self.cfg
-        if cfg.exploration_type != "e-greedy":
-            return {}
-        return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
+        return self.explorer.strength(progress)
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
         values, after = self.values(obs, state)
-        match self.cfg.exploration_type:
-            case "e-greedy":
-                action = epsilon_greedy(values, self.exploration(progress)["epsilon"], rng, mask)
-            case "softmax":
-                action = softmax(values, self.cfg.temperature, rng, mask)
-            case _:
-                action = greedy(values, mask)
-        return Act(action, state=after)
+        return Act(self.explorer.choose(values, progress, rng, mask), state=after)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         values, after = self.values(obs, state)
