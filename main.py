@@ -61,7 +61,7 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
 
     if request.allow_import:
         sys.path.append(os.getcwd())
-    flags = {name: getattr(request, name) for name in ("algo", "env", "resume", "allow_import")}
+    flags = {name: getattr(request, name) for name in ("algo", "env", "resume", "into", "allow_import")}
     try:
         config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
         if config.general.mp_backend == "ray" and find_spec("framework.distributed") is None:
@@ -73,12 +73,16 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     if request.print_config or request.dry_run:  # A run says its notes itself, and logs them.
         for note in config.notes:
             print(note, file=sys.stderr)
+        if request.seeds:
+            print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
-    from framework.session import dry_run, run
+    from framework.session import dry_run, run, run_seeds
 
-    return dry_run(config) if request.dry_run else run(config, argv)
+    if request.dry_run:
+        return dry_run(config)
+    return run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else run(config, argv)
 
 
 if __name__ == "__main__":
