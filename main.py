@@ -78,11 +78,13 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
-    from framework.session import dry_run, run, run_seeds
+    if request.seeds and not request.dry_run:
+        from framework.session import run_seeds
 
-    if request.dry_run:
-        return dry_run(config)
-    return run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else run(config, argv)
+        return run_seeds(config, argv, request.seeds, request.jobs)
+    from framework.session import dry_run, run
+
+    return dry_run(config) if request.dry_run else run(config, argv)
 
 
 if __name__ == "__main__":
