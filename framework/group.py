@@ -84,7 +84,7 @@ def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Add facts to group.json."""
     path = folder / "group.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    _write(path, json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_table(folder: Path, results: Iterable[Result]) -> None:
@@ -93,10 +93,11 @@ def write_table(folder: Path, results: Iterable[Result]) -> None:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(Result._fields)
     rows.writerows(results)
-    _write(folder / "seeds.csv", text.getvalue())
+    write_whole(folder / "seeds.csv", text.getvalue())
 
 
-def _write(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
+    """The whole new file, or the old one."""
     unfinished = path.with_name(path.name + ".part")
     unfinished.write_text(text, encoding="utf-8")
     os.replace(unfinished, path)
