@@ -12,7 +12,7 @@ REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safe
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit status: 0, or 2 for a command or a configuration that is wrong."""
+    """The exit status: 0; 2 for a command or a configuration that is wrong; 1 where a run of --seeds failed."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # A console may lack a character; that is no reason to stop.

@@ -215,7 +215,8 @@ class _Group:
             self.screen.say(f"{name}: stopped")
         else:
             self.screen.say(f"warning: {name} failed with status {run.status}: {run.complaint()}")
-        group.write_table(self.folder, self.results())
+        with contextlib.suppress(OSError):  # it is written again; a full disk must not stop the other runs
+            group.write_table(self.folder, self.results())
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -239,11 +240,11 @@ class _Group:
     def finish(self, stop: StopSignals, show: bool) -> int:
         """Table, figure, and how to go on. Returns the exit status."""
         results = self.results()
+        for line in group.table(results):
+            self.screen.say(line)
         facts = {"seconds": round(time.monotonic() - self.began, 3), **group.summary(results)}
         group.write_facts(self.folder, facts)
         group.write_table(self.folder, results)
-        for line in group.table(results):
-            self.screen.say(line)
         figure = group.draw(self.folder, self.config, results, show, self.screen.say)
         rows = [("curves", str(figure))] if figure else []
         rows.append(("table", str(self.folder / "seeds.csv")))

@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM ask a run to stop between rounds; a second one ends it at once. And a watch over stuck steps."""
+"""Ctrl-C, SIGTERM and a closed terminal ask a run to stop between rounds; a second one ends it at once. And a watch
+over stuck steps."""
 
 import contextlib
 import os

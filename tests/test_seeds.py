@@ -277,7 +277,7 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with(number_: signal
 
 
 def test_a_second_signal_ends_everything_at_once() -> None:
-    write_picky(PAUSE=5)
+    write_picky(PAUSE=20)
     process = start(*PICKY, "--seeds", "1..2", "--jobs", "2", "general_cfg.online_eval_episode=1")
     wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/run.json"))) == 2, process)
     time.sleep(0.5)
@@ -287,7 +287,7 @@ def test_a_second_signal_ends_everything_at_once() -> None:
     os.kill(process.pid, signal.SIGINT)
     process.communicate(timeout=3)
     assert process.returncode == 130
-    wait_for(lambda: not any(alive(child) for child in children))
+    wait_for(lambda: not any(alive(child) for child in children), seconds=5)
 
 
 def children_of(pid: int) -> list[int]:
@@ -301,8 +301,8 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    until = time.monotonic() + 60
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
         assert process is None or process.poll() is None, process.communicate()
