@@ -21,6 +21,7 @@ from framework import figures, group, seeds, statistics
 from framework.group import Result
 from framework.metrics import last_row
 from framework.seeding import number
+from framework.signals import StopSignals
 from framework.task_dir import TaskDir
 from main import main
 
@@ -252,8 +253,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     assert f"python main.py --allow-import mine --resume {folder / 'seed_2'}" in out
 
 
-@pytest.mark.parametrize(("number_", "status"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
-def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with(number_: signal.Signals, status: int) -> None:
+def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     """OSX-1: sent to the whole process group, as by a terminal. The runs save, those that wait are not begun, and no
     process is left."""
     write_picky(PAUSE=0.01)
@@ -262,18 +262,32 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with(number_: signal
     wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/models/[0-9]*/manifest.json"))) > 2, process)
     children = children_of(process.pid)
     assert len(children) == 2
-    os.killpg(process.pid, number_)
+    os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == status, err
+    assert process.returncode == 130, err
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     folder = the_group()
-    assert [row["status"] for row in rows(folder)] == [str(status), str(status), ""]
+    assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
     assert out.count("to go on  python main.py --allow-import mine --resume") == 2
     assert not (folder / "seed_3").exists()
     assert not list(folder.glob("*.errors.txt"))
     done = json.loads((folder / "seed_1/run.json").read_text())["step"]
     write_picky()
     assert run(*PICKY[:2], "--resume", str(folder / "seed_1"), f"general_cfg.max_total_step={done + 60}") == 0
+
+
+def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.received is None
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with StopSignals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert (stop.received, stop.exit_status) == (signal.SIGHUP, 129)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_second_signal_ends_everything_at_once() -> None:
