@@ -64,13 +64,21 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
 def make_memory(config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None) -> memory.Memory:
     """The memory that the algorithm asks for; JoystickError where this machine is too small for it. goal: that of the
     environment, for a memory that relabels."""
+    memories_that_fit(config, spec)
+    return memory.make(config.algo.memory(spec.rows), stream(seed, "memory"), goal)
+
+
+def memories_that_fit(config: RunConfig, spec: EnvSpec) -> float:
+    """How many full ones this machine has room for; JoystickError where it is not even one."""
     needed, free = memory_bytes(config, spec), _available_bytes()
-    if free is not None and needed > free:
+    if free is None:
+        return float("inf")
+    if needed > free:
         raise JoystickError(
             f"the memory of {config.algo_package.NAME} needs {needed / 2**30:.1f} GiB and this machine has "
             f"{free / 2**30:.1f} GiB free; choose a smaller algo_cfg.buffer_size"
         )
-    return memory.make(config.algo.memory(spec.rows), stream(seed, "memory"), goal)
+    return free // needed
 
 
 def memory_bytes(config: RunConfig, spec: EnvSpec) -> int:

@@ -53,8 +53,11 @@ def test_a_missing_package_is_answered_with_what_to_install(monkeypatch):
         ("LunarLander-v3", 'pip install "gymnasium[box2d]"'),
         ("Hopper-v5", 'pip install "gymnasium[mujoco]"'),
         ("ALE/Nothing-v5", "pip install ale-py"),
+        ("NothingNoFrameskip-v4", "pip install ale-py"),
     ):
         assert pip in check(Config(id=env_id))[0].message
+    (problem,) = check(Config(id="FrozenLake-v1", render_mode="rgb_array"))
+    assert (problem.key, problem.message.endswith('pip install "gymnasium[toy-text]"')) == ("render_mode", True)
 
 
 def test_a_render_mode_that_is_not_offered_is_answered_with_those_that_are():
