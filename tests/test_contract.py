@@ -30,7 +30,7 @@ CASES = [(algo, toy) for algo in algos.available() for toy, spec in TOYS.items()
 every_case = pytest.mark.parametrize(("algo", "toy"), CASES)
 every_algorithm = pytest.mark.parametrize(("algo", "toy"), list({algo: (algo, toy) for algo, toy in CASES}.values()))
 ROWS = 4
-SMALL = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 2}
+SMALL = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 2, "start_steps": 50}
 """Sizes that make learning quick, where an algorithm has such a setting."""
 HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)
 
@@ -147,7 +147,8 @@ def test_exploring_draws_from_the_given_stream_and_from_no_other(algo, toy):
 @every_case
 def test_different_streams_explore_differently(algo, toy):
     agent, obs = agent_for(algo, toy), some_obs(toy)
-    drawn = {agent.sample_action(obs, None, Progress(), stream(5, "x", i)).action.tobytes() for i in range(20)}
+    state = agent.initial_state(ROWS)
+    drawn = {agent.sample_action(obs, state, Progress(), stream(5, "x", i)).action.tobytes() for i in range(20)}
     assert len(drawn) > 1
 
 
