@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from config import schema
 
@@ -12,7 +13,7 @@ EPSILON = 1e-3
 
 
 class BatchRenorm(nn.Module):
-    """[..., B, D] -> the same, normalised over B; shape is (1, D), or (n, 1, D) for the members of an ensemble.
+    """[..., B, D] -> the same, normalised over B; of shape (1, D) or, for the members of an ensemble, (n, 1, D).
 
     By running statistics; within batch_statistics() by those of the batch, corrected towards the running ones, which
     learn from it.
@@ -32,22 +33,22 @@ class BatchRenorm(nn.Module):
         self.register_buffer("count", torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
-        factor, shift = self._of_the_batch(x) if self.learns else self._of_the_past()
-        return torch.addcmul(self.bias + shift * self.weight, x, factor * self.weight)
+        if self.learns:
+            return self._by_the_batch(x)
+        factor = self.weight / self.deviation
+        return torch.addcmul(self.bias - self.mean * factor, x, factor)
 
-    def _of_the_past(self) -> tuple[Tensor, Tensor]:
-        """(x - mean) / deviation as x * factor + shift."""
-        factor = 1.0 / self.deviation
-        return factor, -self.mean * factor
-
-    def _of_the_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(x - batch mean) / batch deviation * r + d, in the same form; no gradient flows through r and d."""
-        variance, mean = torch.var_mean(x, -2, correction=0, keepdim=True)
-        deviation = (variance + EPSILON).sqrt()
-        r, d = self.correction(mean.detach(), deviation.detach())
-        self._learn(mean.detach(), deviation.detach())
-        factor = r / deviation
-        return factor, d - mean * factor
+    def _by_the_batch(self, x: Tensor) -> Tensor:
+        """(x - batch mean) / batch deviation * r + d; no gradient flows through r and d."""
+        x = x.expand(*self.weight.shape[:-2], -1, -1)
+        mean, variance = torch.zeros(2, *self.weight.shape, device=x.device)
+        members = zip(x.reshape(-1, *x.shape[-2:]), *map(_rows, (mean, variance, self.weight)), strict=True)
+        # with a momentum of 1, batch_norm writes mean and variance (over B - 1) of the batch to its second and third
+        normed = [F.batch_norm(*member, training=True, momentum=1.0, eps=EPSILON) for member in members]
+        deviation = (variance * ((x.shape[-2] - 1) / x.shape[-2]) + EPSILON).sqrt_()
+        r, d = self.correction(mean, deviation)
+        self._learn(mean, deviation)
+        return torch.addcmul(self.bias + d * self.weight, torch.stack(normed).view(x.shape), r)
 
     def correction(self, mean: Tensor, deviation: Tensor) -> tuple[Tensor, Tensor]:
         """r and d of algorithm 1, within their limits; 1 and 0 before the end of the warm-up."""
@@ -58,9 +59,14 @@ class BatchRenorm(nn.Module):
 
     @torch.no_grad()
     def _learn(self, mean: Tensor, deviation: Tensor) -> None:
-        self.mean.lerp_(mean.expand_as(self.mean), self.layer.momentum)
-        self.deviation.lerp_(deviation.expand_as(self.deviation), self.layer.momentum)
+        self.mean.lerp_(mean, self.layer.momentum)
+        self.deviation.lerp_(deviation, self.layer.momentum)
         self.count += 1.0
+
+
+def _rows(x: Tensor) -> Tensor:
+    """[n, 1, D] or [1, D] -> [n, D]."""
+    return x.view(-1, x.shape[-1])
 
 
 @contextmanager

@@ -1,11 +1,12 @@
 """Defaults of CrossQ."""
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from config.replay import ContinuousConfig, TemperatureConfig
-from config.schema import BatchRenorm, Layers, Linear, Positive, PositiveInt
+from config.schema import BatchRenorm, Layers, Linear, Positive, PositiveInt, Problem
 
 
 def renormalised(*sizes: int) -> Layers:
@@ -26,3 +27,8 @@ class Config(ContinuousConfig, TemperatureConfig):
     policy_freq: PositiveInt = 3
     adam_beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5
     """Share of the old mean of gradients in the new one, with optimizer adam or adamw."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.batch_size < 2:
+            yield Problem("batch_size", "is 1, and a single transition has no deviation to be divided by")

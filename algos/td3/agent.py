@@ -50,7 +50,8 @@ class Agent(base.Agent):
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
         self.target_actor, self.target_critic = targets.frozen_copy(self.actor), targets.frozen_copy(self.critic)
         self.targets = nn.ModuleDict({"actor": self.target_actor, "critic": self.target_critic})
-        self.online, self.slow = list(self.networks.parameters()), list(self.targets.parameters())
+        self.online: list[Tensor] = list(self.networks.parameters())
+        self.slow: list[Tensor] = list(self.targets.parameters())
         self.actor_parameters = list(self.actor.parameters())
         self.critic_parameters = list(self.critic.parameters())
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
@@ -105,7 +106,7 @@ class Agent(base.Agent):
     def _target(self, batch: Batch) -> Tensor:
         cfg, action = self.cfg, self.target_actor(batch["next_obs"])
         if cfg.policy_noise:
-            noise = standard_normal(*action.shape, self.streams.learn, self.device)
+            noise = standard_normal(len(action), self.bounds.size, self.streams.learn, self.device)
             action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
         next_q = self.target_critic(batch["next_obs"], action).squeeze(-1)
         return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)

@@ -32,12 +32,14 @@ def quantile_target(
 
 
 def quantile_loss(quantiles: Tensor, target: Tensor, levels: Tensor, weight: Tensor | None) -> Tensor:
-    """mean |tau_m - 1{y_k < z_m}| Huber(y_k - z_m) over all pairs of quantiles [n, B, M] and targets [B, K] (equation 10
-    of Dabney et al., 2018); levels [M] are the tau_m, weight [B] corrects for drawing by priority."""
+    """mean |tau_m - 1{y_k < z_m}| Huber(y_k - z_m) over all pairs of quantiles z [n, B, M] and targets y [B, K]
+    (equation 10 of Dabney et al., 2018); levels [M] are the tau_m, weight [B] corrects for drawing by priority."""
     z, y = torch.broadcast_tensors(quantiles.unsqueeze(2), target.unsqueeze(2))
-    share = (levels - (y < z).float()).abs_()
-    penalty = share * F.smooth_l1_loss(z, y, reduction="none")
-    return penalty.mean() if weight is None else (weight * penalty.mean((0, 2, 3))).mean()
+    share = torch.where(y < z, 1.0 - levels, levels)
+    if weight is not None:
+        share = share * weight.view(-1, 1, 1)
+    # a scalar product has no need of a tensor of all pairs, of which there are half a million
+    return torch.dot(share.flatten(), F.smooth_l1_loss(z, y, reduction="none").flatten()) / share.numel()
 
 
 class Agent(base.Agent):
