@@ -140,8 +140,7 @@ def _layernorm(chain: _Chain, layer: LayerNorm) -> None:
 
 
 def _batchrenorm(chain: _Chain, layer: schema.BatchRenorm) -> None:
-    if len(chain.shape) > 1:
-        raise chain.error("batchrenorm", "it needs a vector; flatten comes before it")
+    chain.flatten()
     chain.grow("batchrenorm", chain.shape, BatchRenorm((1, *chain.shape), layer))
 
 
