@@ -116,7 +116,7 @@ def test_critics_learn_statistics_in_each_update_and_the_actor_in_its_own():
 
 
 def test_present_and_next_actions_are_judged_in_one_pass_with_common_statistics():
-    """Bhatt et al. (2024), figure 2."""
+    """Bhatt et al. (2024): the joint forward pass."""
     agent, batch = agent_for("CrossQ", alpha=0.2), batch_for("CrossQ")
     noise = torch.from_numpy(stream(1, "learn").standard_normal((16, 2), np.float32))
     with torch.no_grad():

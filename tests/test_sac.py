@@ -51,7 +51,7 @@ def test_alpha_falls_where_there_is_more_entropy_than_asked():
 
 
 def test_the_density_of_a_squashed_action_is_that_of_the_change_of_variables():
-    """Haarnoja et al. (2018), appendix C, equation 21: log N(u) - sum log(1 - tanh(u)^2)."""
+    """Haarnoja et al. (2018), appendix C: log N(u) - sum log(1 - tanh(u)^2)."""
     # mean 0.5, deviation 0.5, noise 1: u = 1; mean 0, deviation 2, noise -0.5: u = -1
     outputs = tensor([0.5, 0.0, math.log(0.5), math.log(2.0)])
     action, log_prob = SquashedGaussian(2).draw(outputs, tensor([1.0, -0.5]))

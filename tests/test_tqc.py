@@ -14,7 +14,7 @@ def tensor(*values):
 
 
 def test_the_largest_values_of_all_critics_together_are_left_out():
-    """Kuznetsov et al. (2020), equation 11: the k N smallest atoms of the mixture."""
+    """Kuznetsov et al. (2020), algorithm 1: the k N smallest atoms of the mixture."""
     # two critics of three quantiles, one sample: 1 2 3 4 5 9 in order; one is dropped for each critic
     quantiles = tensor([[1.0, 5.0, 3.0]], [[2.0, 9.0, 4.0]])
     assert truncated(quantiles, 1).tolist() == [[1.0, 2.0, 3.0, 4.0]]

@@ -1,7 +1,7 @@
 """Defaults of TQC."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,9 @@ from config.schema import Int, PositiveInt, Problem
 class Config(ContinuousConfig, TemperatureConfig):
     """TQC: SAC whose critics give the distribution of the return, without its largest values."""
 
+    FIXED: ClassVar[dict[str, Any]] = {"loss": "huber"}
+
+    loss: Literal["mse", "huber"] = "huber"
     n_quantiles: PositiveInt = 25
     """Values by which each critic describes the distribution of the return."""
     drop_quantiles: Annotated[Int, Field(ge=0)] = 2
