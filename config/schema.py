@@ -182,7 +182,22 @@ class LayerNorm(Strict):
     layer_type: Literal["layernorm"] = "layernorm"
     """layernorm"""
     activation: Activation = "none"
-    """Function after it."""
+    """Function after the normalisation."""
+
+
+class BatchRenorm(Strict):
+    """Batch renormalisation: by the minibatch while learning from it, by running statistics otherwise."""
+
+    layer_type: Literal["batchrenorm"] = "batchrenorm"
+    """batchrenorm"""
+    momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
+    """Share of the newest minibatch in the running mean and deviation."""
+    warmup: Annotated[Int, Field(ge=0)] = 100_000
+    """Minibatches before the running statistics count while learning; until then it is batch normalisation."""
+    r_max: Annotated[float, Field(ge=1.0)] = 3.0
+    """Largest ratio of the minibatch's deviation to the running one that is corrected for."""
+    d_max: NonNegative = 5.0
+    """Largest distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
 
 
 class NoisyLinear(Strict):
@@ -238,7 +253,7 @@ def _lower_layer_type(value: Any) -> Any:
 
 Layer = Annotated[
     Annotated[
-        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | Dropout,
+        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | BatchRenorm | Dropout,
         Field(discriminator="layer_type"),
     ],
     BeforeValidator(_lower_layer_type),
@@ -409,6 +424,7 @@ USERS_OF_SPECIAL_LAYERS = {
     "lstm": "DRQN, RecurrentPPO, A2C and others",
     "gru": "DRQN, RecurrentPPO, A2C and others",
     "noisy_linear": "NoisyDQN, RainbowDQN and others",
+    "batchrenorm": "CrossQ",
 }
 """Layers that need something of the algorithm, and algorithms that have it."""
 

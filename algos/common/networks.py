@@ -12,10 +12,11 @@ from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual
 from algos.common.recurrent import Gru, Lstm, Recurrent
+from algos.common.renorm import BatchRenorm
 from config import schema
 from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, NetworkConfig, Pooling
 
-__all__ = ["Network", "NetworkError", "build", "seed_dropout"]
+__all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
@@ -111,6 +112,11 @@ def _layernorm(chain: _Chain, layer: LayerNorm) -> None:
     chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape), *ACTIVATIONS[layer.activation]())
 
 
+def _batchrenorm(chain: _Chain, layer: schema.BatchRenorm) -> None:
+    chain.flatten()
+    chain.grow("batchrenorm", chain.shape, BatchRenorm((1, *chain.shape), layer))
+
+
 def _embed(chain: _Chain, layer: Embed) -> None:
     raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
 
@@ -125,6 +131,7 @@ ADD: dict[type, Callable[[_Chain, Layer], None]] = {
     Embed: _embed,  # type: ignore[dict-item]
     Flatten: lambda chain, layer: chain.flatten(),
     LayerNorm: _layernorm,  # type: ignore[dict-item]
+    schema.BatchRenorm: _batchrenorm,  # type: ignore[dict-item]
     Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),  # type: ignore[union-attr]
 }
 
@@ -284,6 +291,21 @@ def noisy(layers: Layers, std_init: float) -> Layers:
         else layer
         for layer in layers
     ]
+
+
+def features(
+    spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None
+) -> tuple[Network, int, Layers]:
+    """The part of a network that is for the observation alone, up to the last conv2d, pooling, flatten or embed; how
+    many features [B, width] it gives, and the layers from there on."""
+    chain, rest = _observed(spec, layers, cfg, normalizer)
+    rest = _with_convolutions(chain, rest)
+    own = [index for index, layer in enumerate(rest, start=1) if isinstance(layer, Conv2d | Pooling | Flatten | Embed)]
+    cut = own[-1] if own else 0
+    for layer in rest[:cut]:
+        ADD[type(layer)](chain, layer)
+    chain.flatten()
+    return Network(*chain.modules), chain.shape[0], rest[cut:]
 
 
 def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:
