@@ -19,7 +19,7 @@ from framework import build, group, screen, signals
 from framework.metrics import last_row
 from framework.signals import StopSignals
 from framework.task_dir import TaskDir, circumstances, new_folder
-from framework.words import clock, resume_command, short
+from framework.words import begin_command, clock, resume_command, short
 
 MAIN = Path(__file__).resolve().parent.parent / "main.py"
 POLL_SECONDS = 0.1
@@ -249,13 +249,21 @@ class _Group:
         rows = [("curves", str(figure))] if figure else []
         rows.append(("table", str(self.folder / "seeds.csv")))
         for run in self.runs:
-            if run.status and any(run.task.models.glob("[0-9]*")):
-                rows.append((f"seed {run.seed}, to go on", resume_command(run.task.path, self.config.allow_import)))
+            if run.status != 0:
+                rows.append(self._way_on(run))
         width = max(len(label) for label, _ in rows)
         for label, text in rows:
             self.screen.say(f"{label:<{width}}  {text}")
         failed = any(run.status and not run.stopped for run in self.runs)
         return stop.exit_status if stop.received is not None else FAILED if failed else 0
+
+    def _way_on(self, run: Run) -> screen.Row:
+        allowed = self.config.allow_import
+        if any(run.task.models.glob("[0-9]*")):
+            return f"seed {run.seed}, to go on", resume_command(run.task.path, allowed)
+        return f"seed {run.seed}, to begin", begin_command(
+            self.folder / "config.yaml", run.seed, run.task.path, allowed
+        )
 
 
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:

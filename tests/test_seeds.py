@@ -259,7 +259,7 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     write_picky(PAUSE=0.01)
     words = ["general_cfg.max_total_step=100000", "general_cfg.model_save_fre=20", "general_cfg.max_episode=-1"]
     process = start(*PICKY, "--seeds", "1..3", "--jobs", "2", *words)
-    wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/models/[0-9]*/manifest.json"))) > 2, process)
+    wait_for(lambda: all(list(Path("tasks").glob(f"*/seed_{n}/models/[0-9]*/manifest.json")) for n in (1, 2)), process)
     children = children_of(process.pid)
     assert len(children) == 2
     os.killpg(process.pid, signal.SIGINT)
@@ -269,11 +269,13 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
     assert out.count("to go on  python main.py --allow-import mine --resume") == 2
-    assert not (folder / "seed_3").exists()
+    begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
+    assert f"seed 3, to begin  python main.py --allow-import mine {begin}" in out
     assert not list(folder.glob("*.errors.txt"))
     done = json.loads((folder / "seed_1/run.json").read_text())["step"]
     write_picky()
     assert run(*PICKY[:2], "--resume", str(folder / "seed_1"), f"general_cfg.max_total_step={done + 60}") == 0
+    assert run(*PICKY[:2], *begin.split(), "general_cfg.max_total_step=60") == 0
 
 
 def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() -> None:
