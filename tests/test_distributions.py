@@ -8,7 +8,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import nn
 
-from algos.common.distributions import HALF_LOG_TAU, distribution_for
+from algos.common.distributions import HALF_LOG_TAU, distribution_for, masked
 
 torch.set_num_threads(1)
 
@@ -139,6 +139,94 @@ def test_the_log_deviation_is_one_parameter_for_all_states_and_gets_a_gradient()
     assert outputs[:, 2:].eq(-0.5).all()
     distribution.entropy(outputs).sum().backward()
     assert network[1].log_std.grad.tolist() == [4.0, 4.0]
+
+
+# -------------------------------------------------------------------------------------------------- divergence
+
+
+def kl_of(space: object, old: list[float], new: list[float]) -> float:
+    return distribution_for(space).kl(torch.tensor([old]), torch.tensor([new])).item()  # type: ignore[arg-type]
+
+
+def test_divergences_have_the_numbers_of_their_formulas() -> None:
+    """sum p ln(p / q); for normal distributions ln(s'/s) + (s^2 + (m - m')^2) / (2 s'^2) - 1/2."""
+    ln = math.log
+    # (1/8, 2/8, 5/8) to (1/3, 1/3, 1/3)
+    expected = sum(p * ln(3 * p) for p in (1 / 8, 2 / 8, 5 / 8))
+    assert kl_of(Discrete(3), [0.0, ln(2), ln(5)], [1.0, 1.0, 1.0]) == pytest.approx(expected)
+    # places of 2 and 3: (1/4, 3/4) to (1/2, 1/2), and the three above
+    first = 1 / 4 * ln(1 / 2) + 3 / 4 * ln(3 / 2)
+    together = kl_of(MultiDiscrete([2, 3]), [0.0, ln(3), 0.0, ln(2), ln(5)], [0.0] * 5)
+    assert together == pytest.approx(first + expected)
+    # a 1 with probability 3/4 to one with 1/2, and a place that stays
+    assert kl_of(MultiBinary(2), [ln(3), -1.0], [0.0, -1.0]) == pytest.approx(first, rel=1e-5)
+    # mean 1, deviation 2 to mean 0, deviation 1: ln(1/2) + 5/2 - 1/2; the second place stays
+    assert kl_of(Box(-1, 1, (2,), np.float32), [1.0, 3.0, ln(2), -1.0], [0.0, 3.0, 0.0, -1.0]) == pytest.approx(
+        2 - ln(2)
+    )
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES.keys())
+def test_a_divergence_is_the_mean_log_ratio_and_0_from_itself(space: object) -> None:
+    distribution = distribution_for(space)  # type: ignore[arg-type]
+    old, new = (torch.tensor(outputs_of(space, 1, seed)) for seed in (1, 2))
+    many = old.expand(100_000, -1)
+    action = torch.tensor(distribution.sample(many.numpy(), np.random.default_rng(0))[0])
+    ratio = distribution.log_prob(many, action) - distribution.log_prob(new.expand_as(many), action)
+    assert distribution.kl(old, new).item() == pytest.approx(ratio.mean().item(), rel=0.03)
+    moving = old.clone().requires_grad_()
+    distribution.kl(old, moving).sum().backward()
+    assert distribution.kl(old, old).item() == pytest.approx(0, abs=1e-6)
+    torch.testing.assert_close(moving.grad, torch.zeros_like(old), atol=1e-6, rtol=0)
+
+
+# ------------------------------------------------------------------------------------------------------- masks
+
+LOGITS = np.log(np.array([[1.0, 2.0, 5.0], [1.0, 2.0, 5.0]])).astype(np.float32)
+LEGAL = np.array([[True, True, False], [True, False, True]])
+
+
+def test_an_illegal_action_has_probability_0_and_the_others_share_its_part() -> None:
+    # of 1, 2, 5 the legal ones: 1/3, 2/3 and 1/6, 5/6
+    distribution = distribution_for(Discrete(3))
+    outputs = masked(torch.tensor(LOGITS), torch.tensor(LEGAL))
+    p = [[1 / 3, 2 / 3, 0], [1 / 6, 0, 5 / 6]]
+    log_prob = torch.stack([distribution.log_prob(outputs, torch.full((2,), action)) for action in range(3)], 1)
+    torch.testing.assert_close(log_prob.exp(), torch.tensor(p))
+    assert (log_prob.exp().numpy()[~LEGAL] == 0).all()
+    expected = [-sum(q * math.log(q) for q in row if q) for row in p]
+    assert distribution.entropy(outputs).tolist() == pytest.approx(expected)
+    # to the even choice between the legal ones: sum p ln(2 p)
+    even = masked(torch.zeros(2, 3), torch.tensor(LEGAL))
+    divergence = [sum(q * math.log(2 * q) for q in row if q) for row in p]
+    assert distribution.kl(outputs, even).tolist() == pytest.approx(divergence)
+
+
+def test_no_gradient_flows_into_an_illegal_action() -> None:
+    distribution, logits = distribution_for(Discrete(3)), torch.tensor(LOGITS, requires_grad=True)
+    outputs = masked(logits, torch.tensor(LEGAL))
+    log_prob = distribution.log_prob(outputs, torch.tensor([0, 0]))
+    divergence = distribution.kl(masked(torch.zeros(2, 3), torch.tensor(LEGAL)), outputs)
+    (log_prob + distribution.entropy(outputs) + divergence).sum().backward()
+    assert logits.grad is not None
+    assert (logits.grad.numpy()[~LEGAL] == 0).all()
+    assert (logits.grad.numpy()[LEGAL] != 0).all()
+
+
+def test_acting_with_a_mask_draws_and_prefers_legal_actions_only() -> None:
+    distribution = distribution_for(Discrete(3, start=5))
+    outputs = masked(np.repeat(LOGITS, 5000, 0), np.repeat(LEGAL, 5000, 0))
+    assert outputs.dtype == np.float32
+    action, log_prob = distribution.sample(outputs, np.random.default_rng(0))
+    assert np.bincount(action[:5000] - 5, minlength=3)[2] == 0
+    np.testing.assert_allclose(np.bincount(action[5000:] - 5) / 5000, [1 / 6, 0, 5 / 6], atol=0.02)
+    again = distribution.log_prob(torch.tensor(outputs), torch.tensor(action))
+    np.testing.assert_allclose(again.numpy(), log_prob, rtol=1e-5)
+    assert distribution.mode(outputs)[[0, 5000]].tolist() == [6, 7]
+
+
+def test_without_a_mask_nothing_is_touched() -> None:
+    assert masked(LOGITS, None) is LOGITS
 
 
 def test_a_space_without_a_distribution_is_named() -> None:

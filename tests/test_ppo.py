@@ -11,7 +11,8 @@ from helpers_core import agent_of, collector_of, memory_of, ramp, score, spec_of
 from algos.base import EnvSpec, Progress
 from algos.common.normalize import RewardScaler
 from algos.common.returns import gae
-from algos.ppo.agent import clipped_surrogate, standardise, value_loss
+from algos.ppo import Config
+from algos.ppo.agent import adapted, clipped_surrogate, penalised_surrogate, standardise, value_loss
 from config.schema import mlp
 
 
@@ -40,6 +41,22 @@ def test_only_a_ratio_that_has_already_gone_far_enough_has_no_gradient():
     clipped_surrogate(log_prob, torch.zeros(4), tensor(1.0, -1.0, 2.0, -1.0), 0.2).loss.backward()
     # d/dlog r of r A is r A, and the loss is minus a quarter of it
     assert log_prob.grad.tolist() == pytest.approx([0.0, 0.0, -0.55, 0.375])
+
+
+def test_the_penalised_surrogate_puts_a_price_on_the_divergence():
+    """Schulman et al. (2017), equation 8."""
+    # mean r A = (1.5 - 0.5) / 2 = 0.5, mean KL = 0.3, at a price of 2: -0.5 + 0.6
+    old = tensor(-1.0, -2.0)
+    result = penalised_surrogate(old + tensor(1.5, 0.5).log(), old, tensor(1.0, -1.0), tensor(0.2, 0.4), 2.0)
+    assert result.loss.item() == pytest.approx(0.1)
+    assert result.kl.item() == pytest.approx(0.3)
+    assert result.clipped.item() == 0
+
+
+@pytest.mark.parametrize(("kl", "price"), [(0.019, 2.5), (0.021, 5.0), (0.044, 5.0), (0.046, 10.0)])
+def test_the_price_is_halved_after_small_moves_and_doubled_after_large_ones(kl, price):
+    """Section 4: with a target of 0.03, small is below 0.03 / 1.5 and large above 0.03 * 1.5."""
+    assert adapted(5.0, kl, 0.03, 1.5, 2.0) == price
 
 
 def test_the_value_loss_is_half_the_mean_square_or_the_worse_of_it_and_the_limited_one():
@@ -157,6 +174,42 @@ def test_learning_stops_when_the_policy_has_moved_far_enough():
     assert not agent.update({**batch, "log_prob": batch["log_prob"] - 1}).stop
 
 
+def test_the_price_follows_from_the_last_epoch_and_is_part_of_the_state():
+    agent, window = learning(ppo_type="kl", k_epochs=2, kl_target=0.02)
+    batch = flat(agent.prepare(dict(window), Progress()))
+    kl = [agent.update(batch).metrics["kl"].item() for _ in range(4)]
+    assert kl[0] == pytest.approx(0, abs=1e-7)
+    assert kl[3] > kl[1] > 0
+    # two epochs of two minibatches: the last two count
+    agent.moved = [torch.tensor(x) for x in (9.0, 9.0, 0.02, 0.04)]
+    assert agent.state()["penalty"] == 0.5
+    agent.moved = [torch.tensor(x) for x in (0.0, 0.0, 0.03, 0.05)]
+    other, _ = learning(ppo_type="kl")
+    other.load_state(agent.state())
+    assert other.penalty == other.state()["penalty"] == 1.0
+    assert agent.penalty == 0.5
+    agent.prepare(dict(window), Progress())
+    assert (agent.penalty, agent.moved) == (1.0, [])
+
+
+def test_a_higher_price_keeps_the_policy_nearer():
+    moved = []
+    for price in (0.01, 100.0):
+        agent, window = learning("target", ppo_type="kl", kl_lambda=price, lr=0.01)
+        batch = flat(agent.prepare(window, Progress()))
+        moved.append([agent.update(batch).metrics["kl"].item() for _ in range(10)][-1])
+    assert 0 < moved[1] < 0.2 * moved[0]
+
+
+def test_settings_of_the_other_type_are_named():
+    wrong = Config(ppo_type="kl", target_kl=0.1, eps_clip=0.3), Config(kl_target=0.1, kl_alpha=3.0)
+    assert [[problem.key for problem in cfg.problems()] for cfg in wrong] == [
+        ["eps_clip", "target_kl"],
+        ["kl_target", "kl_alpha"],
+    ]
+    assert list(Config(ppo_type="kl", kl_target=0.1).problems()) == []
+
+
 def test_actor_and_critic_have_their_own_learning_rates_on_the_course_of_the_run():
     agent, window = learning(lr=0.5, actor_lr=0.1, lr_schedule="linear")
     agent.prepare(window, Progress(fraction=0.5))
@@ -216,6 +269,7 @@ def test_a_reward_one_step_later_is_worth_gamma():
     [
         ("match", {}),
         ("match", {"normalize_obs": True, "normalize_reward": True}),
+        ("match", {"ppo_type": "kl"}),
         ("shifted", {}),
         ("digits", {}),
         ("bits", {}),

@@ -2,10 +2,11 @@
 
 Acting is numpy: sample and mode take what the network gives for N rows. Learning is torch: so do log_prob and entropy
 for B samples. The network is build(spec, layers, distribution.outputs, ...).extend(distribution.tail(log_std)).
+Where actions are forbidden, its outputs pass through `masked` first; a distribution itself knows no mask.
 """
 
 import math
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +20,18 @@ HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 LOG_2 = math.log(2.0)
 LOG_STD_RANGE = (-20.0, 2.0)  # of a squashed Gaussian, whose deviation is a function of the state
 IMPOSSIBLE = -1e30  # a logit whose probability is exactly 0, without the NaN that -inf gives to the entropy
+
+Logits = TypeVar("Logits", Array, Tensor)
+
+
+def masked(logits: Logits, mask: Logits | None) -> Logits:
+    """Logits [..., A] with those of illegal actions IMPOSSIBLE; mask [..., A] is true where an action is legal. No
+    gradient flows into what is masked; without a mask the logits stay as they are."""
+    if mask is None:
+        return logits
+    if isinstance(logits, Tensor):
+        return torch.where(mask, logits, IMPOSSIBLE)
+    return np.where(mask, logits, IMPOSSIBLE)
 
 
 class Distribution(Protocol):
@@ -45,6 +58,9 @@ class Distribution(Protocol):
     def entropy(self, outputs: Tensor) -> Tensor:
         """[B, size] -> [B]."""
 
+    def kl(self, old: Tensor, new: Tensor) -> Tensor:
+        """Kullback-Leibler divergence of the new distribution from the old one, [B, size] twice -> [B]."""
+
 
 def _draw(logits: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """One index per row of logits [R, A], by the inverse of the cumulative distribution, and its log probability.
@@ -56,6 +72,11 @@ def _draw(logits: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     total = cumulative[:, -1:]
     index = (cumulative >= total * (1.0 - rng.random((len(logits), 1)))).argmax(1)
     return index, shifted[np.arange(len(logits)), index] - np.log(total[:, 0])
+
+
+def _kl(log_p: Tensor, log_q: Tensor) -> Tensor:
+    """sum p (log p - log q) over the last axis."""
+    return (log_p.exp() * (log_p - log_q)).sum(-1)
 
 
 class _Plain:
@@ -87,6 +108,9 @@ class Categorical(_Plain):
     def entropy(self, outputs: Tensor) -> Tensor:
         log_p = F.log_softmax(outputs, -1)
         return -(log_p.exp() * log_p).sum(-1)
+
+    def kl(self, old: Tensor, new: Tensor) -> Tensor:
+        return _kl(F.log_softmax(old, -1), F.log_softmax(new, -1))
 
 
 class MultiCategorical(_Plain):
@@ -127,6 +151,9 @@ class MultiCategorical(_Plain):
         log_p = self._log_softmax(outputs)
         return -(log_p.exp() * log_p).sum((-1, -2))
 
+    def kl(self, old: Tensor, new: Tensor) -> Tensor:
+        return _kl(self._log_softmax(old), self._log_softmax(new)).sum(-1)
+
 
 class Bernoulli(_Plain):
     """0 or 1 in each of n places, from the logit of each 1."""
@@ -149,6 +176,10 @@ class Bernoulli(_Plain):
 
     def entropy(self, outputs: Tensor) -> Tensor:
         return (F.softplus(outputs) - outputs * outputs.sigmoid()).sum(-1)
+
+    def kl(self, old: Tensor, new: Tensor) -> Tensor:
+        # log p = a - softplus(a) and log (1 - p) = -softplus(a), for the logit a of p
+        return (old.sigmoid() * (old - new) + F.softplus(new) - F.softplus(old)).sum(-1)
 
 
 class LogStd(nn.Module):
@@ -193,6 +224,11 @@ class DiagGaussian:
 
     def entropy(self, outputs: Tensor) -> Tensor:
         return outputs[..., self.outputs :].sum(-1) + self.outputs * (0.5 + HALF_LOG_TAU)
+
+    def kl(self, old: Tensor, new: Tensor) -> Tensor:
+        (mean, log_std), (new_mean, new_log_std) = old.chunk(2, -1), new.chunk(2, -1)
+        spread = (2 * log_std).exp() + (mean - new_mean).square()
+        return (new_log_std - log_std + 0.5 * spread * (-2 * new_log_std).exp() - 0.5).sum(-1)
 
 
 class SquashedGaussian:

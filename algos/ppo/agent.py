@@ -9,12 +9,20 @@ from torch import Tensor, nn
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
 from algos.common import networks, optim
-from algos.common.distributions import distribution_for
+from algos.common.actor_critic import (
+    Policy,
+    advantages,
+    follow_schedule,
+    make_optimizer,
+    standardise,
+    value_network,
+)
 from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.returns import gae
 from algos.common.weights import load_weights, weights_of
 from algos.ppo.config import Config
-from config.schema import Layers
+
+KEPT = ("obs", "action_mask", "drawn", "log_prob", "valid")
+"""Columns that the updates need."""
 
 
 class PolicyLoss(NamedTuple):
@@ -38,6 +46,23 @@ def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor,
     return PolicyLoss(loss, kl, clipped)
 
 
+def penalised_surrogate(
+    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, kl: Tensor, penalty: float
+) -> PolicyLoss:
+    """-mean r A + penalty * mean KL(pi_old, pi) (equation 8); all tensors [B]. No ratio is clipped."""
+    mean_kl = kl.mean()
+    loss = penalty * mean_kl - ((log_prob - old_log_prob).exp() * advantage).mean()
+    return PolicyLoss(loss, mean_kl.detach(), torch.zeros_like(mean_kl))
+
+
+def adapted(penalty: float, kl: float, target: float, tolerance: float, factor: float) -> float:
+    """The coefficient for the next window (section 4): smaller where the policy moved too little, larger where it
+    moved too far."""
+    if kl < target / tolerance:
+        return penalty / factor
+    return penalty * factor if kl > target * tolerance else penalty
+
+
 def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | None) -> Tensor:
     """Half the mean squared error; with a clip, the worse of it and that of the value held near the old one."""
     error = (value - target).square()
@@ -47,13 +72,6 @@ def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | N
     return 0.5 * error.mean()
 
 
-def standardise(advantage: Tensor) -> Tensor:
-    """Mean 0 and deviation 1 over the minibatch; a single sample stays as it is."""
-    if advantage.numel() < 2:
-        return advantage
-    return (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
-
-
 class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
@@ -61,83 +79,66 @@ class Agent(base.Agent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.distribution = distribution_for(spec.action_space)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        actor = self._build(cfg.actor_layers, self.distribution.outputs, streams.init, gain=0.01)
-        self.actor = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
-        self.critic = self._build(cfg.critic_layers, 1, streams.init + 1, gain=1.0).to(device)
-        self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
+        self.policy = Policy(cfg, spec, streams.init, self.normalizer, device)
+        self.critic = value_network(cfg, spec, streams.init + 1, self.normalizer, device)
+        self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
         self.parameters = list(self.networks.parameters())
-        self.lrs = (cfg.actor_lr or cfg.lr, cfg.critic_lr or cfg.lr)
-        pairs = zip((self.actor, self.critic), self.lrs, strict=True)
-        groups = [{"params": list(network.parameters()), "lr": lr} for network, lr in pairs]
-        self.optimizer = optim.make(groups, cfg, cfg.lr, epsilon=1e-5)
-
-    def _build(self, layers: Layers, out: int, seed: int, gain: float) -> networks.Network:
-        return networks.build(
-            self.spec, layers, out, self.cfg, seed, init="orthogonal", gain=gain, normalizer=self.normalizer
-        )
+        self.optimizer = make_optimizer(cfg, self.policy.network, self.critic)
+        self.penalty = cfg.kl_lambda
+        self.moved: list[Tensor] = []
+        """Mean KL divergence before each update of the window."""
 
     # acting -----------------------------------------------------------------------------------------------
-
-    def _outputs(self, obs: Array) -> Array:
-        with torch.inference_mode():
-            return self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        drawn, log_prob = self.distribution.sample(self._outputs(obs), rng)
-        return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob})
+        return self.policy.sample(obs, mask, rng)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.distribution.to_env(self.distribution.mode(self._outputs(obs))))
+        return self.policy.best(obs, mask)
 
     # learning ---------------------------------------------------------------------------------------------
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        for group, lr in zip(self.optimizer.param_groups, self.lrs, strict=True):
-            group["lr"] = optim.lr_at(self.cfg.lr_schedule, lr, progress.fraction)
-        ended, valid = window["terminated"] | window["truncated"], window.get("valid")
+        cfg = self.cfg
+        follow_schedule(self.optimizer, cfg, progress.fraction)
+        self.penalty, self.moved = self._next_penalty(), []
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"], valid)
-            window["log_prob"] = self._log_prob(window)
-        reward = window["reward"]
-        if self.scaler is not None:
-            reward = self.scaler.scale(reward, ended, valid)
-        value, next_value = self._values(window, ended)
-        advantage, target = gae(
-            reward, value, next_value, window["terminated"], window["truncated"],
-            self.cfg.gamma, self.cfg.gae_lambda, valid,
-        )  # fmt: skip
-        columns: Batch = {name: window[name] for name in ("obs", "drawn", "log_prob", "valid") if name in window}
-        return {**columns, "advantage": advantage, "target": target, "value": value}
+            self.normalizer.update(window["obs"], window.get("valid"))
+        columns = {name: window[name] for name in KEPT if name in window}
+        if self.normalizer is not None or cfg.ppo_type == "kl":
+            outputs, columns["log_prob"] = self._before(columns)
+            if cfg.ppo_type == "kl":
+                columns["old"] = outputs
+        return {**columns, **advantages(self.critic, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
-    def _log_prob(self, window: Batch) -> Tensor:
-        """Of the collected actions [T, N], seen through the newest statistics: the first ratio is then 1."""
-        outputs = self.actor(window["obs"].flatten(0, 1))
-        return self.distribution.log_prob(outputs, window["drawn"].flatten(0, 1)).view(window["log_prob"].shape)
+    def _before(self, columns: Batch) -> tuple[Tensor, Tensor]:
+        """Outputs [T, N, size] and log probabilities [T, N] before the updates, seen through the newest statistics:
+        the first ratio is then 1."""
+        shape = columns["log_prob"].shape
+        flat = {name: column.flatten(0, 1) for name, column in columns.items()}
+        outputs = self.policy.outputs(flat)
+        log_prob = self.policy.distribution.log_prob(outputs, flat["drawn"])
+        return outputs.unflatten(0, shape), log_prob.view(shape)
 
-    def _values(self, window: Batch, ended: Tensor) -> tuple[Tensor, Tensor]:
-        """V(s) and V of the true successor, [T, N] each. Only where an episode ended, and behind the last step, is
-        the successor not simply the next observation."""
-        obs, next_obs = window["obs"], window["next_obs"]
-        value = self.critic(obs.flatten(0, 1)).view(ended.shape)
-        next_value = torch.cat([value[1:], self.critic(next_obs[-1]).view(1, -1)])
-        if ended.any():
-            next_value[ended] = self.critic(next_obs[ended]).squeeze(1)
-        return value, next_value
+    def _next_penalty(self) -> float:
+        """The coefficient after the updates so far: by the mean KL divergence within their last epoch."""
+        cfg = self.cfg
+        if not self.moved:
+            return self.penalty
+        kl = torch.stack(self.moved[-(len(self.moved) // cfg.k_epochs) :]).mean().item()
+        return adapted(self.penalty, kl, cfg.kl_target, cfg.kl_beta, cfg.kl_alpha)
 
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs = self.actor(batch["obs"])
-        log_prob = self.distribution.log_prob(outputs, batch["drawn"])
-        entropy = self.distribution.entropy(outputs).mean()
-        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
-        policy = clipped_surrogate(log_prob, batch["log_prob"], advantage, cfg.eps_clip)
+        outputs = self.policy.outputs(batch)
+        entropy = self.policy.distribution.entropy(outputs).mean()
+        policy = self._policy_loss(outputs, batch)
         value = value_loss(self.critic(batch["obs"]).squeeze(1), batch["value"], batch["target"], cfg.value_clip)
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
@@ -145,6 +146,17 @@ class Agent(base.Agent):
         metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped)
         stop = cfg.target_kl is not None and policy.kl.item() > 1.5 * cfg.target_kl
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, stop=stop)
+
+    def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
+        cfg, distribution = self.cfg, self.policy.distribution
+        log_prob = distribution.log_prob(outputs, batch["drawn"])
+        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
+        if cfg.ppo_type == "clip":
+            return clipped_surrogate(log_prob, batch["log_prob"], advantage, cfg.eps_clip)
+        kl = distribution.kl(batch["old"], outputs)
+        policy = penalised_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
+        self.moved.append(policy.kl)
+        return policy
 
     # carrying on ------------------------------------------------------------------------------------------
 
@@ -159,6 +171,7 @@ class Agent(base.Agent):
             "networks": weights_of(self.networks),
             "optimizer": optim.state_tree(self.optimizer),
             "scaler": self.scaler.state() if self.scaler else None,
+            "penalty": self._next_penalty(),
             "learn": stream_state(self.streams.learn),
         }
 
@@ -167,4 +180,5 @@ class Agent(base.Agent):
         optim.load_state_tree(self.optimizer, state["optimizer"])
         if self.scaler is not None:
             self.scaler.load_state(state["scaler"])
+        self.penalty, self.moved = state["penalty"], []
         restore_stream(self.streams.learn, state["learn"])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from config.schema import (
     Fraction,
@@ -14,9 +14,13 @@ from config.schema import (
     PositiveInt,
     Problem,
     RolloutSpec,
+    lower,
     mlp,
     upper,
 )
+
+ONLY_FOR = {"clip": ("eps_clip", "target_kl"), "kl": ("kl_target", "kl_lambda", "kl_beta", "kl_alpha")}
+"""Settings that nothing reads with another ppo_type."""
 
 
 class Config(NetworkConfig):
@@ -49,10 +53,20 @@ class Config(NetworkConfig):
     buffer_type: Annotated[Literal["ONPOLICY_QUE", "ONPOLICY"], BeforeValidator(upper)] = "ONPOLICY_QUE"
     """Only fresh transitions; both names mean the same."""
 
-    ppo_type: Literal["clip"] = "clip"
-    """Form of the limit on each update: clip."""
+    ppo_type: Annotated[Literal["clip", "kl"], BeforeValidator(lower)] = "clip"
+    """Form of the limit on each update: clip holds each ratio near 1, kl puts a price on the KL divergence."""
     eps_clip: Positive = 0.2
-    """How far the ratio of new to old probability may leave 1 before its gradient stops."""
+    """clip: how far the ratio of new to old probability may leave 1 before its gradient stops."""
+    target_kl: Positive | None = None
+    """clip: stop the epochs of a round when the policy has moved this far; null runs all."""
+    kl_target: Positive = 0.01
+    """kl: how far the policy should move in a round; the price follows from it."""
+    kl_lambda: Positive = 0.5
+    """kl: price of the divergence in the first round."""
+    kl_beta: Annotated[float, Field(ge=1.0)] = 1.5
+    """kl: the price changes when the policy moved more than kl_target times this, or less than kl_target by this."""
+    kl_alpha: Annotated[float, Field(gt=1.0)] = 2.0
+    """kl: factor of each change of the price."""
     value_clip: Positive | None = None
     """How far the value may move from the old one in a round; null does not limit it."""
     entropy_coef: NonNegative = 0.0
@@ -63,8 +77,6 @@ class Config(NetworkConfig):
     """Longest gradient, as its norm over all parameters; null does not clip."""
     normalize_advantage: bool = True
     """Bring the advantages of each minibatch to mean 0 and deviation 1."""
-    target_kl: Positive | None = None
-    """Stop the epochs of a round when the policy has moved this far; null runs all."""
     log_std_init: float = 0.0
     """Logarithm of the first standard deviation of continuous actions."""
     normalize_reward: bool = False
@@ -76,3 +88,7 @@ class Config(NetworkConfig):
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
             yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")
+        other = "kl" if self.ppo_type == "clip" else "clip"
+        for key in ONLY_FOR[other]:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                yield Problem(key, f"is a setting of ppo_type {other}, and ppo_type is {self.ppo_type}")

@@ -1,0 +1,101 @@
+"""A2C: raise the probability of what went better than expected, and learn what to expect."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos import base
+from algos.a2c.config import Config
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import networks, optim
+from algos.common.actor_critic import (
+    Policy,
+    advantages,
+    follow_schedule,
+    make_optimizer,
+    policy_loss,
+    squared_error,
+    standardise,
+    value_network,
+)
+from algos.common.normalize import RewardScaler, normalizer_for
+from algos.common.weights import load_weights, weights_of
+
+KEPT = ("obs", "action_mask", "drawn", "valid")
+"""Columns that the update needs."""
+
+
+class Agent(base.Agent):
+    """A policy network and a value network, with one optimizer."""
+
+    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
+        self.policy = Policy(cfg, spec, streams.init, self.normalizer, device)
+        self.critic = value_network(cfg, spec, streams.init + 1, self.normalizer, device)
+        self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
+        self.parameters: list[Tensor] = list(self.networks.parameters())
+        self.optimizer = make_optimizer(cfg, self.policy.network, self.critic)
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self.policy.sample(obs, mask, rng)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.policy.best(obs, mask)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        follow_schedule(self.optimizer, cfg, progress.fraction)
+        if self.normalizer is not None:
+            self.normalizer.update(window["obs"], window.get("valid"))
+        columns = {name: window[name] for name in KEPT if name in window}
+        return {**columns, **advantages(self.critic, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+
+    def update(self, batch: Batch) -> Result:
+        cfg, distribution = self.cfg, self.policy.distribution
+        networks.seed_dropout(self.networks, self.streams.learn)
+        outputs = self.policy.outputs(batch)
+        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
+        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), advantage)
+        value = squared_error(self.critic(batch["obs"]).squeeze(1), batch["target"])
+        entropy = distribution.entropy(outputs).mean()
+        loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        metrics = (loss, policy, value, entropy)
+        return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return weights_of(self.networks)
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        load_weights(self.networks, weights)
+
+    def state(self) -> Tree:
+        return {
+            "networks": weights_of(self.networks),
+            "optimizer": optim.state_tree(self.optimizer),
+            "scaler": self.scaler.state() if self.scaler else None,
+            "learn": stream_state(self.streams.learn),
+        }
+
+    def load_state(self, state: Tree) -> None:
+        load_weights(self.networks, state["networks"])
+        optim.load_state_tree(self.optimizer, state["optimizer"])
+        if self.scaler is not None:
+            self.scaler.load_state(state["scaler"])
+        restore_stream(self.streams.learn, state["learn"])

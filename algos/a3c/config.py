@@ -1,0 +1,7 @@
+"""Defaults of A3C: those of A2C."""
+
+from algos.a2c.config import Config as Family
+
+
+class Config(Family):
+    """A3C: A2C by workers that do not wait for one another; in one process it is A2C."""

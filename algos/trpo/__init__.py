@@ -1,0 +1,8 @@
+"""Trust region policy optimisation by natural gradients (Schulman et al., 2015)."""
+
+from algos.trpo.config import Config
+
+NAME = "TRPO"
+ALIASES = ()
+
+__all__ = ["ALIASES", "NAME", "Config"]

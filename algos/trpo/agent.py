@@ -1,0 +1,160 @@
+"""TRPO: a step along the natural gradient, as long as the new policy stays near the old one."""
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import networks, optim
+from algos.common.actor_critic import Policy, advantages, policy_loss, squared_error, standardise, value_network
+from algos.common.normalize import RewardScaler, normalizer_for
+from algos.common.weights import load_weights, weights_of
+from algos.trpo.config import Config
+from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
+
+KEPT = ("obs", "action_mask", "drawn", "valid")
+"""Columns that the update needs."""
+
+
+def surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Tensor:
+    """mean r A with r = pi/pi_old (equation 14), all [B]: what a step should raise."""
+    return ((log_prob - old_log_prob).exp() * advantage).mean()
+
+
+class Found(NamedTuple):
+    """gain, kl and the share of the full step, of the step that was taken; all 0 where none was good."""
+
+    gain: float = 0.0
+    kl: float = 0.0
+    share: float = 0.0
+
+
+class Agent(base.Agent):
+    """A policy network without an optimizer, and a value network with one."""
+
+    METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
+        self.policy = Policy(cfg, spec, streams.init, self.normalizer, device)
+        self.critic = value_network(cfg, spec, streams.init + 1, self.normalizer, device)
+        self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
+        self.policy_parameters: list[Tensor] = list(self.policy.network.parameters())
+        self.value_parameters: list[Tensor] = list(self.critic.parameters())
+        self.optimizer = optim.make(self.value_parameters, cfg, cfg.critic_lr)
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self.policy.sample(obs, mask, rng)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.policy.best(obs, mask)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        if self.normalizer is not None:
+            self.normalizer.update(window["obs"], window.get("valid"))
+        columns = {name: window[name] for name in KEPT if name in window}
+        return {**columns, **advantages(self.critic, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+
+    def update(self, batch: Batch) -> Result:
+        """One step of the policy with the whole window, and epochs of minibatches for the value."""
+        networks.seed_dropout(self.networks, self.streams.learn)
+        if self.cfg.normalize_advantage:
+            batch = {**batch, "advantage": standardise(batch["advantage"])}
+        step, entropy = self._full_step(batch)
+        found = self._line_search(batch, step)
+        metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share)
+        return Result({name: torch.as_tensor(m) for name, m in zip(self.METRICS, metrics, strict=True)})
+
+    def _full_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """F^-1 g [P], as long as max_kl allows where the divergence is quadratic, and the mean entropy."""
+        cfg, distribution, parameters = self.cfg, self.policy.distribution, self.policy_parameters
+        outputs = self.policy.outputs(batch)
+        entropy = distribution.entropy(outputs).mean()
+        # at the old policy, this loss has the gradient of the surrogate
+        loss = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
+        objective = cfg.entropy_coef * entropy - loss
+        gradient = flat(torch.autograd.grad(objective, parameters, retain_graph=True))
+        self.reduce([gradient])
+        divergence = hessian_product(distribution.kl(outputs.detach(), outputs).mean(), parameters)
+
+        def fisher(vector: Tensor) -> Tensor:
+            product = divergence(vector)
+            self.reduce([product])
+            return product + cfg.cg_damping * vector
+
+        direction = conjugate_gradient(fisher, gradient, cfg.cg_steps)
+        return longest_step(direction, fisher, cfg.max_kl), entropy.detach()
+
+    @torch.no_grad()
+    def _line_search(self, batch: Batch, step: Tensor) -> Found:
+        """Take the step, or half of it and so on, so that it does good and moves the policy no farther than max_kl."""
+        start = [p.clone() for p in self.policy_parameters]
+        old = self.policy.outputs(batch)
+        for k in range(self.cfg.line_search_steps):
+            place(self.policy_parameters, start, 0.5**k * step)
+            numbers = self._judge(batch, old)
+            self.reduce([numbers])
+            gain, kl = numbers.tolist()
+            if gain > 0 and kl <= self.cfg.max_kl:
+                return Found(gain, kl, 0.5**k)
+        place(self.policy_parameters, start, torch.zeros_like(step))
+        return Found()
+
+    def _judge(self, batch: Batch, old: Tensor) -> Tensor:
+        """[2]: how much more the policy promises than the old one, and its mean KL divergence from that."""
+        distribution, new = self.policy.distribution, self.policy.outputs(batch)
+        old_log_prob = distribution.log_prob(old, batch["drawn"])
+        gain = surrogate(distribution.log_prob(new, batch["drawn"]), old_log_prob, batch["advantage"])
+        entropy = (distribution.entropy(new) - distribution.entropy(old)).mean()
+        gain = gain - batch["advantage"].mean() + self.cfg.entropy_coef * entropy
+        return torch.stack([gain, distribution.kl(old, new).mean()])
+
+    def _fit_value(self, batch: Batch) -> Tensor:
+        """Epochs of minibatches in a new order each; the mean loss of all of them."""
+        cfg, losses = self.cfg, []
+        total = len(batch["target"])
+        for _ in range(cfg.k_epochs):
+            order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
+            for chosen in order.chunk(max(1, total // cfg.sgd_batch_size)):
+                loss = squared_error(self.critic(batch["obs"][chosen]).squeeze(1), batch["target"][chosen])
+                loss.backward()
+                optim.apply_gradients(self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
+                losses.append(loss.detach())
+        return torch.stack(losses).mean()
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return weights_of(self.networks)
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        load_weights(self.networks, weights)
+
+    def state(self) -> Tree:
+        return {
+            "networks": weights_of(self.networks),
+            "optimizer": optim.state_tree(self.optimizer),
+            "scaler": self.scaler.state() if self.scaler else None,
+            "learn": stream_state(self.streams.learn),
+        }
+
+    def load_state(self, state: Tree) -> None:
+        load_weights(self.networks, state["networks"])
+        optim.load_state_tree(self.optimizer, state["optimizer"])
+        if self.scaler is not None:
+            self.scaler.load_state(state["scaler"])
+        restore_stream(self.streams.learn, state["learn"])
