@@ -191,7 +191,7 @@ def test_an_unknown_key_is_answered_with_the_nearest(file: Callable[..., Path], 
         ),
         (
             "algo_cfg:\n  eps_clip: 1",
-            "run.yaml:2: algo_cfg.eps_clip: unknown setting; it is a setting of PPO, and algo_name is DQN",
+            "run.yaml:2: algo_cfg.eps_clip: unknown setting; it is a setting of PPO, RecurrentPPO, and algo_name is DQN",
         ),
         ("lr: 1", "run.yaml:1: lr: is in none of general_cfg, algo_cfg, env_cfg; did you mean algo_cfg.lr?"),
     ],

@@ -97,9 +97,9 @@ def prepared(algo, ends, **settings):
     a step further. The critic is the identity, gamma is 1/2."""
     spec = EnvSpec("x", Box(-9, 9, (1,)), toy_of("match").action_space, 1)
     agent = agent_of(algo, spec, gamma=0.5, **settings)
-    if hasattr(agent, "critic") and agent.critic is not None:
-        agent.critic = lambda obs: obs
-        agent.networks = torch.nn.ModuleDict({"actor": agent.policy.network})
+    if agent.policy.critic is not None:
+        agent.policy.critic = lambda obs: obs
+        agent.networks = torch.nn.ModuleDict({"actor": agent.policy.actor})
     columns = {name: torch.from_numpy(value) for name, value in ramp(0, 3, 1, ends).columns.items()}
     valid = torch.ones(3, 1, dtype=torch.bool)
     return agent.prepare({**columns, "valid": valid}, Progress())
@@ -270,7 +270,7 @@ def test_the_direction_solves_the_damped_system_of_the_fisher_matrix():
     """F of a policy whose two logits are parameters: with p = (1/4, 3/4) it is p1 p2 (1, -1; -1, 1)."""
     agent, _ = learning("TRPO", cg_damping=0.5, normalize_advantage=False)
     logits = torch.nn.Parameter(torch.tensor([0.0, math.log(3.0)]))
-    agent.policy.network, agent.policy_parameters = (lambda obs: logits.expand(len(obs), 2)), [logits]
+    agent.policy.actor, agent.policy_parameters = (lambda obs: logits.expand(len(obs), 2)), [logits]
     # both actions with advantage 1 and -1: g = mean A (1[a] - p) = ((3/4, -3/4) - (-1/4, 1/4)) / 2 = (1/2, -1/2)
     batch = {"obs": torch.zeros(2, 1), "drawn": tensor(0, 1), "advantage": tensor(1.0, -1.0)}
     step, _ = agent._full_step(batch)
@@ -345,10 +345,10 @@ def test_what_is_illegal_everywhere_is_not_learned_about(algo, settings):
     assert set(np.unique(fragment.columns["action"])) == {0, 1}
     # two actions of about the same probability: ln 1/2
     np.testing.assert_allclose(fragment.columns["log_prob"], math.log(0.5), atol=0.02)
-    before = agent.policy.network[-1].bias.detach().clone()
+    before = agent.policy.actor[-1].bias.detach().clone()
     columns = {**fragment.columns, "valid": np.ones((8, 16), bool)}
     learned = Learner(agent, agent.cfg.memory(16)).learn(Chunk(columns), Progress())
-    moved = agent.policy.network[-1].bias.detach() != before
+    moved = agent.policy.actor[-1].bias.detach() != before
     assert moved.tolist() == [True, True, False]
     assert learned.metrics["entropy"][0] == pytest.approx(math.log(2), abs=0.01)
 
@@ -358,7 +358,7 @@ def test_the_best_legal_action_is_taken_where_the_best_is_illegal(algo):
     env = toy_of("shifted", 3)
     agent = quick(algo, env)
     with torch.no_grad():
-        agent.policy.network[-1].bias.copy_(tensor(1.0, 3.0, 2.0))
+        agent.policy.actor[-1].bias.copy_(tensor(1.0, 3.0, 2.0))
     mask = np.array([[True, True, True], [True, False, True], [True, False, False]])
     assert agent.predict_action(np.array([5, 5, 5]), None, mask).action.tolist() == [1, 2, 0]
 
@@ -367,7 +367,7 @@ def test_the_best_legal_action_is_taken_where_the_best_is_illegal(algo):
 
 
 def value_of(agent, obs):
-    return agent.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
+    return agent.policy.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
 
 
 @pytest.mark.parametrize(

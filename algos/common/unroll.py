@@ -17,7 +17,7 @@ def act(network: nn.Module, obs: Array, state: Array | None, device: torch.devic
     """One step of N rows while acting: the outputs, and the state [N, S] after it. Within torch.inference_mode."""
     x = torch.from_numpy(obs).to(device)
     if state is None or not isinstance(network, Recurrent):
-        return network.forward(x), None
+        return network.forward(x), state
     out, after = network.step(x, torch.from_numpy(state).to(device))
     return out, after.cpu().numpy()
 
@@ -44,6 +44,13 @@ def of_batch(network: nn.Module, batch: Batch, state: Tensor | None = None) -> T
     if not isinstance(network, Recurrent) or state is None:
         return network(batch["obs"])
     return _real(network.unroll(batch["obs"], state, batch["first"]), batch)
+
+
+def of_sequence(network: nn.Module, window: Batch, state: Tensor | None) -> Tensor:
+    """Outputs [T, N, ...] of a network that remembers, for the observations of a window."""
+    assert isinstance(network, Recurrent)
+    assert state is not None
+    return network.unroll(window["obs"], state, window["first"])
 
 
 def single_steps(batch: Batch) -> Batch:
