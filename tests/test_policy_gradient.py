@@ -300,6 +300,24 @@ def test_too_long_a_step_is_halved_until_it_is_near_enough():
     assert 0 < metrics["kl"] <= 0.05
 
 
+def test_several_learners_agree_on_the_gradient_its_products_the_search_and_the_value():
+    """What `reduce` leaves is what is used: with the gradient turned around, no step does good."""
+    agent, window = learning("TRPO", cg_steps=3)
+    sizes = []
+
+    def turn_the_first_around(grads):
+        grads = list(grads)
+        sizes.append(sum(grad.numel() for grad in grads))
+        if len(sizes) == 1:
+            grads[0].neg_()
+
+    agent.reduce = turn_the_first_around
+    assert agent.update(samples(agent.prepare(window, Progress()))).metrics["step"] == 0
+    policy, value = (sum(p.numel() for p in network.parameters()) for network in agent.networks.children())
+    # the gradient, three directions and the length; ten tries; ten epochs of one minibatch
+    assert sizes == [policy] * 5 + [2] * 10 + [value] * 10
+
+
 # -------------------------------------------------------------------------------------------------------- masks
 
 
