@@ -1,4 +1,4 @@
-# make run | test | check | bench. Everything is installed into $(VENV), once; the stamps tell when that must be redone.
+# make run | extra | test | check | bench. Everything is installed into $(VENV), once; the stamps tell when that must be redone.
 
 VENV ?= .venv
 PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
@@ -9,17 +9,21 @@ RUN_READY = $(VENV)/.ready-to-run
 CHECK_READY = $(VENV)/.ready-to-check
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help run test check lint format types bench
+.PHONY: help run extra test check lint format types bench
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make run     install what a run needs, then python main.py; more words go into ARGS="--algo PPO"'
+	@echo 'make extra   install what the MuJoCo and Atari environments need'
 	@echo 'make test    install what the checks need, then pytest'
 	@echo 'make check   lint, format, types, and then the tests'
 	@echo 'make bench   measure the speed (minutes)'
 
 run: $(RUN_READY)
 	$(BIN)/python main.py $(ARGS)
+
+extra: $(VENV)/.made
+	$(PIP_INSTALL) -r requirements-extra.txt
 
 test: $(CHECK_READY)
 	$(BIN)/python -m pytest $(ARGS)

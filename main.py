@@ -12,7 +12,7 @@ REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safe
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit status: 0, or 2 for a command or a configuration that is wrong."""
+    """The exit status: 0; 2 for a command or a configuration that is wrong; 1 where a run of --seeds failed."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # A console may lack a character; that is no reason to stop.
@@ -61,7 +61,7 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
 
     if request.allow_import:
         sys.path.append(os.getcwd())
-    flags = {name: getattr(request, name) for name in ("algo", "env", "resume", "allow_import")}
+    flags = {name: getattr(request, name) for name in ("algo", "env", "resume", "into", "allow_import")}
     try:
         config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
         if config.general.mp_backend == "ray" and find_spec("framework.distributed") is None:
@@ -73,9 +73,15 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     if request.print_config or request.dry_run:  # A run says its notes itself, and logs them.
         for note in config.notes:
             print(note, file=sys.stderr)
+        if request.seeds:
+            print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
+    if request.seeds and not request.dry_run:
+        from framework.session import run_seeds
+
+        return run_seeds(config, argv, request.seeds, request.jobs)
     from framework.session import dry_run, run
 
     return dry_run(config) if request.dry_run else run(config, argv)

@@ -2,19 +2,22 @@
 
 import argparse
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from config.nearest import did_you_mean
 
 COMMANDS = ("list", "describe", "schema")
+MOST_SEEDS = 1000
+"""Of one range; more can only be a slip of the finger."""
 
 _EXAMPLES = """\
 examples:
   python main.py                                  DQN on CartPole-v1
   python main.py --yaml my.yaml algo_cfg.lr=3e-4
   python main.py --algo PPO --env Acrobot-v1
+  python main.py --algo PPO --seeds 1..5          five runs, one figure
   python main.py --resume Train_CartPole-v1_DQN_20260131-101500
 
 other commands:
@@ -56,9 +59,51 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     for word in request.overrides:
         if "=" not in word:
             parser.error(f"{word!r} is neither a command nor section.key=value{did_you_mean(word, COMMANDS)}")
-    if request.resume and (request.algo or request.env):
-        parser.error("--resume goes on with the run's own algorithm and environment; leave out --algo and --env")
+    for problem in _contradictions(request):
+        parser.error(problem)
+    if request.seeds:
+        request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run
     return request
+
+
+def _contradictions(request: argparse.Namespace) -> Iterator[str]:
+    """Flags that cannot stand together."""
+    if request.resume and (request.algo or request.env):
+        yield "--resume goes on with the run's own algorithm and environment; leave out --algo and --env"
+    if request.resume and request.into:
+        yield "--resume goes on in the run's own folder; leave out --into"
+    if request.resume and request.seeds:
+        yield "--resume goes on with one run, and --seeds begins several; leave one of them out"
+    if request.seeds and any(word.partition("=")[0].strip() == "general_cfg.seed" for word in request.overrides):
+        yield "--seeds and general_cfg.seed both say the seed; leave one of them out"
+    if request.jobs and not request.seeds:
+        yield "--jobs limits how many runs of --seeds go on at once; without --seeds there is one"
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """1..5, a list such as 1,2,7, or both: 1..3,7."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        if not all(number.isascii() and number.isdecimal() for number in (first, last or first)) or (dots and not last):
+            raise argparse.ArgumentTypeError(f"{part.strip()!r} is no seed; write 1..5, or a list such as 1,2,7")
+        low, high = int(first), int(last or first)
+        if low > high:
+            raise argparse.ArgumentTypeError(f"{part.strip()} counts down; write {high}..{low}")
+        if high - low >= MOST_SEEDS:
+            raise argparse.ArgumentTypeError(f"{part.strip()} is more than {MOST_SEEDS} runs")
+        found += range(low, high + 1)
+    if 0 in found or max(found) >= 2**63:
+        raise argparse.ArgumentTypeError("a seed is a number from 1 to 2**63 - 1 (0 would draw one)")
+    if twice := next((seed for seed in found if found.count(seed) > 1), None):
+        raise argparse.ArgumentTypeError(f"{twice} is there twice; two runs with one seed are the same run")
+    return tuple(found)
+
+
+def _jobs(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs; write 1 or more")
+    return int(text)
 
 
 def _run_parser() -> _Parser:
@@ -76,6 +121,9 @@ def _run_parser() -> _Parser:
     parser.add_argument("--algo", metavar="NAME", help="algorithm; without --yaml, with the nearest preset")
     parser.add_argument("--env", metavar="ID", help="environment; without --yaml, with the nearest preset")
     parser.add_argument("--resume", metavar="TASK", help="go on with a training run: a folder under tasks/")
+    parser.add_argument("--seeds", metavar="1..5", type=seeds, help="a run for each of these seeds, side by side")
+    parser.add_argument("--jobs", metavar="N", type=_jobs, help="with --seeds: so many at once (default: one per core)")
+    parser.add_argument("--into", metavar="FOLDER", help="a new folder to write to, in place of tasks/NAME")
     parser.add_argument(
         "--allow-import", metavar="PKG", action="append", default=[], help="let the settings name code of this package"
     )

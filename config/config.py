@@ -98,6 +98,11 @@ class GeneralConfig(Strict):
     env_timeout: Annotated[float, Field(ge=0)] = 300
     """Seconds that one step of the environment may take before the run is stopped with an error. 0: no limit."""
 
+    def share(self, step: int, episode: int, update: int) -> float:
+        """How much of the planned run this is, by whichever limit is nearest; 0 where there is none."""
+        limits = ((step, self.max_total_step), (episode, self.max_episode), (update, self.max_update))
+        return min(1.0, max((done / limit for done, limit in limits if limit > 0), default=0.0))
+
     def problems(self) -> Iterator[Problem]:
         if self.load_checkpoint and not self.load_path:
             yield Problem("load_path", "load_checkpoint is true, so load_path must name a task directory")

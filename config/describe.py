@@ -1,7 +1,7 @@
 """What a person can look up: names, settings with their help, the reference page. All generated from the models."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import get_args
@@ -56,39 +56,51 @@ def reference(find_algo: Finder, find_env: Finder) -> str:
     """The whole reference as a page."""
     pages = [_page("general_cfg", GeneralConfig)]
     pages += [_topic(name, find_env, "env_cfg") for name in find_env.available()]
-    pages += [_topic(name, find_algo, "algo_cfg") for name in find_algo.available()]
+    pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
     pages.append(_layers())
     head = "# Settings\n\nWritten by `python main.py describe all`; the text comes from the models themselves.\n"
     return "\n".join([head, *pages])
 
 
-def _topic(name: str, finder: Finder, section: str) -> str:
+def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
+    """The page of a folder; brief leaves out what a variant has from its family."""
     package = finder.get(name)
     title = getattr(package, "NAME", None) or name
     aliases = getattr(package, "ALIASES", ())
     also = f"\nAlso known as {', '.join(aliases)}.\n" if aliases else ""
-    return _page(f"{section}: {title}", package.Config, also)
+    family = _family(package, finder) if brief else None
+    return _page(f"{section}: {title}", package.Config, also, family)
+
+
+def _family(package: ModuleType, finder: Finder) -> str | None:
+    """The algorithm whose settings this one has with other defaults."""
+    return next((name for name in finder.available() if finder.get(name).Config is package.Config.__base__), None)
 
 
 def _summary(package: ModuleType) -> str:
     return (package.__doc__ or "").strip().split("\n")[0]
 
 
-def _page(title: str, model: type[Strict], also: str = "") -> str:
-    """Own settings first, then what all sections of this kind have."""
-    return f"## {title}\n\n{_text(model)}\n{also}\n{''.join(_settings(model))}"
+def _page(title: str, model: type[Strict], also: str = "", family: str | None = None) -> str:
+    """Own settings first, then what all sections of this kind have, or only where these are described."""
+    names = sorted(model.model_fields, key=lambda name: _inherited(model, name))
+    if family:
+        names = [name for name in names if not _inherited(model, name)]
+        also += f"\nAll other settings are those of {family}.\n"
+    return f"## {title}\n\n{_text(model)}\n{also}\n{''.join(_settings(model, names))}"
 
 
 def _text(model: type[Strict]) -> str:
     return textwrap.fill(" ".join((model.__doc__ or "").split()), WIDTH)
 
 
-def _settings(model: type[Strict]) -> Iterator[str]:
+def _settings(model: type[Strict], names: Iterable[str]) -> Iterator[str]:
     schema = json_schema(model)
     spellings: dict[str, list[str]] = {}
     for alias, name in model.ALIASES.items():
         spellings.setdefault(name, []).append(alias)
-    for name, field in sorted(model.model_fields.items(), key=lambda item: _inherited(model, item[0])):
+    for name in names:
+        field = model.model_fields[name]
         help_text = " ".join((field.description or "").split())
         kind = expected(schema["properties"][name], schema)
         facts = [_default(field)] if kind == help_text.rstrip(".") else [kind, _default(field)]
@@ -118,11 +130,13 @@ def _layer(layer: Strict) -> str:
 def _layers() -> str:
     """The kinds of layer, which all layer lists share."""
     kinds = get_args(get_args(Layer)[0])
-    parts = [
-        f"### {kind.model_fields['layer_type'].default}\n\n{_text(kind)}\n\n{''.join(_settings(kind))}"
-        for kind in kinds
-    ]
+    parts = [_layer_page(kind) for kind in kinds]
     return "\n".join(["## Layers, for every list of layers\n", *parts])
+
+
+def _layer_page(kind: type[Strict]) -> str:
+    title = kind.model_fields["layer_type"].default
+    return f"### {title}\n\n{_text(kind)}\n\n{''.join(_settings(kind, kind.model_fields))}"
 
 
 def _inherited(model: type[Strict], name: str) -> bool:

@@ -33,6 +33,8 @@ class RunConfig:
     """The preset that was taken."""
     task: Path | None = None
     """The task directory that load_path names, where load_checkpoint is true."""
+    into: Path | None = None
+    """The new folder that the command line gives the run, in place of one under tasks/."""
     allow_import: tuple[str, ...] = ()
     """Packages of the user's own that the command line allowed to import."""
     notes: tuple[str, ...] = ()

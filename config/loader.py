@@ -44,10 +44,11 @@ def load(
     env: str | None = None,
     resume: str | None = None,
     allow_import: Iterable[str] = (),
+    into: str | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
-    """The configuration of a run; algo, env and resume are the flags of these names."""
+    """The configuration of a run; algo, env, resume and into are the flags of these names."""
     work = _Assembly(find_algo, find_env, tuple(allow_import))
     work.layers = [layers.from_command_line(overrides, _flags(algo, env, resume))]
     preset = work.preset(preset_root) if (algo or env) and not (yaml_path or resume) else None
@@ -69,6 +70,7 @@ def load(
         expected_return=presets.promised_return(source.comment) if source else None,
         preset=str(preset) if preset else None,
         task=task,
+        into=Path(into) if into else None,
     )
 
 
@@ -234,7 +236,8 @@ class _Assembly:
         if owner:
             return f"; it belongs under {owner}"
         if section == "algo_cfg" and (algos := self.algorithms_with(key)):
-            return f"; it is a setting of {', '.join(algos)}, and algo_name is {self.general('algo_name')}"
+            named = ", ".join(algos[:4]) + (" and others" if len(algos) > 4 else "")
+            return f"; it is a setting of {named}, and algo_name is {self.general('algo_name')}"
         near_here = did_you_mean(key, _spellings(self.models[section]))
         return near_here or next(
             (f"; did you mean {name}.{near}?" for name in others if (near := nearest(key, others[name]))), ""

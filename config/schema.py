@@ -81,6 +81,19 @@ def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 
 
+EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
+                         "boltzmann": "softmax"}  # fmt: skip
+
+
+def exploration(value: Any) -> Any:
+    """Other spellings of exploration_type."""
+    return EXPLORATION_SPELLINGS.get(value.lower(), value.lower()) if isinstance(value, str) else value
+
+
+Exploration = Annotated[Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration)]
+ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
+
+
 def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
@@ -168,6 +181,23 @@ class LayerNorm(Strict):
 
     layer_type: Literal["layernorm"] = "layernorm"
     """layernorm"""
+    activation: Activation = "none"
+    """Function after the normalisation."""
+
+
+class BatchRenorm(Strict):
+    """Batch renormalisation: by the minibatch while learning from it, by running statistics otherwise."""
+
+    layer_type: Literal["batchrenorm"] = "batchrenorm"
+    """batchrenorm"""
+    momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
+    """Share of the newest minibatch in the running mean and deviation."""
+    warmup: Annotated[Int, Field(ge=0)] = 100_000
+    """Minibatches before the running statistics count while learning; until then it is batch normalisation."""
+    r_max: Annotated[float, Field(ge=1.0)] = 3.0
+    """Largest ratio of the minibatch's deviation to the running one that is corrected for."""
+    d_max: NonNegative = 5.0
+    """Largest distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
 
 
 class NoisyLinear(Strict):
@@ -223,7 +253,7 @@ def _lower_layer_type(value: Any) -> Any:
 
 Layer = Annotated[
     Annotated[
-        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | Dropout,
+        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | BatchRenorm | Dropout,
         Field(discriminator="layer_type"),
     ],
     BeforeValidator(_lower_layer_type),
@@ -263,7 +293,8 @@ class ReplaySpec:
     """Steps of a sample. Above 1, a sample is a piece of one row's history, [L, B, ...], with the policy's `state`
     [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
     relabel: float = 0.0
-    """Share of the samples whose goal is replaced by one that was reached later in the same episode."""
+    """Share of the samples whose goal is replaced by one that was reached later in the same episode; for an
+    environment with goals, with n_step 1 and sequence 1."""
 
 
 @dataclass(frozen=True)
@@ -287,6 +318,14 @@ class RolloutSpec:
     def fragment(self) -> int:
         return self.length if self.unit == "steps" else 1
 
+    @classmethod
+    def of_transitions(
+        cls, count: int, rows: int, epochs: int = 1, minibatch: int | None = None, sequence: int = 1
+    ) -> "RolloutSpec":
+        """A window of so many transitions over all rows, in whole sequences; minibatch counts transitions too."""
+        length = max(1, count // rows // sequence) * sequence
+        return cls(length, epochs, minibatch and max(1, minibatch // sequence), sequence=sequence)
+
 
 MemorySpec = ReplaySpec | RolloutSpec
 
@@ -299,6 +338,9 @@ class AlgoConfig(Strict):
     ACTION_SPACES: ClassVar[tuple[str, ...]]
     """Names of the gymnasium action spaces that the algorithm can act in."""
     OBSERVATION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
+
+    NEEDS_MODEL: ClassVar[bool] = False
+    """Plans with the rules of the environment (EnvSpec.model), which only some environments tell."""
 
     ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
         {"lr", "actor_lr", "critic_lr", "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip",
@@ -382,8 +424,42 @@ USERS_OF_SPECIAL_LAYERS = {
     "lstm": "DRQN, RecurrentPPO, A2C and others",
     "gru": "DRQN, RecurrentPPO, A2C and others",
     "noisy_linear": "NoisyDQN, RainbowDQN and others",
+    "batchrenorm": "CrossQ",
 }
 """Layers that need something of the algorithm, and algorithms that have it."""
+
+
+class TableConfig(AlgoConfig):
+    """What every algorithm has that learns a table of action values by trying."""
+
+    ACTION_SPACES: ClassVar = ("Discrete",)
+    OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
+    ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
+
+    exploration_type: Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)] = (
+        "e-greedy"
+    )
+    """e-greedy: the best action, or any with probability epsilon; softmax: by the values at the temperature; ucb: the
+    highest upper bound, which favours what was seldom tried; none: the best action."""
+    epsilon_start: Fraction = 0.95
+    """Share of random actions at the start."""
+    epsilon_end: Fraction = 0.01
+    """Share of random actions that remains."""
+    epsilon_decay: Positive = 300
+    """Environment steps: of the exponential's time constant, or until epsilon_end with epsilon_schedule linear."""
+    epsilon_schedule: Literal["exponential", "linear"] = "exponential"
+    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
+    temperature: Positive = 1.0
+    """With exploration_type softmax: how much worse an action may be and still be taken often."""
+    ucb_c: NonNegative = 1.0
+    """With exploration_type ucb: weight of the bound's width against the value."""
+    initial_value: float = 0.0
+    """Value of every action before anything is learned; high values make the agent curious."""
+
+    def checks(self) -> Iterator[Problem]:
+        yield from super().checks()
+        if self.epsilon_end > self.epsilon_start:
+            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
 
 
 class EnvConfig(Strict):

@@ -25,9 +25,16 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
     if not inside and folder.parent.resolve() == tasks.resolve():
         raise TaskError(f"{load_path!r} is a link that leads out of {tasks}/; give the full path that is meant")
+    if (folder / "seeds.csv").is_file():
+        raise TaskError(f"{load_path!r} is a group of runs; name one of them, such as {_member(folder)}")
     if not complete:
         raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
     return folder
+
+
+def _member(group: Path) -> Path:
+    """The first run of a group that --seeds made."""
+    return next((path.parent for path in sorted(group.glob("seed_*/config.yaml"))), group / "seed_1")
 
 
 def _others(name: str, tasks: Path) -> str:

@@ -12,6 +12,8 @@ import numpy as np
 from gymnasium.spaces import Space
 
 Array = np.ndarray
+Rules = tuple[Array, Array, Array, Array]
+"""Probability, next_state, reward, terminated, each [S, A, K]: K possible outcomes of each action in each state."""
 
 
 class EnvError(RuntimeError):
@@ -60,9 +62,12 @@ class VectorEnv(ABC):
     action_mask: Array | None = None
     """[N, A] bool, true where an action is legal in the observation returned last; a new array after every call.
     None where all actions are legal."""
-    model: tuple[Array, Array, Array, Array] | None = None
-    """Of a finite environment that tells its rules: probability, next_state, reward, terminated, each [S, A, K]."""
     goal: Goal | None = None
+
+    @property
+    def model(self) -> Rules | None:
+        """Of a finite environment that tells its rules. It is built when it is asked for."""
+        return None
 
     @abstractmethod
     def reset(self, mask: Array, seeds: Array) -> Array:

@@ -12,7 +12,7 @@ import envs
 from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
-from envs.base import VectorEnv
+from envs.base import Goal, VectorEnv
 from framework import memory
 from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
@@ -28,7 +28,8 @@ def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     """What the agent may know of it."""
     parts = tuple(Part(*part) for part in env.parts)
-    model = Model(*env.model) if env.model else None
+    rules = env.model if config.algo.NEEDS_MODEL else None
+    model = Model(*rules) if rules else None
     env_id = getattr(config.env, "id", config.general.env_name)
     return EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts, model)
 
@@ -60,15 +61,24 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     return agent
 
 
-def make_memory(config: RunConfig, spec: EnvSpec, seed: int) -> memory.Memory:
-    """The memory that the algorithm asks for; JoystickError where this machine is too small for it."""
+def make_memory(config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None) -> memory.Memory:
+    """The memory that the algorithm asks for; JoystickError where this machine is too small for it. goal: that of the
+    environment, for a memory that relabels."""
+    memories_that_fit(config, spec)
+    return memory.make(config.algo.memory(spec.rows), stream(seed, "memory"), goal)
+
+
+def memories_that_fit(config: RunConfig, spec: EnvSpec) -> float:
+    """How many full ones this machine has room for; JoystickError where it is not even one."""
     needed, free = memory_bytes(config, spec), _available_bytes()
-    if free is not None and needed > free:
+    if free is None:
+        return float("inf")
+    if needed > free:
         raise JoystickError(
             f"the memory of {config.algo_package.NAME} needs {needed / 2**30:.1f} GiB and this machine has "
             f"{free / 2**30:.1f} GiB free; choose a smaller algo_cfg.buffer_size"
         )
-    return memory.make(config.algo.memory(spec.rows), stream(seed, "memory"))
+    return free // needed
 
 
 def memory_bytes(config: RunConfig, spec: EnvSpec) -> int:

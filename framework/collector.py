@@ -259,7 +259,8 @@ class Collector:
             begins = now.born == t
             if t and begins.any():
                 self._restart(begins)
-            step = self._advance(tape[t])
+            step = self._advance(self._legal(tape[t]))
+            self._tape[-1] = tape[t]
             # an idle row may end; a running one does so only where the environment does not repeat itself
             ended = step.terminated | step.truncated
             if ended.any():
@@ -267,7 +268,13 @@ class Collector:
         if (now.born == total).any():
             self._restart(now.born == total)
         seen, length = state["rows"]["obs"], state["rows"]["length"]
-        return np.array([_equal(*pair) for pair in zip(now.obs, seen, strict=True)]) & (now.length == length)
+        same = [a.tobytes() == b.tobytes() for a, b in zip(now.obs, seen, strict=True)]
+        return np.array(same) & (now.length == length)
+
+    def _legal(self, action: Array) -> Array:
+        """A recorded action, where it is legal: an idle row stands in another episode than the one it was done in."""
+        mask = self.env.action_mask
+        return action if mask is None else np.where(mask[np.arange(len(mask)), action], action, mask.argmax(axis=1))
 
     def _restart(self, rows: Array) -> None:
         now = self._now
@@ -277,10 +284,6 @@ class Collector:
         for recorder in self.recorders:
             for row in np.flatnonzero(rows).tolist():
                 recorder.drop(row)
-
-
-def _equal(a: Array, b: Array) -> bool:
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 def _check_finite(columns: Columns, first_step: int) -> None:

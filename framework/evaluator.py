@@ -72,6 +72,11 @@ class Evaluator:
             )
         return evaluation
 
+    def play_at_random(self, episodes: int) -> Evaluation:
+        """The same episodes as `play`, by a policy that knows nothing."""
+        policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
+        return self.play(policy, episodes)
+
     def random_return(self, episodes: int = 20, seconds: float = 3.0) -> float | None:
         """Mean return of a policy that knows nothing; None if no episode ends within the time."""
         policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))

@@ -1,4 +1,4 @@
-"""The learning curve. Drawn without a display; one picture for three episodes or for two hundred thousand."""
+"""Learning curves of a run and of several. Drawn without a display, for three episodes or for two hundred thousand."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from framework import statistics
+
 BLUE, ORANGE, GREY, GREEN = "#0072b2", "#d55e00", "#6b7280", "#007a5e"
 """Of the Okabe-Ito palette, which the colour-blind can tell apart; green a little darker, for thin lines."""
 MOST_POINTS = 1500
 """More than this on one line cannot be told apart on paper."""
 BANDS = 400
+GRID = 150
+"""Points of the mean of several runs."""
 Rows = Sequence[Mapping[str, Any]]
 Array = np.ndarray
 
@@ -36,13 +40,58 @@ def learning_curve(
         _draw_evaluations(axes, eval_rows)
     _draw_reference(axes, expected_return, "expected", GREEN)
     _draw_reference(axes, random_return, "random policy", GREY)
-    _dress(axes, title, len(train_rows))
+    count = len(train_rows)
+    _dress(axes, title, f"{count:,} episode{'' if count == 1 else 's'}", "return")
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *_finite(_column(eval_rows, "step"))[0][-1:]]))
     _save(figure, path)
     if show:
         from matplotlib import pyplot
 
         pyplot.show()
+
+
+def seed_curves(
+    curves: Sequence[tuple[Array, Array]],
+    path: Path,
+    *,
+    title: str,
+    what: str,
+    random_return: float | None = None,
+    expected_return: float | None = None,
+    show: bool = False,
+) -> None:
+    """Draw runs that differ in their seed: each as a thin line (steps [n], returns [n]), and their mean with its 95 %
+    bootstrap interval where all of them have values."""
+    figure = _figure(show)
+    axes = figure.add_subplot()
+    for number, (step, value) in enumerate(curves):
+        some = _some(len(step))
+        label = None if number or len(curves) == 1 else "one run"
+        axes.plot(step[some], value[some], color=BLUE, alpha=0.4, linewidth=0.9, label=label)
+        axes.plot(step[-1:], value[-1:], "o", color=BLUE, alpha=0.6, markersize=4, markeredgewidth=0)
+    if len(curves) > 1:
+        _draw_mean(axes, curves)
+    _draw_reference(axes, expected_return, "expected", GREEN)
+    _draw_reference(axes, random_return, "random policy", GREY)
+    _dress(axes, title, f"{len(curves)} seed{'' if len(curves) == 1 else 's'}", what)
+    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
+    _save(figure, path)
+    if show:
+        from matplotlib import pyplot
+
+        pyplot.show()
+
+
+def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]]) -> None:
+    first, last = max(step[0] for step, _ in curves), min(step[-1] for step, _ in curves)
+    if first >= last:
+        return
+    grid = np.linspace(first, last, GRID)
+    values = np.stack([np.interp(grid, step, value) for step, value in curves], axis=1)
+    between = np.array([statistics.interval(row, statistics.mean) for row in values])
+    label = "95 % interval of the mean"
+    axes.fill_between(grid, between[:, 0], between[:, 1], color=ORANGE, alpha=0.2, linewidth=0, label=label)
+    axes.plot(grid, values.mean(1), color=ORANGE, linewidth=2.2, label="mean")
 
 
 def smooth(value: Array, window: int) -> Array:
@@ -98,9 +147,14 @@ def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
     else:
         axes.plot(step, value, "o-", color=BLUE, linewidth=1, markersize=4, label="episode")
     if window > 1:
-        some = np.linspace(0, len(value) - 1, min(len(value), MOST_POINTS)).astype(int)
+        some = _some(len(value))
         mean = smooth(value, window)
         axes.plot(step[some], mean[some], color=BLUE, linewidth=2, label=f"mean of {window} episodes")
+
+
+def _some(count: int) -> Array:
+    """Places of at most MOST_POINTS values, with the first and the last."""
+    return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
 
 
 def _draw_evaluations(axes: Any, rows: Rows) -> None:
@@ -131,14 +185,14 @@ def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> N
         axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
 
 
-def _dress(axes: Any, title: str, episodes: int) -> None:
+def _dress(axes: Any, title: str, beside: str, what: str) -> None:
     from matplotlib.ticker import EngFormatter
 
     axes.figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     axes.set_title(_drawable(title), loc="left", fontsize=12, fontweight="bold")
-    axes.set_title(f"{episodes:,} episode{'' if episodes == 1 else 's'}", loc="right", fontsize=10, color=GREY)
+    axes.set_title(beside, loc="right", fontsize=10, color=GREY)
     axes.set_xlabel("environment steps")
-    axes.set_ylabel("return")
+    axes.set_ylabel(what)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.margins(y=0.08)
     axes.grid(color="#e5e7eb", linewidth=0.6)

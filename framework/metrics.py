@@ -14,6 +14,8 @@ from framework.events import EventFile
 LOGGER = logging.getLogger("joystick")
 FLUSH_SECONDS = 2.0
 """Rows reach the file at least this often while training, so that a person can watch it grow."""
+TAIL_BYTES = 4096
+"""A row is much shorter than this."""
 Number = int | float | str
 
 _Result = TypeVar("_Result")
@@ -119,6 +121,22 @@ def read_csv(path: Path) -> list[dict[str, Number]]:
     names = lines[0].split(",")
     rows = (line.split(",") for line in lines[1:])
     return [dict(zip(names, map(_number, row), strict=True)) for row in rows if len(row) == len(names)]
+
+
+def last_row(path: Path) -> dict[str, Number] | None:
+    """The newest whole row of one of our files while another process writes it, without reading all of it."""
+    try:
+        with open(path, "rb") as file:
+            names = file.readline()
+            file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return None
+    rows = [line for line in lines[:-1] if line.count(b",") == names.count(b",")]
+    if not rows:
+        return None
+    cells = rows[-1].decode(errors="replace").split(",")
+    return dict(zip(names.decode(errors="replace").rstrip("\n").split(","), map(_number, cells), strict=True))
 
 
 def _number(text: str) -> Number:

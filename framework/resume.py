@@ -9,7 +9,7 @@ import yaml
 from algos.base import EnvSpec
 from config.loader import ConfigError, RunConfig
 from framework.checkpoint import CheckpointStore, Saved
-from framework.errors import CheckpointError
+from framework.errors import CheckpointError, TaskDirError
 from framework.seeding import draw_seed
 from framework.task_dir import TaskDir
 
@@ -45,15 +45,18 @@ def with_seed(config: RunConfig) -> RunConfig:
 def start(config: RunConfig, spec: EnvSpec) -> Start:
     """Open the task directory: the old one for --resume and load_checkpoint, a new one for an explicit step."""
     cfg = config.general
-    name = config.algo_package.NAME
     if config.task is None:
-        return _anew(spec, name)
+        return _anew(config, spec)
     changed = changes(config)
     store = CheckpointStore(config.task / "models")
     if "general_cfg.load_model_step" in config.explicit and cfg.load_model_step != "latest":
         saved = store.read(cfg.load_model_step)
         check_identity(saved, config, spec)
-        return replace(_anew(spec, name), saved=saved, branch=True, changed=changed)
+        return replace(_anew(config, spec), saved=saved, branch=True, changed=changed)
+    if config.into is not None:
+        raise TaskDirError(
+            f"the run goes on in {config.task}; leave out --into, or say which load_model_step to branch at"
+        )
     task = TaskDir(config.task)
     task.open()
     try:
@@ -66,8 +69,8 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     return Start(task, store, saved, changed=changed)
 
 
-def _anew(spec: EnvSpec, algo: str) -> Start:
-    task = TaskDir.create("train", spec.id, algo)
+def _anew(config: RunConfig, spec: EnvSpec) -> Start:
+    task = TaskDir.create("train", spec.id, config.algo_package.NAME, config.into)
     return Start(task, CheckpointStore(task.models))
 
 

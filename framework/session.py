@@ -26,6 +26,18 @@ def run(config: RunConfig, command_line: list[str]) -> int:
     return _guarded(work)
 
 
+def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...], jobs: int | None) -> int:
+    """Train once for each seed, in processes of their own."""
+
+    def work() -> int:
+        suitability.check(config)
+        from framework import seeds as group
+
+        return group.run(config, command_line, seeds, jobs)
+
+    return _guarded(work)
+
+
 def dry_run(config: RunConfig) -> int:
     """Say what a run would be, and write nothing."""
 

@@ -1,5 +1,7 @@
-"""Ctrl-C and SIGTERM ask a run to stop between rounds; a second one ends it at once. And a watch over stuck steps."""
+"""Ctrl-C, SIGTERM and a closed terminal ask a run to stop between rounds; a second one ends it at once. And a watch
+over stuck steps."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -10,18 +12,29 @@ from types import FrameType, TracebackType
 from typing import Protocol
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+HANGUP = getattr(signal, "SIGHUP", None)
+if HANGUP is not None:
+    NAMES[HANGUP] = "the terminal was closed"
+
+
+def end(number: int) -> None:
+    """End this process as if the signal had."""
+    os._exit(128 + number)
 
 
 class StopSignals:
-    """While it is entered, the first signal is remembered, and the second ends the process."""
+    """While it is entered, the first signal is remembered, and the second calls `again`, which ends the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, again: Callable[[int], None] = end) -> None:
+        self.again = again
         self.received: int | None = None
         self._old: dict[int, object] = {}
 
     def __enter__(self) -> "StopSignals":
         if threading.current_thread() is threading.main_thread():
             for number in NAMES:
+                if number == HANGUP and signal.getsignal(number) is signal.SIG_IGN:
+                    continue  # nohup: the run outlives its terminal
                 self._old[number] = signal.signal(number, self._receive)
         return self
 
@@ -31,11 +44,12 @@ class StopSignals:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
-            os._exit(128 + number)
+            self.again(number)
         self.received = number
         name = NAMES[signal.Signals(number)]
         # os.write is safe in a signal handler; print may be in the middle of a line
-        os.write(sys.stderr.fileno(), f"\n{name}: saving, then stopping. Once more ends at once.\n".encode())
+        with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
+            os.write(sys.stderr.fileno(), f"\n{name}: saving, then stopping. Once more ends at once.\n".encode())
 
     @property
     def exit_status(self) -> int:

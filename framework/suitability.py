@@ -3,7 +3,7 @@
 import algos
 import envs
 from config.loader import ConfigError, RunConfig
-from config.schema import NetworkConfig
+from config.schema import AlgoConfig, NetworkConfig, ReplaySpec
 from envs.base import VectorEnv
 
 
@@ -32,20 +32,47 @@ def _planned(config: RunConfig) -> bool:
 def _problems(config: RunConfig, env: VectorEnv) -> list[str]:
     name, cls = config.algo_package.NAME, type(config.algo)
     env_id = getattr(config.env, "id", config.general.env_name)
-    needs = (
-        ("actions", env.action_space, cls.ACTION_SPACES),
-        ("observations", env.observation_space, cls.OBSERVATION_SPACES),
-    )
-    return [
-        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {space}. "
-        f"Algorithms that can: {', '.join(_able(env)) or 'none'}"
-        for kind, space, known in needs
+    misfits = [
+        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {space}"
+        for kind, space, known in (
+            ("actions", env.action_space, cls.ACTION_SPACES),
+            ("observations", env.observation_space, cls.OBSERVATION_SPACES),
+        )
         if type(space).__name__ not in known
     ]
+    if not misfits and not _tells_rules(config.algo, env):
+        misfits = [f"{name} needs the rules of the environment, and {env_id} does not tell them ({_TELLS_RULES})"]
+    if not misfits and not _has_goal(config.algo, env):
+        misfits = [f"{name} needs an environment with goals, and {env_id} has none ({_HAS_GOAL})"]
+    return [f"{misfit}. Algorithms that can: {', '.join(_able(env)) or 'none'}" for misfit in misfits]
+
+
+_TELLS_RULES = (
+    "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy walk do, in their attribute P; wrappers that change "
+    "observations, actions or rewards make it untrue"
+)
+_HAS_GOAL = (
+    "it takes a Dict observation with observation, achieved_goal and desired_goal, a method compute_reward, and no "
+    "wrapper that changes observations or rewards; the toys bitflip and reach have it"
+)
+
+
+def _tells_rules(algo: AlgoConfig, env: VectorEnv) -> bool:
+    return not algo.NEEDS_MODEL or env.model is not None
+
+
+def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
+    spec = algo.memory(rows=1)
+    return not (isinstance(spec, ReplaySpec) and spec.relabel) or env.goal is not None
 
 
 def _able(env: VectorEnv) -> list[str]:
-    """Algorithms that can act in this environment."""
+    """Algorithms that can act in this environment, with their defaults."""
     action, observation = type(env.action_space).__name__, type(env.observation_space).__name__
-    classes = {name: algos.get(name).Config for name in algos.available()}
-    return [n for n, c in classes.items() if action in c.ACTION_SPACES and observation in c.OBSERVATION_SPACES]
+    configs = {name: algos.get(name).Config() for name in algos.available()}
+    return [
+        name
+        for name, algo in configs.items()
+        if action in algo.ACTION_SPACES and observation in algo.OBSERVATION_SPACES
+        if _tells_rules(algo, env) and _has_goal(algo, env)
+    ]

@@ -31,22 +31,11 @@ class TaskDir:
         self._lock: IO[str] | None = None
 
     @classmethod
-    def create(cls, mode: str, env_id: str, algo: str, root: Path = ROOT) -> "TaskDir":
-        """A new folder; a second run in the same second gets a suffix, never the same folder."""
-        safe = env_id.replace("/", "-").replace(":", "-")
-        name = f"{mode.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
-        for attempt in range(1, 1000):
-            path = root / (name if attempt == 1 else f"{name}_{attempt}")
-            try:
-                path.mkdir(parents=True)
-            except FileExistsError:
-                continue
-            except OSError as error:
-                raise TaskDirError(f"cannot make the task directory {path}: {error.strerror}") from error
-            task = cls(path)
-            task.open()
-            return task
-        raise TaskDirError(f"cannot find a free name like {name} in {root}")
+    def create(cls, mode: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> "TaskDir":
+        """A new folder under tasks/, or the one that --into names."""
+        task = cls(new_folder(mode, env_id, algo, into, root))
+        task.open()
+        return task
 
     def open(self) -> None:
         """Make the folders and take the lock."""
@@ -79,6 +68,22 @@ class TaskDir:
         except (OSError, ValueError):
             return {}
         return facts if isinstance(facts, dict) else {}
+
+
+def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:
+    """Make the folder of a run; a second one in the same second gets a suffix, never the same folder."""
+    safe = env_id.replace("/", "-").replace(":", "-")
+    name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
+    suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))
+    for path in [into] if into else [root / f"{name}{suffix}" for suffix in suffixes]:
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise TaskDirError(f"cannot make the task directory {path}: {error.strerror}") from error
+        return path
+    raise TaskDirError(f"{into} exists; --into names a new folder" if into else f"no free name like {name} in {root}")
 
 
 def _lock(file: IO[str]) -> bool:

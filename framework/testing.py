@@ -36,7 +36,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
             agent.load_state(saved.tree["agent"])
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
             raise CheckpointError(f"{saved.path} does not fit this config: {error}") from error
-        task = TaskDir.create("test", spec.id, config.algo_package.NAME)
+        task = TaskDir.create("test", spec.id, config.algo_package.NAME, config.into)
         try:
             return _Test(config, saved, agent, env, task, signals).go(command_line, note)
         finally:

@@ -101,14 +101,7 @@ class Trainer:
 
     def progress(self) -> Progress:
         """How far the run is, for schedules: by whichever limit is nearest. Never by the clock."""
-        cfg, count = self.cfg, self.count
-        limits = (
-            (count.step, cfg.max_total_step),
-            (count.episode, cfg.max_episode),
-            (count.update, cfg.max_update),
-        )
-        fraction = max((done / limit for done, limit in limits if limit > 0), default=0.0)
-        return Progress(count.step, count.episode, count.update, min(1.0, fraction))
+        return Progress(*self.count, self.cfg.share(*self.count))
 
     def seconds(self) -> float:
         """Time spent training, over all resumes."""

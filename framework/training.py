@@ -40,7 +40,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
         build.choose_threads(config, spec)  # before the agent: even its first weights depend on it, in the last bits
         # What may be refused is made before the task directory is.
         agent = build.make_agent(config, spec, seed, build.device_of(config))
-        memory = build.make_memory(config, spec, seed)
+        memory = build.make_memory(config, spec, seed, env.goal)
         begin = start(config, spec)
         try:
             return _Run(config, env, agent, memory, begin, command_line, signals).go()

@@ -34,6 +34,12 @@ def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     return f"python main.py{_allow(allowed)} --resume {shlex.quote(str(task))}"
 
 
+def begin_command(settings: Path, seed: int, task: Path, allowed: tuple[str, ...] = ()) -> str:
+    """The command that trains one seed with these settings; into this task directory, if it does not exist yet."""
+    into = "" if task.exists() else f" --into {shlex.quote(str(task))}"
+    return f"python main.py{_allow(allowed)} --yaml {shlex.quote(str(settings))}{into} general_cfg.seed={seed}"
+
+
 def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """The command that films the best model of a run."""
     name = task.name if task.parent == Path("tasks") else str(task)

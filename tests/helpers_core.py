@@ -8,10 +8,10 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 import algos
-from algos.base import Act, Agent, EnvSpec, Progress, Streams
+from algos.base import Act, Agent, EnvSpec, Model, Progress, Streams
 from config.schema import ReplaySpec
 from envs import toy
-from envs.base import Step, VectorEnv
+from envs.base import Goal, Step, VectorEnv
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.toy import env as toy_env
@@ -161,7 +161,8 @@ def toy_of(name: str, rows: int = 1, **settings: Any) -> VectorEnv:
 
 
 def spec_of(env: VectorEnv) -> EnvSpec:
-    return EnvSpec("toy", env.observation_space, env.action_space, env.rows)
+    model = Model(*env.model) if env.model else None
+    return EnvSpec("toy", env.observation_space, env.action_space, env.rows, model=model)
 
 
 def agent_of(algo: str, spec: EnvSpec, seed: int = 1, **settings: Any) -> Agent:
@@ -171,13 +172,13 @@ def agent_of(algo: str, spec: EnvSpec, seed: int = 1, **settings: Any) -> Agent:
     return algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device("cpu"))
 
 
-def memory_of(agent: Agent, seed: int = 1) -> memory.Memory:
-    return memory.make(agent.cfg.memory(agent.spec.rows), stream(seed, "memory"))
+def memory_of(agent: Agent, seed: int = 1, goal: Goal | None = None) -> memory.Memory:
+    return memory.make(agent.cfg.memory(agent.spec.rows), stream(seed, "memory"), goal)
 
 
 def trained(agent: Agent, env: VectorEnv, rounds: int) -> Agent:
     """The loop of training without anything around it."""
-    collector, kept = collector_of(env, agent), memory_of(agent)
+    collector, kept = collector_of(env, agent), memory_of(agent, goal=env.goal)
     learner = Learner(agent, agent.cfg.memory(env.rows))
     for _ in range(rounds):
         progress = Progress(collector.steps * env.rows, fraction=0.0)

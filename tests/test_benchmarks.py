@@ -1,5 +1,6 @@
-"""The arithmetic of benchmarks/speed.py; the measurements themselves take minutes and are not run here."""
+"""What benchmarks/ calculates and writes. The measurements take minutes to hours; only a tiny one is made here."""
 
+import json
 import math
 import sys
 from collections.abc import Iterator
@@ -7,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import speed
+from benchmarks import learning, learning_page, speed
+from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Workload
+from framework.metrics import read_csv
+from framework.seeding import number
 
 
 def told(*speeds: float) -> Measure:
@@ -72,3 +76,115 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_wrong_word_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         speed.main(words)
+
+
+# learning.py ----------------------------------------------------------------------------------------------
+
+SOURCES = {"zoo": {"title": "A zoo", "url": "https://example.org", "kind": "evaluation", "runs": 1}}
+TOY_PRESET = """
+general_cfg: {algo_name: QLearning, env_name: toy, max_episode: 300, online_eval: true, model_save_fre: 100}
+algo_cfg: {lr: 0.5}
+env_cfg: {id: shifted}
+"""
+
+
+def entry(**values: object) -> dict[str, object]:
+    """An entry of learning.json."""
+    known = {
+        "date": "2026-01-31", "commit": "0123456789" * 4 + "+", "machine": "a CPU, 2 cores",
+        "command": "--yaml A.yaml", "at_once": 2, "seeds": [1, 2, 3], "steps": [1000, 2000, 3000],
+        "seconds": [10.0, 20.0, 33.0], "episodes": 100,
+        "best": [500.0, 490.0, 480.0], "last": [500.0, 400.0, 300.0], "random": 22.25,
+    }  # fmt: skip
+    return {**known, **values}
+
+
+def test_a_row_shows_what_was_measured_beside_what_was_published() -> None:
+    """Mean of 500, 490, 480 is 490; so is the interquartile mean, (480 / 4 + 490 + 500 / 4) / 1.5; a resample of
+    three values is three times the same one with probability 1/27 > 0.025, so the interval is the range."""
+    row = Row("CartPole-v1", "DQN", goal=495, published=500, steps="50k", version="CartPole-v0", source="zoo")
+    mine = ["2,000", "1, 2, 3", "**490**", "490 [480, 500]", "400", "21 s, 2 at once", "22.25", "495, missed"]
+    theirs = ["500", "[zoo](#sources), CartPole-v0, 50k steps"]
+    assert learning_page.cells(row, entry(), SOURCES) == ["CartPole-v1", "DQN", *mine, *theirs]
+    reached = learning_page.cells(Row("CartPole-v1", "DQN", goal=490), entry(), SOURCES)
+    assert reached[9:] == ["490, reached", "", ""]
+
+
+def test_one_seed_has_no_interval_and_what_was_not_measured_is_empty() -> None:
+    alone = entry(seeds=[4], best=[7.0], last=[6.0], steps=[10], seconds=[1.0], at_once=1)
+    shown = ["10", "4", "**7**", "", "6", "1 s, 1 at once", "22.25"]
+    assert learning_page.cells(Row("A", "B"), alone, {})[2:9] == shown
+    assert learning_page.cells(Row("A", "B", goal=3), None, {}) == ["A", "B", *[""] * 7, "3", "", ""]
+    with pytest.raises(learning_page.BenchmarkError, match="there is no source 'zo'"):
+        learning_page.cells(Row("A", "B", published=1.0, source="zo"), None, SOURCES)
+
+
+def test_the_page_says_when_and_where_and_from_which_sources() -> None:
+    text = learning_page.page([Row("A-v1", "B"), Row("C-v1", "D")], {"A-v1/B": entry()}, SOURCES)
+    assert "| A-v1/B | 2026-01-31 | 0123456789+ | a CPU, 2 cores | 100 | `--yaml A.yaml` |" in text
+    assert "| C-v1/D" not in text
+    assert "- **zoo**: [A zoo](https://example.org): evaluation; one run each." in text
+
+
+def test_the_page_of_what_was_learned_is_current() -> None:
+    fresh = learning_page.page(learning_page.rows(), learning.read_results(), learning_page.table()["sources"])
+    assert learning.PAGE.read_text(encoding="utf-8") == fresh, "write it anew: python benchmarks/learning.py --page"
+
+
+def test_rows_are_named_once_and_chosen_by_environment_algorithm_or_both() -> None:
+    names = [row.name for row in learning_page.rows()]
+    assert len(names) == len(set(names))
+    found = [row.name for row in learning_page.chosen(["acrobot-v1/dqn", "MountainCar-v0"])]
+    assert found[:2] == ["Acrobot-v1/DQN", "MountainCar-v0/DQN"]
+    assert {row.algo for row in learning_page.chosen(["PPO"])} == {"PPO"}
+    with pytest.raises(learning_page.BenchmarkError, match="Acrobat-v1 is no row"):
+        learning_page.chosen(["Acrobat-v1"])
+
+
+def test_a_row_is_measured_with_its_own_preset_or_that_of_its_family() -> None:
+    assert Row("Hopper-v5", "PPO").command()[2:] == ["env_cfg.id=Hopper-v5"]
+    assert Row("Acrobot-v1", "DQN", words=("algo_cfg.lr=1",)).command()[2:] == ["algo_cfg.lr=1"]
+    for row in (Row("Nothing-v0", "DQN"), Row("Acrobot-v1", "DQN", preset="none/DQN.yaml")):
+        with pytest.raises(learning_page.BenchmarkError, match="has no preset yet"):
+            row.command()
+
+
+def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy gives 1 to who repeats the number that it shows, of three: at random a third of that."""
+    (tmp_path / "toy.yaml").write_text(TOY_PRESET)
+    row = f"{{env: shifted, algo: QLearning, goal: 1, preset: {tmp_path / 'toy.yaml'}}}"
+    (tmp_path / "learning.yaml").write_text(f"sources: {{}}\nrows:\n- {row}\n- {{env: shifted, algo: DQN}}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(learning_page, "TABLE", tmp_path / "learning.yaml")
+    monkeypatch.setattr(learning, "RESULTS", tmp_path / "learning.json")
+    monkeypatch.setattr(learning, "PAGE", tmp_path / "learning.md")
+    assert learning.main(["shifted", "--seeds", "5"]) == 2, "the second row has no preset"
+    known = json.loads((tmp_path / "learning.json").read_text())["shifted/QLearning"]
+    assert (known["seeds"], known["steps"], known["episodes"]) == ([5], [300], 100)
+    assert known["best"] == known["last"] == [1.0]
+    assert 0.2 < known["random"] < 0.5
+    starts = [row["seed"] for path in Path("tasks").glob("*/test_*_best/results/test.csv") for row in read_csv(path)]
+    assert len(set(starts)) == 100, "every episode has a start of its own"
+    assert "| 300 | 5 | **1** |  | 1 |" in (tmp_path / "learning.md").read_text()
+
+
+def test_the_starts_of_the_test_are_not_those_of_the_run() -> None:
+    """So that what chose the best model says nothing of how it is scored."""
+    trained = {number(seed, "evaluation", episode) for seed in range(1, 11) for episode in range(100)}
+    tested = {number(learning.TEST_SEED + seed, "evaluation", n) for seed in range(1, 11) for n in range(100)}
+    assert len(tested) == 1000
+    assert not trained & tested
+
+
+@pytest.mark.parametrize(("words", "status"), [(["--episodes", "5", "PPO"], 2), (["no-such-row"], 2), ([], 0)])
+def test_learning_refuses_what_it_cannot_measure_and_lists_what_it_knows(
+    words: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answered() -> int:
+        try:
+            return learning.main(words)
+        except SystemExit as end:
+            return int(end.code or 0)
+
+    assert answered() == status
+    assert words or "CartPole-v1/DQN" in capsys.readouterr().out

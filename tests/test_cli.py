@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -129,7 +130,7 @@ def test_flags_reach_the_configuration(
         (["describ", "DQN"], "did you mean describe?"),
         (["list", "algo"], "nothing to list under 'algo'; did you mean algos?"),
         (["describe", "DQNN"], "nothing is known of 'DQNN'; did you mean DQN?"),
-        (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, DQN"),
+        (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, "),
         (["--yaml"], "--yaml: expected one argument"),
         (["--resume", "x", "--algo", "PPO"], "leave out --algo and --env"),
     ],
@@ -156,7 +157,7 @@ def test_names_and_settings_can_be_looked_up(calls: list[tuple], capsys: pytest.
     assert run("list", "algos") == run("list", "envs") == run("list", "presets") == 0
     assert run("describe", "dqn") == run("describe", "gym") == run("describe", "general") == 0
     text = capsys.readouterr().out
-    assert "DQN        Deep Q-network" in text
+    assert re.search("^DQN +Deep Q-network", text, re.MULTILINE)
     assert "- `lr` (a number above 0; default 0.0002): Learning rate." in text
     assert "- `mode` (train or test; default train): train, or test a saved model." in text
     assert "## env_cfg: gym" in text
@@ -228,3 +229,35 @@ def test_streams_that_cannot_be_reconfigured_are_left_alone(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert run("list", "algos") == 0
+
+
+@pytest.mark.parametrize(
+    ("package", "words", "command_"),
+    [
+        ("Box2D", ["env_cfg.id=LunarLander-v3"], 'pip install "gymnasium[box2d]"'),
+        ("pygame", ["env_cfg.id=LunarLander-v3"], 'pip install "gymnasium[box2d]"'),
+        ("mujoco", ["--algo", "PPO", "--env", "Hopper-v5"], 'pip install "gymnasium[mujoco]"'),
+        ("ale_py", ["--algo", "PPO", "--env", "ALE/Pong-v5"], "pip install ale-py"),
+        ("pygame", ["env_cfg.render_mode=rgb_array"], 'pip install "gymnasium[classic-control]"'),
+    ],
+)
+def test_a_missing_package_is_one_line_with_the_command_that_installs_it(
+    package: str, words: list[str], command_: str, tmp_path: Path
+) -> None:
+    """In a process of its own, to which the package is not there; nothing is created."""
+    code = (
+        "import importlib.util, sys\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        f"sys.modules[{package!r}] = None\n"
+        "found = importlib.util.find_spec\n"
+        f"importlib.util.find_spec = lambda name, *more: None if name == {package!r} else found(name, *more)\n"
+        "import main\n"
+        "sys.exit(main.main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    problem = [line for line in done.stderr.splitlines() if line.startswith(("command line: ", "--env: "))]
+    assert (done.returncode, len(problem), list(tmp_path.iterdir())) == (2, 1, []), done.stderr
+    assert command_ in problem[0]
+    assert "Traceback" not in done.stderr

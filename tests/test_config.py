@@ -190,8 +190,8 @@ def test_an_unknown_key_is_answered_with_the_nearest(file: Callable[..., Path], 
             "run.yaml:2: general_cfg.batch_sise: unknown setting; did you mean algo_cfg.batch_size?",
         ),
         (
-            "algo_cfg:\n  k_epochs: 1",
-            "run.yaml:2: algo_cfg.k_epochs: unknown setting; it is a setting of PPO, and algo_name is DQN",
+            "algo_cfg:\n  eps_clip: 1",
+            "run.yaml:2: algo_cfg.eps_clip: unknown setting; it is a setting of PPO, and algo_name is DQN",
         ),
         ("lr: 1", "run.yaml:1: lr: is in none of general_cfg, algo_cfg, env_cfg; did you mean algo_cfg.lr?"),
     ],
@@ -239,7 +239,7 @@ def test_nested_problems_have_their_own_lines(file: Callable[..., Path]) -> None
       out_chanel: 3
 """)
     )
-    kinds = "conv2d, dropout, embed, flatten, gru, layernorm, linear, lstm, noisy_linear or pooling"
+    kinds = "batchrenorm, conv2d, dropout, embed, flatten, gru, layernorm, linear, lstm, noisy_linear or pooling"
     words = "relu, tanh, sigmoid, softmax, leakyrelu, gelu, silu, elu or none"
     assert message.splitlines() == [
         f"run.yaml:3: algo_cfg.value_layers[0].layer_type: got 'liner' (text); expected {kinds}; did you mean linear?",

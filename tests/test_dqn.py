@@ -6,8 +6,9 @@ import torch
 from helpers_core import agent_of, ramp, score, spec_of, toy_of, trained
 
 from algos.base import Progress
-from algos.common.networks import Dueling
-from algos.dqn.agent import td_loss, td_target
+from algos.common.modules import Dueling
+from algos.dqn.config import Config
+from algos.dqn.heads import Scalar, Successor, of_action
 from config.schema import mlp
 
 
@@ -18,6 +19,18 @@ def tensor(*values):
 # ----------------------------------------------------------------------------------------------------- formulas
 
 NEXT_Q = tensor([1.0, 3.0], [5.0, 4.0], [2.0, 8.0])
+
+
+def head(**settings):
+    return Scalar(Config(**settings), actions=2)
+
+
+def td_target(reward, discount, next_q, next_q_online):
+    return head().target(Successor(reward, discount, next_q, next_q, next_q_online))
+
+
+def td_loss(q, action, target, huber=False):
+    return head(loss="huber" if huber else "mse").loss(of_action(q, action), target)
 
 
 def test_the_target_is_the_reward_plus_the_discounted_best_value():
@@ -36,27 +49,34 @@ def test_double_dqn_judges_the_action_that_the_online_network_prefers():
 
 
 @pytest.mark.parametrize(
-    ("weight", "huber", "expected"),
+    ("huber", "expected"),
     [
         # values of the actions taken: 2 and 3, targets 4 and 3.5: errors 2 and 0.5
-        (None, False, (4 + 0.25) / 2),
+        (False, [4, 0.25]),
         # beyond 1 a Huber loss is |error| - 1/2, within it error^2 / 2
-        (None, True, (1.5 + 0.125) / 2),
-        ((1.0, 0.5), False, (4 + 0.125) / 2),
-        ((1.0, 0.5), True, (1.5 + 0.0625) / 2),
+        (True, [1.5, 0.125]),
     ],
 )
-def test_the_loss_is_of_the_actions_that_were_taken(weight, huber, expected):
-    q = tensor([1.0, 2.0], [3.0, 5.0])
-    loss, error = td_loss(q, tensor(1, 0), tensor(4.0, 3.5), None if weight is None else tensor(*weight), huber)
-    assert loss.item() == expected
+def test_the_loss_is_of_the_actions_that_were_taken(huber, expected):
+    q = tensor([1.0, 2.0], [3.0, 5.0]).requires_grad_()
+    each, error = td_loss(q, tensor(1, 0), tensor(4.0, 3.5), huber)
+    assert each.tolist() == expected
     assert error.tolist() == [2.0, 0.5]
     assert not error.requires_grad
 
 
+def test_samples_count_as_much_as_their_weights_say():
+    agent, batch = agent_and_batch()
+    with torch.no_grad():
+        target = td_target(batch["reward"], batch["discount"], agent.target(batch["next_obs"]), None)
+        each, _ = td_loss(agent.network(batch["obs"]), batch["action"], target)
+    weight = torch.linspace(0, 1, 6)
+    assert agent.update({**batch, "weight": weight}).metrics["loss"].item() == pytest.approx((weight * each).mean())
+
+
 def test_a_dueling_head_centres_the_advantages():
     """Wang et al. (2016), equation 9: 10 + (1, 2, 6) - 3."""
-    assert Dueling()(tensor([10.0, 1.0, 2.0, 6.0])).tolist() == [[8.0, 9.0, 13.0]]
+    assert Dueling(atoms=1)(tensor([10.0, 1.0, 2.0, 6.0])).tolist() == [[8.0, 9.0, 13.0]]
 
 
 # ------------------------------------------------------------------------------------------------------- updates
@@ -96,7 +116,7 @@ def test_the_loss_is_that_of_the_formulas_and_no_gradient_flows_through_the_targ
         known = batch["reward"] * 0.5, batch["discount"], agent.target(batch["next_obs"])
         target = td_target(*known, agent.network(batch["next_obs"]))
         assert not torch.equal(target, td_target(*known, None))
-    loss, _ = td_loss(agent.network(batch["obs"]), batch["action"], target, None, huber=False)
+    loss = td_loss(agent.network(batch["obs"]), batch["action"], target)[0].mean()
     expected = torch.autograd.grad(loss, agent.parameters)
     seen = []
     agent.reduce = lambda grads: seen.extend(grad.clone() for grad in grads)
@@ -136,7 +156,7 @@ def test_statistics_of_observations_are_learned_shared_with_the_target_and_part_
     other, _ = agent_and_batch(normalize_obs=True)
     other.load_weights(agent.weights())
     assert torch.equal(other.normalizer.moments.mean, agent.normalizer.moments.mean)
-    np.testing.assert_array_equal(other.values(batch["obs"].numpy()), agent.values(batch["obs"].numpy()))
+    np.testing.assert_array_equal(other.values(batch["obs"].numpy())[0], agent.values(batch["obs"].numpy())[0])
 
 
 # --------------------------------------------------------------------------------------------------------- tasks
@@ -145,7 +165,7 @@ QUICK = {"value_layers": mlp(16, activation="tanh"), "lr": 0.01, "batch_size": 3
 
 
 def values(agent, *obs):
-    return agent.values(np.array(obs, np.float32)[:, None])
+    return agent.values(np.array(obs, np.float32)[:, None])[0]
 
 
 @pytest.mark.parametrize("n_step", [1, 3])

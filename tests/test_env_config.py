@@ -53,8 +53,11 @@ def test_a_missing_package_is_answered_with_what_to_install(monkeypatch):
         ("LunarLander-v3", 'pip install "gymnasium[box2d]"'),
         ("Hopper-v5", 'pip install "gymnasium[mujoco]"'),
         ("ALE/Nothing-v5", "pip install ale-py"),
+        ("NothingNoFrameskip-v4", "pip install ale-py"),
     ):
         assert pip in check(Config(id=env_id))[0].message
+    (problem,) = check(Config(id="FrozenLake-v1", render_mode="rgb_array"))
+    assert (problem.key, problem.message.endswith('pip install "gymnasium[toy-text]"')) == ("render_mode", True)
 
 
 def test_a_render_mode_that_is_not_offered_is_answered_with_those_that_are():
@@ -147,7 +150,20 @@ def test_skipped_frames_add_their_rewards_and_stop_at_the_end():
     assert env.step(0)[0].max() == 4
 
 
-@pytest.mark.parametrize("name", sorted({*OURS} - {"GrayScale", "Resize", "WarpFrame", "FireReset"}))
+def test_velocities_can_be_hidden():
+    wrappers = [{"wrapper_name": "SelectObservation", "indices": [2, 0]}]
+    whole, part = gym_env.make(Config(), 1), gym_env.make(Config(wrappers=wrappers), 1)
+    assert part.observation_space.shape == (2,)
+    one, other = (env.reset(everyone(env), np.array([3])) for env in (whole, part))
+    np.testing.assert_array_equal(other, one[:, [2, 0]])
+    np.testing.assert_array_equal(part.step(np.array([1])).obs, whole.step(np.array([1])).obs[:, [2, 0]])
+    with pytest.raises(EnvError, match=r"needs indices of a vector; got \[4\]"):
+        gym_env.make(Config(wrappers=[{"wrapper_name": "SelectObservation", "indices": [4]}]), 1)
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*OURS} - {"GrayScale", "Resize", "WarpFrame", "FireReset", "SelectObservation"})
+)
 def test_an_episode_in_a_wrapper_is_a_function_of_its_seed(name):
     env = gym_env.make(Config(wrappers=[name], vectorization="sync"), 1)
     actions = [next(sample(env.action_space, 1)) for _ in range(3)]

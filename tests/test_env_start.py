@@ -232,6 +232,17 @@ def test_dict_and_tuple_are_flattened_as_gymnasium_flattens_them():
     assert Observations(images).space == Box(0, 255, (5,), np.uint8)
 
 
+def test_choices_alone_stay_whole_numbers_so_that_a_table_can_count_them():
+    codec = Observations(Tuple([Discrete(32), Dict({"b": Discrete(2), "a": Discrete(11, start=4)})]))
+    assert codec.space == MultiDiscrete([32, 11, 2])
+    assert codec.parts == ()
+    assert codec.encode((30, {"a": 14, "b": 1})).tolist() == [30, 10, 1]
+    many = np.array([30, 2]), {"a": np.array([14, 4]), "b": np.array([1, 0])}
+    assert codec.encode(many).tolist() == [[30, 10, 1], [2, 0, 0]]
+    env = assemble(lambda: gymnasium.make("Blackjack-v1"), "Blackjack-v1", 2, "sync")
+    assert env.observation_space.contains(env.reset(np.ones(2, bool), np.arange(2))[0])
+
+
 def test_an_environment_needs_no_spec_no_frame_rate_and_no_end():
     """ENV-7"""
 

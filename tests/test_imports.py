@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OURS = ("config", "algos", "envs", "framework")
 FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
-CONTRACTS = ("algos.base", "envs.base", "config.schema")
+CONTRACTS = ("algos.base", "envs.base", "config.schema", "config.replay")
 """Classes of these modules are there to be inherited from."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config")
 """So is an algorithm's config: its variants give other defaults."""
@@ -67,7 +67,7 @@ def allowed(module: str, target: str) -> bool:
         if is_variant(module) and target.endswith(".config"):
             return True
         shared = target == "algos" and own  # `from algos import base`
-        return bool(shared) or inside(target, *own, "algos.base", "algos.common", "config.schema")
+        return bool(shared) or inside(target, *own, "algos.base", "algos.common", "config.schema", "config.replay")
     return inside(target, "config", "framework")
 
 

@@ -101,3 +101,24 @@ def test_a_metric_that_is_not_finite_ends_the_run_and_says_which_and_when():
     """NUM-1"""
     with pytest.raises(NumericsError, match=r"loss became nan at update 43; a smaller learning rate"):
         learned(ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=9, minibatch=4), nan_at=3)
+
+
+def test_sequences_are_whole_pieces_of_single_rows_with_the_state_before_them():
+    columns = ramp(0, 8, rows=3).columns
+    columns["state"] = 100 + columns["obs"]
+    spec = RolloutSpec.of_transitions(25, rows=3, epochs=2, minibatch=9, sequence=4)
+    assert (spec.length, spec.minibatch, spec.fragment) == (8, 2, 8)
+    agent, result = learned(columns, spec)
+    assert result.updates == 6
+    for epoch in (agent.batches[:3], agent.batches[3:]):
+        heads = [float(batch["obs"][0, i, 0]) for batch in epoch for i in range(2)]
+        assert sorted(heads) == [0, 4, 1000, 1004, 2000, 2004]
+    for batch in agent.batches:
+        assert (batch["obs"].diff(dim=0) == 1).all()
+        assert torch.equal(batch["state"], 100 + batch["obs"][0])
+        assert batch["twice"].shape == (4, 2)
+
+
+def test_a_window_of_transitions_has_at_least_one_sequence_and_one_in_a_minibatch():
+    assert RolloutSpec.of_transitions(64, rows=128, minibatch=8) == RolloutSpec(length=1, minibatch=8)
+    assert RolloutSpec.of_transitions(64, 16, 1, 8, sequence=16) == RolloutSpec(length=16, minibatch=1, sequence=16)

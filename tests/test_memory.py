@@ -299,3 +299,96 @@ def test_a_rollout_joins_fragments_hands_the_window_out_once_and_keeps_copies():
         np.testing.assert_array_equal(window.columns["reward"], ramp(0, 6, 2).columns["reward"])
         assert each.take(0.0) is None
         assert each.journal() is None
+
+
+# --------------------------------------------------------------------------------------------------- sequences
+
+
+def with_state(fragment):
+    """The policy's state before each step is a hundred and the step."""
+    fragment.columns["state"] = 100 + fragment.columns["obs"]
+    return fragment
+
+
+def test_a_sequence_is_a_piece_of_one_row_in_time_order_from_anywhere_in_the_ring():
+    memory = replay(capacity=24, batch=40, sequence=4)
+    for first in range(0, 20, 5):
+        memory.add(with_state(ramp(first, 5, rows=2, ends={(13, 1): "terminated", (15, 0): "truncated"})))
+    columns = memory.take(0.0).columns
+    obs, first = columns["obs"][..., 0], columns["first"]
+    assert obs.shape[1:] == (4, 40)
+    assert (np.diff(obs, axis=1) == 1).all()
+    starts = {(value // 1000, value % 1000) for value in obs[:, 0].ravel()}
+    # the ring holds steps 8 to 19 of both rows, so that sequences begin at 8 to 16
+    assert starts == {(row, step) for row in (0, 1) for step in range(8, 17)}
+    np.testing.assert_array_equal(columns["state"][..., 0], 100 + obs[:, 0])
+    begins = np.isin(obs, [1014, 16])
+    begins[:, 0] = False
+    np.testing.assert_array_equal(first, begins)
+    np.testing.assert_array_equal(columns["next_obs"][..., 0], obs + 0.5)
+    np.testing.assert_array_equal(columns["discount"] == 0, obs == 1013)
+
+
+def test_no_sequence_is_handed_out_before_there_is_one():
+    memory = replay(capacity=24, batch=2, sequence=4)
+    memory.add(with_state(ramp(0, 3)))
+    assert memory.take(0.0) is None
+    memory.add(with_state(ramp(3, 1)))
+    assert memory.take(0.0).columns["obs"][0, :, 0, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_where_a_collector_was_lost_a_sequence_begins_anew():
+    memory = replay(capacity=24, batch=20, sequence=3)
+    memory.add(with_state(ramp(0, 4)))
+    memory.add(with_state(ramp(4, 4, incarnation=1)))
+    columns = memory.take(0.0).columns
+    begins = columns["obs"][..., 0] == 4
+    begins[:, 0] = False
+    assert begins.any()
+    np.testing.assert_array_equal(columns["first"], begins)
+
+
+def test_sequences_are_the_same_after_a_resume():
+    """RES-1"""
+    memory, other = (replay(capacity=24, batch=4, sequence=3) for _ in range(2))
+    memory.add(with_state(ramp(0, 10, ends={(4, 0): "terminated"})))
+    memory.take(0.0)
+    other.load_state(memory.state(), [memory.journal()])
+    for one in (memory, other):
+        one.add(with_state(ramp(10, 2)))
+    np.testing.assert_equal(other.take(0.0).columns, memory.take(0.0).columns)
+
+
+def test_windows_that_overlap_share_their_ends_and_keep_copies():
+    """Length 2 and overlap 1: steps 0 1 2, then 2 3 4. The collector uses its arrays again."""
+    memory, seen = Rollout(RolloutSpec(length=2, overlap=1)), []
+    for step in range(5):
+        fragment = ramp(step, 1)
+        memory.add(fragment)
+        fragment.columns["reward"][:] = -9
+        while (chunk := memory.take(0.0)) is not None:
+            seen.append(chunk.columns["reward"][:, 0].tolist())
+    assert seen == [[1, 2, 3], [3, 4, 5]]
+
+
+def test_a_window_of_one_step_and_its_overlap_hands_out_every_step_once():
+    memory, seen = Rollout(RolloutSpec(length=1, overlap=1)), []
+    for step in range(4):
+        fragment = ramp(step, 1)
+        memory.add(fragment)
+        fragment.columns["reward"][:] = -9
+        while (chunk := memory.take(0.0)) is not None:
+            seen.append(chunk.columns["reward"][:, 0].tolist())
+    assert seen == [[1, 2], [2, 3], [3, 4]]
+
+
+def test_windows_of_episodes_hold_every_step_of_each_row_once_up_to_the_end_of_its_episode():
+    """Row 0 ends after steps 1 and 4, row 1 after step 3."""
+    ends = {(1, 0): "terminated", (4, 0): "truncated", (3, 1): "terminated"}
+    memory, seen = Rollout(RolloutSpec(length=1, unit="episodes")), []
+    for step in range(6):
+        memory.add(ramp(step, 1, rows=2, ends=ends))
+        while (chunk := memory.take(0.0)) is not None:
+            valid = chunk.columns["valid"]
+            seen.append([chunk.columns["reward"][valid[:, row], row].tolist() for row in (0, 1)])
+    assert seen == [[[1, 2], []], [[], [1, 2, 3, 4]], [[3, 4, 5], []]]

@@ -9,7 +9,8 @@ from gymnasium.spaces import Box, Discrete, Space
 from torch import nn
 
 from algos.base import EnvSpec, Part
-from algos.common.networks import Dueling, NetworkError, RandomZeros, build, seed_dropout
+from algos.common.modules import Dueling
+from algos.common.networks import NetworkError, RandomZeros, build, seed_dropout
 from algos.common.normalize import normalizer_for
 from config.schema import (
     Conv2d,
@@ -165,8 +166,10 @@ def test_simba_says_what_its_list_may_hold() -> None:
 
 def test_a_dueling_head_adds_the_value_to_the_advantages_less_their_mean() -> None:
     # value 10, advantages 1, 2, 6 with mean 3
-    assert Dueling()(torch.tensor([[10.0, 1.0, 2.0, 6.0]])).tolist() == [[8.0, 9.0, 13.0]]
-    assert build(spec_of(VECTOR), mlp(8), 3, CFG, 0, dueling=True)(observations(VECTOR)).shape == (3, 3)
+    assert Dueling(atoms=1)(torch.tensor([[10.0, 1.0, 2.0, 6.0]])).tolist() == [[8.0, 9.0, 13.0]]
+    # with two atoms, each is done by itself: 10 + (1, 3) - 2 and 20 + (5, 7) - 6
+    outputs = torch.tensor([[10.0, 20.0, 1.0, 5.0, 3.0, 7.0]])
+    assert Dueling(atoms=2)(outputs).tolist() == [[[9.0, 19.0], [11.0, 21.0]]]
 
 
 # ----------------------------------------------------------------------------------------------- first weights

@@ -46,9 +46,7 @@ class Policy:
             return masked(self.network(torch.from_numpy(obs).to(self.device)).cpu().numpy(), mask)
 
 
-def value_network(
-    cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device
-) -> networks.Network:
+def value_network(cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device) -> nn.Module:
     """The critic: observations [B, ...] -> values [B, 1]."""
     network = networks.build(spec, cfg.critic_layers, 1, cfg, seed, init="orthogonal", normalizer=normalizer)
     return network.to(device)

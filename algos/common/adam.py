@@ -24,11 +24,12 @@ class FusedAdam:
         epsilon: float,
         weight_decay: float,
         decoupled: bool,
+        betas: tuple[float, float] = BETAS,
     ) -> None:
         given = list(parameters)
         grouped = given if given and isinstance(given[0], dict) else [{"params": given}]
         self.param_groups: list[dict[str, Any]] = [{"lr": lr, **group} for group in grouped]  # type: ignore[dict-item]
-        self.epsilon, self.weight_decay = epsilon, weight_decay
+        self.epsilon, self.weight_decay, self.betas = epsilon, weight_decay, betas
         self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._moments = [_zeros(group["params"]) for group in self.param_groups]
 
@@ -52,8 +53,8 @@ class FusedAdam:
                 [],
                 steps,
                 lr=group["lr"],
-                beta1=BETAS[0],
-                beta2=BETAS[1],
+                beta1=self.betas[0],
+                beta2=self.betas[1],
                 weight_decay=self.weight_decay,
                 eps=self.epsilon,
                 amsgrad=False,

@@ -17,6 +17,8 @@ from torch.nn import functional as F
 Array = np.ndarray
 
 HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
+LOG_2 = math.log(2.0)
+LOG_STD_RANGE = (-20.0, 2.0)  # of a squashed Gaussian, whose deviation is a function of the state
 IMPOSSIBLE = -1e30  # a logit whose probability is exactly 0, without the NaN that -inf gives to the entropy
 
 Logits = TypeVar("Logits", Array, Tensor)
@@ -227,6 +229,33 @@ class DiagGaussian:
         (mean, log_std), (new_mean, new_log_std) = old.chunk(2, -1), new.chunk(2, -1)
         spread = (2 * log_std).exp() + (mean - new_mean).square()
         return (new_log_std - log_std + 0.5 * spread * (-2 * new_log_std).exp() - 0.5).sum(-1)
+
+
+class SquashedGaussian:
+    """tanh of independent normal variables: actions in -1..1 [.., A], from A means and A log deviations."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.outputs = size, 2 * size
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> Array:
+        """Actions [N, A]."""
+        mean, log_std = outputs[:, : self.size], np.clip(outputs[:, self.size :], *LOG_STD_RANGE)
+        return np.tanh(mean + np.exp(log_std) * rng.standard_normal(mean.shape, dtype=np.float32))
+
+    def mode(self, outputs: Array) -> Array:
+        """The action [N, A] of the likeliest normal variables."""
+        return np.tanh(outputs[:, : self.size])
+
+    def draw(self, outputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Actions [B, A] as a function of standard normal noise [B, A], through which gradients flow, and the
+        logarithms of their densities [B]."""
+        mean, log_std = outputs.chunk(2, -1)
+        log_std = log_std.clamp(*LOG_STD_RANGE)
+        u = torch.addcmul(mean, log_std.exp(), noise)
+        # log(1 - tanh(u)^2), in the form that keeps its digits where tanh(u) is all but 1
+        log_slope = 2.0 * (LOG_2 - u - F.softplus(-2.0 * u))
+        log_prob = -(0.5 * noise * noise + log_std + log_slope).sum(-1) - self.size * HALF_LOG_TAU
+        return u.tanh(), log_prob
 
 
 def distribution_for(space: Space) -> Distribution:

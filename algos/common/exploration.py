@@ -1,8 +1,14 @@
-"""How often to act at random, and doing it. numpy only: this runs at every step."""
+"""How often to act at random, and doing it. numpy only: this runs at every step.
+
+mask [N, A] is true where an action is legal; None where all are.
+"""
 
 import math
+from typing import Any
 
 import numpy as np
+
+from algos.base import Progress
 
 Array = np.ndarray
 
@@ -20,10 +26,108 @@ def linear(start: float, end: float, decay: float, step: int) -> float:
 EPSILON = {"exponential": exponential, "linear": linear}
 
 
-def epsilon_greedy(values: Array, epsilon: float, rng: np.random.Generator) -> Array:
-    """values [N, A] -> actions [N]: the first of the best, or with probability epsilon any.
+# actions, drawn: each function takes the same amount of randomness at every call
+
+
+def greedy(values: Array, mask: Array | None = None) -> Array:
+    """values [N, A] -> actions [N]: the first of the best legal ones."""
+    return (values if mask is None else np.where(mask, values, -np.inf)).argmax(1)
+
+
+def epsilon_greedy(values: Array, epsilon: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
+    """values [N, A] -> actions [N]: the first of the best, or with probability epsilon any legal one.
 
     Draws the same amount of randomness whatever epsilon is.
     """
     chance, choice = rng.random((2, len(values)))
-    return np.where(chance < epsilon, (choice * values.shape[1]).astype(np.int64), values.argmax(1))
+    if mask is None:
+        anything = (choice * values.shape[1]).astype(np.int64)
+    else:
+        legal = mask.cumsum(1)
+        anything = (legal > (choice * legal[:, -1])[:, None]).argmax(1)
+    return np.where(chance < epsilon, anything, greedy(values, mask))
+
+
+def softmax(values: Array, temperature: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
+    """values [N, A] -> actions [N] with probabilities in proportion to exp(value / temperature)."""
+    return draw(softmax_policy(values, temperature, mask), rng)
+
+
+def ucb(values: Array, counts: Array, c: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
+    """values [N, A], visits [N, A] -> actions [N]: the highest upper bound; chance decides among equal ones."""
+    return draw(ucb_policy(values, counts, c, mask), rng)
+
+
+def draw(policy: Array, rng: np.random.Generator) -> Array:
+    """Probabilities [N, A] -> actions [N]; one of probability 0 is never drawn."""
+    cumulative = policy.cumsum(1)
+    return (cumulative > cumulative[:, -1:] * rng.random((len(policy), 1))).argmax(1)
+
+
+# the probabilities [N, A] of the same actions; all are 0 in a row where nothing is legal
+
+
+def greedy_policy(values: Array, mask: Array | None = None) -> Array:
+    """1 for the first of the best legal actions."""
+    policy = (np.arange(values.shape[1]) == greedy(values, mask)[:, None]).astype(np.float64)
+    return policy if mask is None else policy * mask
+
+
+def epsilon_greedy_policy(values: Array, epsilon: float, mask: Array | None = None) -> Array:
+    """epsilon spread over the legal actions, the rest on the first of the best."""
+    legal = np.ones(values.shape) if mask is None else mask
+    any_legal = legal / np.maximum(legal.sum(1, keepdims=True), 1)
+    return epsilon * any_legal + (1 - epsilon) * greedy_policy(values, mask)
+
+
+def softmax_policy(values: Array, temperature: float, mask: Array | None = None) -> Array:
+    """exp(value / temperature), divided by its sum over the legal actions."""
+    if mask is None:
+        weight = np.exp((values - values.max(1, keepdims=True)) / temperature)
+        return weight / weight.sum(1, keepdims=True)
+    best = np.take_along_axis(values, greedy(values, mask)[:, None], 1)
+    # what is illegal may be above the best legal value, and must not overflow
+    weight = np.exp(np.minimum(values - best, 0.0) / temperature) * mask
+    return weight / np.maximum(weight.sum(1, keepdims=True), 1)
+
+
+def ucb_policy(values: Array, counts: Array, c: float, mask: Array | None = None) -> Array:
+    """Equal shares for the actions whose Q + c sqrt(ln t / n) is highest; n visits of the action, t of its state.
+
+    An action that was never taken comes before all that were (Sutton and Barto, 2018, equation 2.10).
+    """
+    time = np.maximum(counts.sum(1, keepdims=True), 1)
+    bound = values + c * np.sqrt(np.log(time) / np.maximum(counts, 1))
+    bound = np.where(counts == 0, np.inf, bound)
+    legal = np.ones(values.shape, bool) if mask is None else mask
+    highest = np.where(legal, bound, -np.inf).max(1, keepdims=True)
+    chosen = legal & (bound == highest)
+    return chosen / np.maximum(chosen.sum(1, keepdims=True), 1)
+
+
+class Explorer:
+    """What exploration_type and its settings say, for values [N, A] that a network gives."""
+
+    def __init__(self, cfg: Any) -> None:
+        self.cfg, self.epsilon = cfg, EPSILON[cfg.epsilon_schedule]
+
+    def strength(self, progress: Progress) -> dict[str, float]:
+        """The setting that is at work."""
+        cfg = self.cfg
+        match cfg.exploration_type:
+            case "e-greedy":
+                return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
+            case "softmax":
+                return {"temperature": cfg.temperature}
+            case _:
+                return {}
+
+    def choose(self, values: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
+        """values [N, A] -> actions [N]."""
+        match self.strength(progress):
+            case {"epsilon": epsilon}:
+                return epsilon_greedy(values, epsilon, rng, mask)
+            case {"temperature": temperature}:
+                return softmax(values, temperature, rng, mask)
+            case _:
+                return greedy(values, mask)

@@ -7,13 +7,16 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
+from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual
+from algos.common.recurrent import Gru, Lstm, Recurrent
+from algos.common.renorm import BatchRenorm
+from config import schema
 from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, NetworkConfig, Pooling
 
-__all__ = ["Network", "NetworkError", "build", "seed_dropout"]
+__all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
@@ -36,48 +39,6 @@ ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "elu": lambda: [nn.ELU()],
     "none": lambda: [],
 }
-
-
-class Network(nn.Sequential):
-    """Modules one after the other. nn.Module's look for hooks before each would take as long as a small layer."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        for module in self._modules.values():
-            x = module.forward(x)
-        return x
-
-
-class RandomZeros(nn.Module):
-    """Dropout that is active exactly where gradients are recorded, so that acting needs no switch."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.rate, torch.is_grad_enabled())
-
-
-class Residual(nn.Module):
-    """x [B, width] -> x + body(x): a block of SimBa (Lee et al., 2024)."""
-
-    def __init__(self, width: int, activation: str) -> None:
-        super().__init__()
-        hidden = 4 * width
-        self.body = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, hidden), *ACTIVATIONS[activation](), nn.Linear(hidden, width)
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
-
-
-class Dueling(nn.Module):
-    """[B, 1 + A] -> [B, A]: the value of the state plus each advantage less their mean (Wang et al., 2016)."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        advantage = x[:, 1:]
-        return x[:, :1] + advantage - advantage.mean(1, keepdim=True)
 
 
 class _Chain:
@@ -116,6 +77,20 @@ def _linear(chain: _Chain, layer: Linear) -> None:
         chain.grow(f"linear {size}", (size,), *modules)
 
 
+def _noisy_linear(chain: _Chain, layer: schema.NoisyLinear) -> None:
+    chain.flatten()
+    for size in layer.layer_size:
+        modules = NoisyLinear(chain.shape[0], size, layer.std_init), *ACTIVATIONS[layer.activation]()
+        chain.grow(f"noisy_linear {size}", (size,), *modules)
+
+
+def _cell(chain: _Chain, layer: schema.Lstm | schema.Gru) -> None:
+    chain.flatten()
+    kind = Lstm if isinstance(layer, schema.Lstm) else Gru
+    for size in layer.layer_size:
+        chain.grow(f"{layer.layer_type} {size}", (size,), kind(chain.shape[0], size))
+
+
 def _conv2d(chain: _Chain, layer: Conv2d) -> None:
     label = f"conv2d k{layer.kernel_size} s{layer.stride}" + (f" p{layer.padding}" if layer.padding else "")
     sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
@@ -133,17 +108,30 @@ def _pooling(chain: _Chain, layer: Pooling) -> None:
     chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride))
 
 
+def _layernorm(chain: _Chain, layer: LayerNorm) -> None:
+    chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape), *ACTIVATIONS[layer.activation]())
+
+
+def _batchrenorm(chain: _Chain, layer: schema.BatchRenorm) -> None:
+    chain.flatten()
+    chain.grow("batchrenorm", chain.shape, BatchRenorm((1, *chain.shape), layer))
+
+
 def _embed(chain: _Chain, layer: Embed) -> None:
     raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
 
 
 ADD: dict[type, Callable[[_Chain, Layer], None]] = {
     Linear: _linear,  # type: ignore[dict-item]
+    schema.NoisyLinear: _noisy_linear,  # type: ignore[dict-item]
+    schema.Lstm: _cell,  # type: ignore[dict-item]
+    schema.Gru: _cell,  # type: ignore[dict-item]
     Conv2d: _conv2d,  # type: ignore[dict-item]
     Pooling: _pooling,  # type: ignore[dict-item]
     Embed: _embed,  # type: ignore[dict-item]
     Flatten: lambda chain, layer: chain.flatten(),
-    LayerNorm: lambda chain, layer: chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape)),
+    LayerNorm: _layernorm,  # type: ignore[dict-item]
+    schema.BatchRenorm: _batchrenorm,  # type: ignore[dict-item]
     Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),  # type: ignore[union-attr]
 }
 
@@ -173,7 +161,7 @@ def _add_simba(chain: _Chain, layers: Layers) -> None:
     sizes = [size for layer in linear for size in layer.layer_size]
     width = sizes[-1]
     chain.flatten()
-    blocks = [Residual(width, linear[0].activation) for _ in sizes]
+    blocks = [Residual(width, *ACTIVATIONS[linear[0].activation]()) for _ in sizes]
     projection = nn.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
@@ -242,30 +230,31 @@ INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
 }
 
 
-def _initialise(hidden: list[nn.Module], output: nn.Linear, init: str, output_gain: float) -> None:
+def _initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
     """Draw the weights of linear and convolutional layers anew and set their biases to 0; default leaves torch's."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
-    found = [layer for module in hidden for layer in module.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
-    for layer, gain in [*((layer, hidden_gain) for layer in found), (output, output_gain)]:
-        draw(layer.weight, gain)
-        nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+    for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
+        for layer in (layer for module in modules for layer in module.modules()):
+            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear):
+                draw(layer.weight, gain)
+                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
 
 def build(
     spec: EnvSpec,
     layers: Layers,
-    out: int,
+    out: int | Callable[[int], nn.Module],
     cfg: NetworkConfig,
     seed: int,
     *,
     init: str = "default",
     gain: float = 1.0,
-    dueling: bool = False,
     normalizer: nn.Module | None = None,
-) -> Network:
-    """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone.
+) -> "Network | Recurrent":
+    """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone. out may be
+    a function from the number of features to the output layer.
 
     init is the algorithm's own choice where cfg.init is default; gain is that of the output layer.
     """
@@ -275,9 +264,48 @@ def build(
         add = _add_simba if cfg.architecture == "simba" else _add_layers
         add(chain, rest)
         chain.flatten()
-        output = nn.Linear(chain.shape[0], out + dueling)
+        output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(chain.shape[0])
         _initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
-    return Network(*chain.modules, output, *([Dueling()] if dueling else []))
+    return _assembled([*chain.modules, output])
+
+
+def _assembled(modules: list[nn.Module]) -> "Network | Recurrent":
+    """One network, or with lstm or gru among the modules, stages with these between them."""
+    stages: list[list[nn.Module]] = [[]]
+    for module in modules:
+        if isinstance(module, Lstm | Gru):
+            stages += [[module], []]
+        else:
+            stages[-1].append(module)
+    if len(stages) == 1:
+        return Network(*modules)
+    whole = [stage for stage in stages if stage]
+    return Recurrent([stage[0] if isinstance(stage[0], Lstm | Gru) else Network(*stage) for stage in whole])
+
+
+def noisy(layers: Layers, std_init: float) -> Layers:
+    """The same layers with noise on the weights of the linear ones."""
+    return [
+        schema.NoisyLinear(layer_size=layer.layer_size, activation=layer.activation, std_init=std_init)
+        if isinstance(layer, Linear)
+        else layer
+        for layer in layers
+    ]
+
+
+def features(
+    spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None
+) -> tuple[Network, int, Layers]:
+    """The part of a network that is for the observation alone, up to the last conv2d, pooling, flatten or embed; how
+    many features [B, width] it gives, and the layers from there on."""
+    chain, rest = _observed(spec, layers, cfg, normalizer)
+    rest = _with_convolutions(chain, rest)
+    own = [index for index, layer in enumerate(rest, start=1) if isinstance(layer, Conv2d | Pooling | Flatten | Embed)]
+    cut = own[-1] if own else 0
+    for layer in rest[:cut]:
+        ADD[type(layer)](chain, layer)
+    chain.flatten()
+    return Network(*chain.modules), chain.shape[0], rest[cut:]
 
 
 def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:

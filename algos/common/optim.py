@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Tree
-from algos.common.adam import FusedAdam
+from algos.common.adam import BETAS, FusedAdam
 from config.schema import NetworkConfig
 
 Optimizer = torch.optim.Optimizer | FusedAdam
@@ -20,11 +20,16 @@ RMSPROP_EPSILON = 1e-5
 
 
 def make(
-    parameters: Iterable[Tensor] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float = 1e-8
+    parameters: Iterable[Tensor] | list[dict[str, Any]],
+    cfg: NetworkConfig,
+    lr: float,
+    epsilon: float = 1e-8,
+    beta1: float = BETAS[0],
 ) -> Optimizer:
     """The optimizer that cfg names, in the fastest form that torch has on the device of the parameters.
 
-    parameters may come in groups {"params": ..., "lr": ...}; epsilon is added to the denominator of adam and adamw.
+    parameters may come in groups {"params": ..., "lr": ...}. Of adam and adamw: epsilon is added to the denominator,
+    and beta1 is the share of the old mean of gradients in the new one.
     """
     params: list[Any] = list(parameters)
     decay = cfg.weight_decay
@@ -35,9 +40,12 @@ def make(
     if cfg.optimizer == "rmsprop":
         return torch.optim.RMSprop(params, lr, RMSPROP_DECAY, RMSPROP_EPSILON, decay, centered=True, foreach=True)
     decoupled = cfg.optimizer == "adamw"
+    betas = (beta1, BETAS[1])
     if fused:
-        return FusedAdam(params, lr, epsilon, decay, decoupled)
-    return torch.optim.Adam(params, lr, eps=epsilon, weight_decay=decay, foreach=True, decoupled_weight_decay=decoupled)
+        return FusedAdam(params, lr, epsilon, decay, decoupled, betas)
+    return torch.optim.Adam(
+        params, lr, betas, epsilon, weight_decay=decay, foreach=True, decoupled_weight_decay=decoupled
+    )
 
 
 def lr_at(schedule: str, lr: float, fraction: float) -> float:

@@ -1,80 +1,70 @@
-"""DQN: the online network is pulled towards what the target network says of the next state."""
+"""DQN and its family: the online network is pulled towards what the target network says of the next state."""
 
 from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import networks, optim, targets
-from algos.common.exploration import EPSILON, epsilon_greedy
+from algos.common import modules, networks, optim, targets, unroll
+from algos.common.distributions import IMPOSSIBLE
+from algos.common.exploration import Explorer, greedy
 from algos.common.normalize import normalizer_for
+from algos.common.recurrent import Recurrent
 from algos.common.tables import actions_of
 from algos.common.weights import load_weights, weights_of
 from algos.dqn.config import Config
-
-
-def td_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_q_online: Tensor | None) -> Tensor:
-    """r + discount max_a Q'(s', a) [B]; with the online values (double DQN), Q' of the action that they prefer.
-    discount [B] is gamma^k, and 0 where s' is terminal."""
-    if next_q_online is None:
-        value = next_q.amax(dim=1)
-    else:
-        value = next_q.gather(1, next_q_online.argmax(dim=1, keepdim=True)).squeeze(1)
-    return torch.addcmul(reward, discount, value)
-
-
-def td_loss(q: Tensor, action: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> tuple[Tensor, Tensor]:
-    """Penalty of Q(s, a) against its target [B], and the errors [B]; weight [B] corrects for drawing by priority."""
-    chosen = q.gather(1, action.unsqueeze(1)).squeeze(1)
-    if weight is None:
-        loss = F.smooth_l1_loss(chosen, target) if huber else F.mse_loss(chosen, target)
-    else:
-        each = F.smooth_l1_loss if huber else F.mse_loss
-        loss = (weight * each(chosen, target, reduction="none")).mean()
-    return loss, target - chosen.detach()
+from algos.dqn.heads import HEADS, Head, Successor, of_action
 
 
 class Agent(base.Agent):
-    """An online and a target network."""
+    """An online and a target network, and a head that says what their outputs mean."""
 
     METRICS: ClassVar = ("loss", "q_mean")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space))
+        layers = networks.noisy(cfg.value_layers, cfg.std_init) if cfg.noisy else cfg.value_layers
         self.network = networks.build(
-            spec, cfg.value_layers, actions_of(spec.action_space), cfg, streams.init,
-            dueling=cfg.dueling, normalizer=self.normalizer,
+            spec, layers, self.head.layer, cfg, streams.init, normalizer=self.normalizer
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.network)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
+        self.chance, self.target_chance = modules.with_chance(self.network), modules.with_chance(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.epsilon = EPSILON[cfg.epsilon_schedule]
+        self.explorer = Explorer(cfg)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def values(self, obs: Array) -> Array:
-        """Q(s, .) [N, A]."""
+    def initial_state(self, rows: int) -> Array | None:
+        return unroll.initial_state(self.network, rows)
+
+    def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
+        """Q(s, .) [N, A], and the state after this step."""
         with torch.inference_mode():
-            return self.network(torch.from_numpy(obs).to(self.device)).cpu().numpy()
+            out, after = unroll.act(self.network, obs, state, self.device)
+            return self.head.values(out).cpu().numpy(), after
 
     def exploration(self, progress: Progress) -> dict[str, float]:
-        cfg = self.cfg
-        return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
+        return self.explorer.strength(progress)
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return Act(epsilon_greedy(self.values(obs), self.exploration(progress)["epsilon"], rng))
+        modules.draw(self.chance, rng)
+        values, after = self.values(obs, state)
+        return Act(self.explorer.choose(values, progress, rng, mask), state=after)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.values(obs).argmax(axis=1))
+        modules.draw(self.chance, None)
+        values, after = self.values(obs, state)
+        return Act(greedy(values, mask), state=after)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -86,20 +76,63 @@ class Agent(base.Agent):
 
     def update(self, batch: Batch) -> Result:
         networks.seed_dropout(self.network, self.streams.learn)
+        modules.draw(self.chance, self.streams.learn)
+        modules.draw(self.target_chance, self.streams.learn)
+        out, next_out, next_online, batch = self._outputs(batch)
         with torch.no_grad():
-            next_q = self.target(batch["next_obs"])
-            next_q_online = self.network(batch["next_obs"]) if self.cfg.double else None
-            reward = batch["reward"] * self.cfg.reward_scale
-            target = td_target(reward, batch["discount"], next_q, next_q_online)
-        q = self.network(batch["obs"])
-        loss, error = td_loss(q, batch["action"], target, batch.get("weight"), self.cfg.loss == "huber")
+            target = self.head.target(self._successor(batch, next_out, next_online))
+        each, error = self.head.loss(of_action(out, batch["action"]), target)
+        weight = batch.get("weight")
+        loss = each.mean() if weight is None else (weight * each).mean()
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         self.updates += 1
         if self.updates % self.cfg.target_update == 0:
             targets.soft_update(self.target_parameters, self.parameters, self.cfg.tau)
-        priorities = error.abs() if "weight" in batch else None
-        return Result({"loss": loss.detach(), "q_mean": (target - error).mean()}, priorities)
+        with torch.no_grad():
+            q_mean = of_action(self.head.values(out), batch["action"]).mean()
+        return Result({"loss": loss.detach(), "q_mean": q_mean}, None if weight is None else error)
+
+    def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Batch]:
+        """Online outputs for obs, target outputs for next_obs, and with `double` the online ones for it too, of M
+        samples; and the other columns of these samples. Sequences become M = L B single steps here."""
+        if not isinstance(self.network, Recurrent) or not isinstance(self.target, Recurrent):
+            with torch.no_grad():
+                next_out = self.target(batch["next_obs"])
+                next_online = self.network(batch["next_obs"]) if self.cfg.double else None
+            return self.network(batch["obs"]), next_out, next_online, batch
+        return self._outputs_of_sequences(self.network, self.target, batch)
+
+    def _outputs_of_sequences(
+        self, network: Recurrent, target: Recurrent, batch: Batch
+    ) -> tuple[Tensor, Tensor, Tensor | None, Batch]:
+        """[L, B, ...]: the first burn_in steps only bring the states of both networks up to date."""
+        warm = self.cfg.burn_in
+        seen = batch["obs"][:warm], batch["state"], batch["first"][:warm]
+        obs, next_obs, first = (batch[name][warm:] for name in ("obs", "next_obs", "first"))
+        with torch.no_grad():
+            state, target_state = network.state_after(*seen), target.state_after(*seen)
+            next_out = target.unroll_both(obs, next_obs, target_state, first)[1]
+            next_online = network.unroll_both(obs, next_obs, state, first)[1] if self.cfg.double else None
+        out = network.unroll(obs, state, first)
+        columns = {name: value[warm:] for name, value in batch.items() if name not in ("obs", "next_obs", "state")}
+        columns |= {"out": out, "next_out": next_out} | ({} if next_online is None else {"next_online": next_online})
+        flat = {name: value.flatten(0, 1) for name, value in columns.items()}
+        if (valid := flat.get("valid")) is not None:
+            flat = {name: value[valid] for name, value in flat.items()}
+        return flat["out"], flat["next_out"], flat.get("next_online"), flat
+
+    def _successor(self, batch: Batch, out: Tensor, online: Tensor | None) -> Successor:
+        """With the values of illegal next actions set so low that nothing chooses them."""
+        mask = batch.get("next_action_mask")
+
+        def legal_values(out: Tensor) -> Tensor:
+            values = self.head.values(out)
+            return values if mask is None else values.masked_fill(~mask, IMPOSSIBLE)
+
+        reward = batch["reward"] * self.cfg.reward_scale
+        chooser = None if online is None else legal_values(online)
+        return Successor(reward, batch["discount"], out, legal_values(out), chooser)
 
     # carrying on ------------------------------------------------------------------------------------------
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from config.schema import (
+    Exploration,
     Fraction,
     Int,
     Layers,
@@ -13,9 +14,9 @@ from config.schema import (
     Positive,
     PositiveInt,
     Problem,
+    ReplayKind,
     ReplaySpec,
     mlp,
-    upper,
 )
 
 
@@ -28,6 +29,9 @@ class Config(NetworkConfig):
         "learn_frequency": "train_fre",
     }
     ACTION_SPACES: ClassVar = ("Discrete",)
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "noisy_linear")
+    HEAD: ClassVar = "scalar"
+    """What the network's outputs mean; a class of algos/dqn/heads.py."""
 
     value_layers: Layers = mlp(256, 256)
     """Layers between the observation and the values; the output layer is added by itself. With images and no list
@@ -36,6 +40,15 @@ class Config(NetworkConfig):
     """Split the output into the value of the state and the advantages of the actions."""
     double: bool = False
     """Choose the next action with the online network and judge it with the target network."""
+    noisy: bool = False
+    """Noise of learned size on the weights of the linear layers and of the output layer, drawn anew for each batch and
+    off in evaluation and test. exploration_type none goes with it."""
+    std_init: Positive = 0.5
+    """Size of this noise at the start, divided by the root of the number of inputs."""
+    soft: bool = False
+    """Value of a state: the soft maximum over its actions at the temperature, in place of the highest value."""
+    temperature: Positive = 1.0
+    """With soft or exploration_type softmax: how much worse an action may be and still be taken often."""
     gamma: Fraction = 0.95
     """Discount of the reward one step later."""
     n_step: PositiveInt = 1
@@ -58,7 +71,7 @@ class Config(NetworkConfig):
     tau: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     """Share of the online network that is mixed into the target network at each target_update."""
 
-    buffer_type: Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)] = "REPLAY_QUE"
+    buffer_type: ReplayKind = "REPLAY_QUE"
     """REPLAY or REPLAY_QUE draw uniformly; PER or PER_QUE draw by priority."""
     buffer_size: PositiveInt = 100_000
     """Transitions kept."""
@@ -69,6 +82,13 @@ class Config(NetworkConfig):
     per_epsilon: Positive = 0.01
     """Added to each priority, so that nothing is never drawn."""
 
+    lookup_step: PositiveInt = 16
+    """With lstm or gru layers: steps of a sampled sequence that are learned from; batch_size counts sequences."""
+    burn_in: Annotated[Int, Field(ge=0)] = 8
+    """With lstm or gru layers: steps before them that only bring the memory up to date."""
+
+    exploration_type: Exploration = "e-greedy"
+    """e-greedy: the best action, or any with probability epsilon; softmax: by the values at the temperature; none."""
     epsilon_start: Fraction = 0.95
     """Share of random actions at the start."""
     epsilon_end: Fraction = 0.01
@@ -92,6 +112,7 @@ class Config(NetworkConfig):
             priority_alpha=self.per_alpha if self.buffer_type.startswith("PER") else 0.0,
             priority_beta=self.per_beta,
             priority_epsilon=self.per_epsilon,
+            sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
         )
 
     def problems(self) -> Iterator[Problem]:
@@ -99,5 +120,20 @@ class Config(NetworkConfig):
             yield Problem("batch_size", f"{self.batch_size} is more than buffer_size, {self.buffer_size}")
         if self.learning_starts > self.buffer_size:
             yield Problem("learning_starts", f"{self.learning_starts} is more than buffer_size, {self.buffer_size}")
+        if self.soft and (self.double or self.HEAD != "scalar"):
+            yield Problem("soft", "there is no next action to choose in it: it goes with no double and no distribution")
+        if self.remembers():
+            yield from self._problems_of_sequences()
         if self.epsilon_end > self.epsilon_start:
             yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
+
+    def _problems_of_sequences(self) -> Iterator[Problem]:
+        length = self.burn_in + self.lookup_step
+        if self.lookup_step < 2:
+            yield Problem("lookup_step", "1 gives a layer that remembers nothing to learn; take at least 2")
+        if length > self.buffer_size:
+            yield Problem("lookup_step", f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}")
+        if self.n_step > 1:
+            yield Problem("n_step", "lstm and gru layers learn from single steps; set it to 1")
+        if self.buffer_type.startswith("PER"):
+            yield Problem("buffer_type", f"{self.buffer_type} has no priorities for sequences; use REPLAY")

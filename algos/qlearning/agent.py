@@ -1,4 +1,4 @@
-"""Tabular Q-learning: one number per state and action, moved a little towards what the next step says."""
+"""Temporal differences in a table: one number per state and action, moved a little towards what the next step says."""
 
 from typing import ClassVar
 
@@ -7,74 +7,82 @@ import torch
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.exploration import EPSILON, epsilon_greedy
-from algos.common.tables import actions_of, states_of
+from algos.common.tables import ActionTable, best_value, td_error
 from algos.qlearning.config import Config
 
 
-def q_update(
-    table: Array,
-    state: Array,
-    action: Array,
-    reward: Array,
-    next_state: Array,
-    terminated: Array,
-    gamma: float,
-    lr: float,
-) -> Array:
-    """Q(s,a) += lr (r + gamma max_a' Q(s',a') - Q(s,a)), in place; a terminal s' is worth 0. Returns the errors [B]
-    before the update. Rows that visit the same pair together move it by the mean of their errors."""
-    error = reward + gamma * table[next_state].max(axis=1) * ~terminated - table[state, action]
-    if len(error) == 1:
-        table[state, action] += lr * error
-        return error
-    pair, where = np.unique(state * table.shape[1] + action, return_inverse=True)
-    table.reshape(-1)[pair] += lr * np.bincount(where, weights=error) / np.bincount(where)
-    return error
+def taken_value(values: Array, policy: Array, next_action: Array, truncated: Array) -> Array:
+    """Q(s', a') [N] of values [N, A]. After a truncation the next action belongs to another episode: the mean over the
+    policy [N, A] stands for it, which is the value of s' under the policy that acts."""
+    taken = np.take_along_axis(values, next_action[:, None], 1)[:, 0]
+    return np.where(truncated, expected_value(values, policy), taken)
+
+
+def expected_value(values: Array, policy: Array) -> Array:
+    """sum_a pi(a|s') Q(s', a) [N]; both [N, A]."""
+    return (policy * values).sum(axis=1)
 
 
 class Agent(base.Agent):
-    """A table [states, actions] of float64, in numpy: nothing here is worth a tensor."""
+    """A table of action values; Q-learning, Expected Sarsa and Sarsa differ in the value of the next state."""
 
-    METRICS: ClassVar = ("loss", "q_mean")
+    METRICS: ClassVar = ActionTable.METRICS
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.index, states = states_of(spec.observation_space)
-        self.epsilon = EPSILON[cfg.epsilon_schedule]
-        self.table = np.full((states, actions_of(spec.action_space)), cfg.initial_value)
+        self.table = ActionTable(cfg, spec)
+
+    # acting -----------------------------------------------------------------------------------------------
 
     def exploration(self, progress: Progress) -> dict[str, float]:
-        cfg = self.cfg
-        return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
+        return self.table.exploration(progress)
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return Act(epsilon_greedy(self.table[self.index(obs)], self.exploration(progress)["epsilon"], rng))
+        return Act(self.table.explore(obs, progress, rng, mask))
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.table[self.index(obs)].argmax(axis=1))
+        return Act(self.table.best(obs, mask))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        """Adds the value of the next state [1, N]; Sarsa's window has one step more, of which it wants the action."""
+        next_value = self._next_value({name: column.numpy() for name, column in window.items()}, progress)
+        names = ("obs", "action", "reward", "terminated", "valid")
+        needed: Batch = {name: window[name][:1] for name in names if name in window}
+        return {**needed, "next_value": torch.from_numpy(next_value).unsqueeze(0)}
+
+    def _next_value(self, window: dict[str, Array], progress: Progress) -> Array:
+        """[N], of the first step's successor under the table as it is."""
+        state = self.table.index(window["next_obs"][0])
+        mask = window["next_action_mask"][0] if "next_action_mask" in window else None
+        values = self.table.values[state]
+        if self.cfg.next_value == "greedy":
+            return best_value(values, mask)
+        policy = self.table.policy(state, progress, mask)
+        if self.cfg.next_value == "expected":
+            return expected_value(values, policy)
+        return taken_value(values, policy, window["action"][1], window["truncated"][0])
 
     def update(self, batch: Batch) -> Result:
         steps = {name: value.numpy() for name, value in batch.items()}
-        error = q_update(
-            self.table,
-            self.index(steps["obs"]),
-            steps["action"],
-            steps["reward"],
-            self.index(steps["next_obs"]),
-            steps["terminated"],
-            self.cfg.gamma,
-            self.cfg.lr,
-        )
-        return Result({"loss": torch.tensor((error**2).mean()), "q_mean": torch.tensor(self.table.mean())})
+        state, action = self.table.index(steps["obs"]), steps["action"]
+        error = td_error(
+            self.table.values, state, action,
+            steps["reward"], steps["next_value"], steps["terminated"], self.cfg.gamma,
+        )  # fmt: skip
+        self.table.visited(state, action)
+        return self.table.learn(state, action, error, self.cfg.lr)
+
+    # carrying on ------------------------------------------------------------------------------------------
 
     def weights(self) -> dict[str, Array]:
-        return {"table": self.table.copy()}
+        return self.table.weights()
 
     def load_weights(self, weights: dict[str, Array]) -> None:
-        self.table = np.array(weights["table"], dtype=np.float64).reshape(self.table.shape)
+        self.table.load_weights(weights)
 
     def state(self) -> Tree:
         return self.weights()

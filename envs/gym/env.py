@@ -29,7 +29,7 @@ def make(cfg: Config, rows: int) -> VectorEnv:
         _prepare_headless()
     if _native(cfg, rows):
         return _make_native(cfg, rows)
-    return assemble(partial(make_scalar, cfg), cfg.id, rows, cfg.vectorization)
+    return assemble(partial(make_scalar, cfg), cfg.id, rows, cfg.vectorization, cfg.action_mask)
 
 
 def make_scalar(cfg: Config) -> gymnasium.Env:
@@ -61,7 +61,7 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
         env: Any = gymnasium.make_vec(
             cfg.id, rows, vectorization_mode="vector_entry_point", **cfg.constructor, **_rendering(cfg)
         )
-        return GymnasiumVector(mode_of(env), cfg.id)
+        return GymnasiumVector(mode_of(env), cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(f"{cfg.id} could not be made: {type(error).__name__}: {error}") from error
 

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
 from envs.base import EnvError
+from envs.gym import masks
 from envs.gym.spaces import Actions, Observations
 
 
@@ -24,24 +25,26 @@ class Fault(NamedTuple):
         return f"{self.field}: expected {self.expected}, got {self.got}. {self.mend}"
 
 
-def probe(env: gymnasium.Env, name: str) -> None:
-    """Raises EnvError with all faults that a reset and a step show."""
+def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
+    """Raises EnvError with all faults that a reset and a step show. Returns whether there are masks to obey."""
     faults = [*_space_faults(env), *_signature_faults(env.unwrapped)]
     if not faults:
         _refuse_spaces(env, name)
-    faults = faults or _reset_faults(env, name)
-    faults = faults or _step_faults(env, name)
+    start: Any = None if faults else _reset(env, name)
+    faults = faults or _reset_faults(env, start, obey)
+    faults = faults or _step_faults(env, name, start, obey)
     if faults:
         listed = "\n".join(f"  {fault}" for fault in faults)
         raise EnvError(f"{name} does not keep gymnasium's contract:\n{listed}")
+    return obey and masks.said(*start) is not None
 
 
-def first_action(space: Space) -> Any:
-    """An action without chance: the lowest number, or as near to 0 as the bounds allow."""
+def first_action(space: Space, mask: Any = None) -> Any:
+    """An action without chance: the lowest legal number, or as near to 0 as the bounds allow."""
     if isinstance(space, Box):
         return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
     if isinstance(space, Discrete):
-        return np.int64(space.start)
+        return np.int64(space.start + (0 if mask is None else np.argmax(mask)))
     if isinstance(space, MultiDiscrete):
         return space.start.copy()
     return np.zeros(space.shape, space.dtype)
@@ -77,20 +80,27 @@ def _signature_faults(core: Any) -> Iterator[Fault]:
         )
 
 
-def _reset_faults(env: gymnasium.Env, name: str) -> list[Fault]:
+def _reset(env: gymnasium.Env, name: str) -> Any:
     try:
-        result = env.reset(seed=0)
+        return env.reset(seed=0)
     except Exception as error:
-        result = _again(lambda: env.unwrapped.reset(seed=0), error, f"{name} failed in its first reset")
-        faults = list(_reset_form(result))
-        if not faults:
-            raise _failure(f"{name} failed in its first reset", error) from error
-        return faults
-    return list(_reset_form(result)) or list(_value_faults(env.observation_space, result[0], "obs of reset"))
+        place = f"{name} failed in its first reset"
+        result = _again(lambda: env.unwrapped.reset(seed=0), error, place)
+        if not list(_reset_form(result)):
+            raise _failure(place, error) from error
+        return result
 
 
-def _step_faults(env: gymnasium.Env, name: str) -> list[Fault]:
-    action = first_action(env.action_space)
+def _reset_faults(env: gymnasium.Env, result: Any, obey: bool) -> list[Fault]:
+    faults = list(_reset_form(result)) or list(_value_faults(env.observation_space, result[0], "obs of reset"))
+    if obey and not faults:
+        faults = list(_mask_faults(env.action_space, masks.said(*result), "reset"))
+    return faults
+
+
+def _step_faults(env: gymnasium.Env, name: str, start: Any, obey: bool) -> list[Fault]:
+    mask = masks.said(*start)
+    action = first_action(env.action_space, None if list(_mask_faults(env.action_space, mask, "reset")) else mask)
     place = f"{name} failed in its first step (action {action})"
     try:
         result = env.step(action)
@@ -110,7 +120,39 @@ def _step_faults(env: gymnasium.Env, name: str) -> list[Fault]:
             faults.append(Fault(field, "True or False", _kind(flag), f"Return bool({field})."))
     if not isinstance(info, dict):
         faults.append(Fault("info of step", "a dict", _kind(info), "Return {} when there is nothing to say."))
+    elif obey and not faults:
+        faults += _later_mask_faults(env.action_space, mask, masks.said(obs, info), bool(terminated))
     return faults
+
+
+def _later_mask_faults(space: Space, first: Any, later: Any, over: bool) -> Iterator[Fault]:
+    if first is None and later is not None:
+        yield Fault(f"{masks.KEY} of reset", "one like that of step", "none", "The first action needs it too.")
+    elif not (over and later is not None and not np.any(later)):
+        yield from _mask_faults(space, later, "step")
+
+
+def _mask_faults(space: Space, mask: Any, where: str) -> Iterator[Fault]:
+    field, ignore = f"{masks.KEY} of {where}", "env_cfg.action_mask: false ignores it."
+    if mask is None:
+        return
+    if not isinstance(space, Discrete):
+        yield Fault(field, "Discrete actions", str(space), f"Masks are for numbered actions only; {ignore}")
+        return
+    numbers = _numbers(mask)
+    if numbers.shape != (space.n,) or not np.isin(numbers, (0, 1)).all():
+        expected = f"{space.n} numbers 0 or 1, one for each action"
+        yield Fault(field, expected, _kind(mask), f"Say 1 where an action is legal; {ignore}")
+    elif not numbers.any():
+        yield Fault(field, "a legal action", "0 everywhere", f"Only after the end of an episode may all be 0; {ignore}")
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """As an array, which is empty where the value is something else."""
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        return np.zeros(0)
 
 
 def _again(call: Any, error: Exception, place: str) -> Any:

@@ -18,6 +18,11 @@ _EXTRAS = {
     "ale_py": ("ale_py", "ale-py"),
 }
 """Module of an environment -> the package that it needs, and what pip installs it by."""
+_DRAWN_BY_PYGAME = {
+    "gymnasium.envs.classic_control": '"gymnasium[classic-control]"',
+    "gymnasium.envs.toy_text": '"gymnasium[toy-text]"',
+}
+"""Environments that run without pygame, and cannot draw without it."""
 
 
 def lookup(env_id: str) -> EnvSpec | None:
@@ -41,10 +46,19 @@ def unusable(spec: EnvSpec) -> str | None:
     return None
 
 
+def undrawable(spec: EnvSpec) -> str | None:
+    """Why an environment that can be made cannot draw here; None where nothing is known against it."""
+    entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
+    pip = next((pip for module, pip in _DRAWN_BY_PYGAME.items() if entry.startswith(module)), None)
+    if pip is None or importlib.util.find_spec("pygame"):
+        return None
+    return f"drawing {spec.id} needs the package pygame, which is not installed: pip install {pip}"
+
+
 def unknown_id(env_id: str) -> str:
     """What to write instead of an id that is not registered."""
     name = env_id.rpartition(":")[2]
-    if name.startswith("ALE/") and importlib.util.find_spec("ale_py") is None:
+    if ("NoFrameskip" in name or name.startswith("ALE/")) and importlib.util.find_spec("ale_py") is None:
         return f"{env_id} needs the package ale-py, which is not installed: pip install ale-py"
     current = _current(name)
     if current:

@@ -16,7 +16,9 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
-from envs.base import Array, EnvError, Step, VectorEnv
+from envs.base import Array, EnvError, Rules, Step, VectorEnv
+from envs.gym import masks
+from envs.gym.known import Known, known_of
 from envs.gym.probe import first_action, probe
 from envs.gym.spaces import Actions, Observations, empty_step, finite
 from envs.gym.vector import GymnasiumVector, Masked
@@ -95,14 +97,15 @@ class Row(gymnasium.Wrapper):
 class SyncVector(VectorEnv):
     """Rows that are stepped one after the other, written straight into one set of arrays."""
 
-    def __init__(self, rows: list[Row]) -> None:
+    def __init__(self, rows: list[Row], known: Known) -> None:
         self.rows = len(rows)
-        self.observation_space, self.parts = rows[0].observation_space, rows[0].parts
+        self.observation_space, self.parts, self.goal = rows[0].observation_space, known.parts, known.goal
         self._actions = Actions(rows[0].action_space)
         self.action_space = self._actions.space
         self.render_fps = float(rows[0].metadata.get("render_fps") or 30.0)
-        self._rows = rows
-        self._infos: list[dict[str, Any]] = [{} for _ in rows]
+        self._rows, self._known = rows, known
+        silent = {masks.KEY: np.ones(masks.count(self.action_space), bool)} if known.masked else {}
+        self._infos: list[dict[str, Any]] = [silent for _ in rows]
         self._step = empty_step(self.observation_space, self.rows)
         self._obs = self._step.obs.copy()
         self._ended = [True] * self.rows
@@ -113,6 +116,8 @@ class SyncVector(VectorEnv):
             obs[i], self._infos[i] = self._rows[i].reset(seed=int(seeds[i]))
             self._ended[i] = False
         self._obs = obs
+        if self._known.masked:
+            self._look_at_masks()
         return obs.copy()
 
     def step(self, action: Array) -> Step:
@@ -125,7 +130,16 @@ class SyncVector(VectorEnv):
             obs[i], reward[i], terminal, cut, infos[i] = row.step(actions[i])
             terminated[i], truncated[i], ended[i] = terminal, cut, bool(terminal or cut)
         self._obs = obs
+        if self.action_mask is not None:
+            self._look_at_masks()
         return out
+
+    def _look_at_masks(self) -> None:
+        self.action_mask = np.array([info[masks.KEY] for info in self._infos])
+
+    @property
+    def model(self) -> Rules | None:
+        return self._known.rules()
 
     def info(self, row: int) -> dict[str, Any]:
         return self._infos[row]
@@ -146,15 +160,18 @@ class SyncVector(VectorEnv):
             raise failures[0]
 
 
-def assemble(factory: Factory, name: str, rows: int, vectorization: str) -> VectorEnv:
+def assemble(factory: Factory, name: str, rows: int, vectorization: str, obey_masks: bool = True) -> VectorEnv:
     """So many rows of a scalar environment, after its contract has been checked on the first."""
     env = _made(factory, name)
-    probe(env, name)
+    masked = probe(env, name, obey_masks)
+    if masked or masks.in_observation(env.observation_space):
+        factory, env = partial(masks.with_masks, factory, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
+    known = known_of(env, first.parts, masked, name)
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows)):
         first.close()
-        return _async(factory, name, rows, first.parts)
-    return SyncVector([first, *(Row(_made(factory, name), name, i) for i in range(1, rows))])
+        return _async(factory, name, rows, known)
+    return SyncVector([first, *(Row(_made(factory, name), name, i) for i in range(1, rows))], known)
 
 
 def _made(factory: Factory, name: str) -> gymnasium.Env:
@@ -164,13 +181,13 @@ def _made(factory: Factory, name: str) -> gymnasium.Env:
         raise EnvError(f"{name} could not be made: {_described(error)}") from error
 
 
-def _async(factory: Factory, name: str, rows: int, parts: Any) -> VectorEnv:
+def _async(factory: Factory, name: str, rows: int, known: Known) -> VectorEnv:
     # the same error comes to us as an exception, which says it once
     warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, factory, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
-    return GymnasiumVector(Masked(env), name, parts)
+    return GymnasiumVector(Masked(env), name, known)
 
 
 def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Row:
@@ -194,15 +211,15 @@ def _cores() -> int:
 
 def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> float:
     """Median time of a step, from so many steps or as many as fit into the budget."""
-    action = first_action(env.action_space)
-    env.reset(seed=0)
+    _, info = env.reset(seed=0)
     times: list[float] = []
     while len(times) < steps and sum(times) < budget:
+        action = first_action(env.action_space, info.get(masks.KEY))
         begin = time.perf_counter()
-        _, _, terminated, truncated, _ = env.step(action)
+        _, _, terminated, truncated, info = env.step(action)
         times.append(time.perf_counter() - begin)
         if terminated or truncated:
-            env.reset(seed=0)
+            _, info = env.reset(seed=0)
     return float(np.median(times))
 
 

@@ -41,19 +41,29 @@ def empty_step(space: Space, rows: int) -> Step:
 
 
 class Observations:
-    """Makes one array of an observation: flattens Dict and Tuple, lets Discrete begin at 0."""
+    """Makes one array of an observation: flattens Dict and Tuple, lets Discrete begin at 0. A Dict or Tuple of nothing
+    but Discrete parts is MultiDiscrete."""
 
     def __init__(self, space: Space) -> None:
         self._source = space
         self._leaves = tuple(_leaves(space)) if isinstance(space, Dict | Tuple) else ()
         self._start: Any = getattr(space, "start", 0)
         self._shifted = bool(np.any(self._start))
-        self.space = _flat_box(self._leaves) if self._leaves else _plain(space)
-        self.parts = tuple((leaf.name, leaf.start, leaf.stop, leaf.shape) for leaf in self._leaves)
+        choices = [leaf.space for leaf in self._leaves if isinstance(leaf.space, Discrete)]
+        self._choices = 0 < len(choices) == len(self._leaves)
+        if self._choices:
+            self._start = np.array([choice.start for choice in choices])
+            self.space: Space = MultiDiscrete([choice.n for choice in choices])
+        else:
+            self.space = _flat_box(self._leaves) if self._leaves else _plain(space)
+        parts = () if self._choices else self._leaves
+        self.parts = tuple((leaf.name, leaf.start, leaf.stop, leaf.shape) for leaf in parts)
         self.floating = np.issubdtype(self.space.dtype, np.floating)
 
     def encode(self, obs: Any) -> Any:
         """An observation of the environment, of one row or of N, as one array."""
+        if self._choices:
+            return np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self._start
         if self._leaves:
             return self._flatten(obs)
         return obs - self._start if self._shifted else obs

@@ -13,7 +13,7 @@ from envs.gym import registry, wrappers
 from envs.gym.config import Config
 
 _OF_MAKE = ("max_episode_steps",)
-_OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization")
+_OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization", "action_mask")
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
@@ -49,6 +49,8 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     known = None if cfg.vectorization == "native" else (*_OF_MAKE, *_OF_CONFIG)
     yield from keyword_problems(creator, cfg.constructor, known or ())
     modes = (getattr(creator, "metadata", None) or {}).get("render_modes")
+    if cfg.render_mode is not None and (reason := registry.undrawable(spec)):
+        yield Problem("render_mode", reason)
     if isinstance(modes, list | tuple) and cfg.render_mode is not None:
         yield from _render_problems(cfg.render_mode, list(modes), spec.id)
 

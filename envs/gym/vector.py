@@ -11,7 +11,9 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from envs.base import Array, EnvError, Step, VectorEnv
+from envs.base import Array, EnvError, Rules, Step, VectorEnv
+from envs.gym import masks
+from envs.gym.known import Known
 from envs.gym.spaces import Actions, Observations, empty_step, finite
 
 Outcome = tuple[Any, Array, Array, Array, dict[str, Any]]
@@ -85,6 +87,7 @@ class SameStep(Mode):
     def __init__(self, env: Any) -> None:
         super().__init__(env)
         self._starts: Any = None
+        self._said: dict[str, Any] = {}
         self._started = np.zeros(self.rows, bool)
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
@@ -94,11 +97,11 @@ class SameStep(Mode):
             return self._starts, infos
         _refuse_others(mask & ~self._started)
         self._started[mask] = False
-        return self._starts, {}
+        return self._starts, {key: value for key, value in self._said.items() if "final_" not in key}
 
     def step(self, action: Array) -> Outcome:
         obs, reward, terminated, truncated, infos = self.env.step(action)
-        self._starts = np.array(self.encode(obs))
+        self._starts, self._said = np.array(self.encode(obs)), infos
         self._started = np.logical_or(terminated, truncated)
         successor = self._starts.copy()
         for i in np.flatnonzero(self._started):
@@ -139,12 +142,13 @@ class NextStep(Mode):
 class GymnasiumVector(VectorEnv):
     """A vector environment of gymnasium, in the mode that it offers."""
 
-    def __init__(self, mode: Mode, name: str, parts: Any = None) -> None:
+    def __init__(self, mode: Mode, name: str, known: Known | None = None, obey_masks: bool = True) -> None:
         codec = Observations(mode.env.single_observation_space)
         self._actions = Actions(mode.env.single_action_space)
         self.rows, self.replayable = mode.rows, mode.replayable
         self.observation_space, self.action_space = codec.space, self._actions.space
-        self.parts = codec.parts if parts is None else parts
+        self._known = known or Known(codec.parts, masked=None if obey_masks else False)
+        self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
         self._mode, self._name, self._floating = mode, name, codec.floating
         self._step = empty_step(self.observation_space, self.rows)
@@ -164,6 +168,10 @@ class GymnasiumVector(VectorEnv):
                 raise self._failed("reset", error) from error
             obs[mask] = np.asarray(start)[mask]
             self._ended[mask] = False
+        if self._masked is None:
+            self._masked = masks.KEY in self._infos
+        if self._masked:
+            self._look_at_masks(self.action_mask, mask, over=self._ended)
         self._obs = obs
         return obs.copy()
 
@@ -179,8 +187,31 @@ class GymnasiumVector(VectorEnv):
         out.obs[...], out.reward[...], out.terminated[...], out.truncated[...] = obs, reward, terminated, truncated
         self._check_finite(out)
         np.logical_or(terminated, truncated, out=self._ended)
+        if self.action_mask is not None:
+            self._look_at_masks(None, np.ones(self.rows, bool), over=out.terminated)
         self._obs, self.valid = out.obs, self._mode.valid
         return out
+
+    def _look_at_masks(self, before: Array | None, rows: Array, over: Array) -> None:
+        """What the infos say of these rows; the others, and who says nothing, keep what was before (None: all legal).
+        Where a task is over, every action will do if none is legal."""
+        mask = np.ones((self.rows, masks.count(self.action_space)), bool) if before is None else before.copy()
+        for infos in (self._infos, self._infos.get("final_info", {})):
+            said = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
+            if said.any():
+                mask[said] = masks.legal(list(infos[masks.KEY][said]), self.action_space)
+        stuck = ~mask.any(axis=1)
+        mask[stuck & over] = True
+        if (stuck & ~over).any():
+            row = int((stuck & ~over).argmax())
+            raise EnvError(
+                f"{self._name} says in row {row} that no action is legal (seed of the episode {self._seeds[row]})"
+            )
+        self.action_mask = mask
+
+    @property
+    def model(self) -> Rules | None:
+        return self._known.rules()
 
     def info(self, row: int) -> dict[str, Any]:
         """Of the step just done; after an end, that of the end and not that of the new start."""
@@ -229,6 +260,8 @@ class GymnasiumVector(VectorEnv):
 
 def mode_of(env: Any) -> Mode:
     """The way to start episodes in a vector environment that is not ours."""
+    if masks.in_observation(env.single_observation_space):
+        env = masks.LegalRows(env)
     module = type(env.unwrapped).__module__
     if module.startswith("gymnasium.envs.classic_control.cartpole"):
         return CartPole(env)

@@ -48,6 +48,22 @@ class FrameStack(gymnasium.ObservationWrapper):
         return np.concatenate(frames, axis=0)
 
 
+class SelectObservation(gymnasium.ObservationWrapper):
+    """Only these numbers of a vector: positions without velocities, say, so that a memory is needed."""
+
+    def __init__(self, env: gymnasium.Env, indices: list[int]) -> None:
+        super().__init__(env)
+        space = _box(env, "SelectObservation")
+        wrong = [index for index in indices if not 0 <= index < space.shape[0]] if len(space.shape) == 1 else indices
+        if wrong or not indices:
+            raise ValueError(f"SelectObservation needs indices of a vector; got {indices} for {space}")
+        self._indices = list(indices)
+        self.observation_space = Box(space.low[indices], space.high[indices], dtype=space.dtype.type)
+
+    def observation(self, observation: Array) -> Array:
+        return observation[self._indices]
+
+
 class GrayScale(gymnasium.ObservationWrapper):
     """Brightness of a colour image: [H, W, 3] to [H, W], uint8."""
 
@@ -171,8 +187,11 @@ class WarpFrame(gymnasium.ObservationWrapper):
 
 OURS: dict[str, type[gymnasium.Wrapper]] = {
     kind.__name__: kind
-    for kind in (FrameStack, GrayScale, Resize, MaxAndSkip, SkipFrame, NoopReset, FireReset, SignReward, WarpFrame)
-}
+    for kind in (
+        FrameStack, SelectObservation, GrayScale, Resize, MaxAndSkip, SkipFrame, NoopReset, FireReset, SignReward,
+        WarpFrame,
+    )
+}  # fmt: skip
 ALIASES: dict[str, type[gymnasium.Wrapper]] = {
     "Noop": NoopReset,
     "BaseSkipFrame": SkipFrame,

@@ -14,13 +14,20 @@ from envs.gym.rows import assemble
 from envs.gym.validate import keyword_problems
 from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
+from envs.toy.finite import Masked, Walk
+from envs.toy.goals import BitFlip, Reach
 from envs.toy.tasks import TASKS, Draws
-from envs.toy.timed import Counter, TimeLimit, TwoStep
+from envs.toy.timed import Counter, Recall, TimeLimit, TwoStep
 
 TIMED: dict[str, Callable[..., gymnasium.Env]] = {
     "two_step": TwoStep,
     "time_limit": TimeLimit,
     "counter": Counter,
+    "recall": Recall,
+    "masked": Masked,
+    "walk": Walk,
+    "bitflip": BitFlip,
+    "reach": Reach,
     "crash": Crash,
     "bad": Bad,
     "sleep": Sleep,
@@ -37,7 +44,7 @@ def make(cfg: Config, rows: int) -> VectorEnv:
     """So many rows of a toy."""
     if cfg.id not in names():
         raise EnvError(_unknown(cfg.id))
-    return assemble(partial(_scalar, cfg), f"toy {cfg.id}", rows, cfg.vectorization)
+    return assemble(partial(_scalar, cfg), f"toy {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
 
 
 def problems(cfg: Config) -> Iterator[Problem]:

@@ -48,6 +48,30 @@ class TimeLimit(gymnasium.Env):
         return np.zeros(1, np.float32), self.gain, False, self._left == 0, {}
 
 
+class Recall(gymnasium.Env):
+    """A cue, -1 or 1, is shown at the first step only; the action so many steps later, when the second number is 1,
+    must name it: 1 for the action of its sign, else -1. Who does not remember gets 0 on average."""
+
+    observation_space = Box(-1, 1, (2,))
+    action_space = Discrete(2)
+
+    def __init__(self, delay: int = 4) -> None:
+        if delay < 1:
+            raise ValueError(f"delay is {delay}; it can be 1 or more")
+        self.delay = delay
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._time, self._cue = 0, float(self.np_random.choice((-1, 1)))
+        return np.array([self._cue, 0], np.float32), {}
+
+    def step(self, action: Any) -> Outcome:
+        end = self._time == self.delay
+        reward = self._cue * (2.0 * float(action) - 1) if end else 0.0
+        self._time += 1
+        return np.array([0, self._time == self.delay], np.float32), reward, end, False, {}
+
+
 class Counter(gymnasium.Env):
     """Observation and reward count the steps: 0, then 1 with reward 1, 2 with reward 2. One array is used for all
     observations, and a step after the end is an error."""

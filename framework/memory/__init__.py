@@ -6,6 +6,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec
+from envs.base import Goal
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.replay import Replay
@@ -43,9 +44,9 @@ class Memory(Protocol):
         """Stand where `state` was taken; journal holds what was written, in order."""
 
 
-def make(spec: MemorySpec, rng: np.random.Generator) -> Memory:
-    """The memory that an algorithm's config asks for."""
-    return Replay(spec, rng) if isinstance(spec, ReplaySpec) else Rollout(spec)
+def make(spec: MemorySpec, rng: np.random.Generator, goal: Goal | None = None) -> Memory:
+    """The memory that an algorithm's config asks for; goal is that of the environment."""
+    return Replay(spec, rng, goal) if isinstance(spec, ReplaySpec) else Rollout(spec)
 
 
 __all__ = ["Chunk", "Keys", "Memory", "Replay", "Rollout", "make"]

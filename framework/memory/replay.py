@@ -4,9 +4,11 @@ import numpy as np
 
 from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
+from envs.base import Goal
 from framework.errors import JoystickError
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
+from framework.memory.relabel import Hindsight
 from framework.memory.sum_tree import SumTree
 
 _NOT_LEARNED_FROM = ("end", "valid")
@@ -18,8 +20,10 @@ _MOST_AT_ONCE = 64
 class Replay:
     """Uniform or prioritised. n-step returns are folded when sampling, by index arithmetic on the ring."""
 
-    def __init__(self, spec: ReplaySpec, rng: np.random.Generator) -> None:
-        self.spec, self.rng = spec, rng
+    def __init__(self, spec: ReplaySpec, rng: np.random.Generator, goal: Goal | None = None) -> None:
+        if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
+            raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
+        self.spec, self.rng, self._goal = spec, rng, goal
         self._columns: Columns = {}
         """name -> [L, N, ...]"""
         self._flat: Columns = {}
@@ -32,6 +36,7 @@ class Replay:
         self._journalled = 0
         self._incarnation: int | None = None
         self._tree: SumTree | None = None
+        self._hindsight: Hindsight | None = None
         self._skipped = (*_NOT_LEARNED_FROM, *(("state",) if spec.sequence > 1 else ()))
         """Columns that samples do not have step by step."""
 
@@ -44,6 +49,7 @@ class Replay:
         if self._added and self._incarnation != fragment.origin.incarnation:
             # A collector was lost in mid-episode: nothing may be chained across this point.
             self._columns["end"][(self._added - 1) % self._length] = True
+            self._look_back()
             self._journalled = min(self._journalled, self._added - 1)
         self._incarnation = fragment.origin.incarnation
         self._write(columns, fragment.steps)
@@ -74,6 +80,14 @@ class Replay:
         self._flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self._columns.items()}
         if self.spec.priority_alpha:
             self._tree = SumTree(self._length * self._rows)
+        self._look_back()
+
+    def _look_back(self) -> None:
+        """Begin hindsight with what stands in the ring now."""
+        if self._goal is not None and self.spec.relabel:
+            steps = np.arange(self.oldest(), self._added)
+            self._hindsight = Hindsight(self.spec, self._goal, self._columns["next_obs"])
+            self._hindsight.added(self.oldest(), self._columns["end"][steps % self._length])
 
     def _write(self, columns: Columns, steps: int) -> None:
         at = self._added % self._length
@@ -84,6 +98,8 @@ class Replay:
         for name, ring in self._columns.items():
             ring[slots] = columns[name]
         self._added += steps
+        if self._hindsight is not None:
+            self._hindsight.added(self._added - steps, columns["end"])
         if self._tree is not None:
             slots = np.arange(self._added - steps, self._added) % self._length
             places = slots[:, None] * self._rows + np.arange(self._rows)
@@ -110,9 +126,12 @@ class Replay:
         else:
             place, weights = self._tree.draw(shape, self.rng, self._beta(fraction), self.size)
         columns = self._gather(place)
+        step = self._serial(place)
+        if self._hindsight is not None:
+            self._hindsight.relabel(columns, place, step, self._added - 1, self.rng)
         if weights is not None:
             columns["weight"] = weights
-        return Chunk(columns, Keys(place, self._serial(place)))
+        return Chunk(columns, Keys(place, step))
 
     def _draw(self, shape: tuple[int, int]) -> np.ndarray:
         place = self.rng.integers(0, self.size, shape)
@@ -224,6 +243,8 @@ class Replay:
             raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {self.oldest()} to {self._added}")
         self._incarnation = state["incarnation"]
         restore_stream(self.rng, state["rng"])
+        if self._columns:
+            self._look_back()
         if self._tree is not None:
             self._tree.highest = state["highest"]
 

@@ -19,10 +19,11 @@ class Rollout:
         """Episodes that ended in what is pending."""
 
     def add(self, fragment: Fragment) -> None:
-        whole = not self._pending and fragment.steps >= self.spec.length and self.spec.unit == "steps"
+        spec = self.spec
+        whole = spec.unit == "steps" and not self._pending and not spec.overlap and fragment.steps >= spec.length
         # A fragment that fills the window is learned from before the collector reuses its arrays.
         columns = fragment.columns if whole else {name: value.copy() for name, value in fragment.columns.items()}
-        if self.spec.unit == "episodes":
+        if spec.unit == "episodes":
             columns["fresh"] = np.ones_like(columns["terminated"])
         self._pending.append(columns)
         self._steps += fragment.steps
@@ -48,10 +49,13 @@ class Rollout:
         steps = len(ended)
         reach = np.where(ended.any(0), steps - ended[::-1].argmax(0), 0)
         complete = np.arange(steps)[:, None] < reach
-        valid = complete & columns.pop("fresh") & columns.get("valid", True)
-        first = int(reach.min())
-        rest = {name: value[first:].copy() for name, value in columns.items()}
-        self._keep({**rest, "fresh": ~complete[first:]} if first < steps else None)
+        fresh = columns.pop("fresh")
+        valid, left = complete & fresh & columns.get("valid", True), fresh & ~complete
+        if left.any():
+            first = int(left.any(1).argmax())
+            self._keep({name: value[first:].copy() for name, value in {**columns, "fresh": left}.items()})
+        else:
+            self._keep(None)
         last = int(reach.max())
         return Chunk({**{name: value[:last] for name, value in columns.items()}, "valid": valid[:last]})
 

@@ -1,0 +1,8 @@
+"""C51 (Bellemare et al., 2017): the distribution of the return, as probabilities of fixed values."""
+
+from algos.c51.config import Config
+
+NAME = "C51"
+ALIASES = ("CategoricalDQN", "Categorical_DQN", "DistributionalDQN")
+
+__all__ = ["ALIASES", "NAME", "Config"]

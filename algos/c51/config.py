@@ -1,0 +1,29 @@
+"""Defaults of C51: those of DQN but for these."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from algos.dqn.config import Config as Family
+from config.schema import Int, Problem
+
+
+class Config(Family):
+    """C51: DQN that learns the distribution of the return."""
+
+    ALIASES: ClassVar = {**Family.ALIASES, "Vmin": "v_min", "Vmax": "v_max"}
+    HEAD: ClassVar = "categorical"
+
+    n_atoms: Annotated[Int, Field(ge=2)] = 51
+    """Number of values whose probabilities are learned."""
+    v_min: float = -10.0
+    """Lowest of these values: as low as the discounted return may get."""
+    v_max: float = 10.0
+    """Highest of these values: as high as the discounted return may get. At most the highest reward of a step divided
+    by 1 - gamma."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.v_min >= self.v_max:
+            yield Problem("v_min", f"{self.v_min} is not less than v_max, {self.v_max}")

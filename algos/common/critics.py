@@ -1,0 +1,168 @@
+"""Ensembles of action values Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D]."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos.base import EnvSpec
+from algos.common import networks
+from algos.common.networks import ACTIVATIONS, INITS, Network, NetworkError, RandomZeros
+from algos.common.renorm import BatchRenorm
+from config import schema
+from config.schema import Dropout, Layer, LayerNorm, Layers, Linear, NetworkConfig
+
+
+class EnsembleLinear(nn.Module):
+    """[B, in] or [n, B, in] -> [n, B, out], each member with weights of its own; first weights as torch's Linear."""
+
+    def __init__(self, members: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+        bound = 1.0 / math.sqrt(inputs)
+        self.weight = nn.Parameter(torch.empty(members, inputs, outputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias, x.expand(self.weight.shape[0], -1, -1), self.weight)
+
+
+class EnsembleNorm(nn.Module):
+    """Layer normalisation of [n, B, D] (or [B, D]), each member with a scale and a shift of its own."""
+
+    def __init__(self, members: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(members, 1, width))
+        self.bias = nn.Parameter(torch.zeros(members, 1, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
+
+
+class EnsembleBlock(nn.Module):
+    """x -> x + body(x): a block of SimBa (Lee et al., 2024)."""
+
+    def __init__(self, members: int, width: int, activation: str) -> None:
+        super().__init__()
+        wide = 4 * width
+        self.body = Network(
+            EnsembleNorm(members, width),
+            EnsembleLinear(members, width, wide),
+            *_activation(activation),
+            EnsembleLinear(members, wide, width),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class Critic(nn.Module):
+    """Observations [B, ...] and actions [B, A] -> [n, B, out]. What comes before the action joins (convolutions,
+    branches) is shared by the members."""
+
+    def __init__(self, front: Network, body: Network) -> None:
+        super().__init__()
+        self.front, self.body = front, body
+
+    def forward(self, obs: Tensor, action: Tensor | None = None) -> Tensor:
+        features = self.front(obs)
+        return self.body(features if action is None else torch.cat([features, action], 1))
+
+
+def _activation(name: str) -> list[nn.Module]:
+    return [nn.Softmax(dim=-1)] if name == "softmax" else ACTIVATIONS[name]()
+
+
+def _layer(layer: Layer, members: int, width: int) -> tuple[list[nn.Module], int]:
+    """The modules of a layer for inputs of this width, and the width that they give."""
+    match layer:
+        case Linear():
+            modules: list[nn.Module] = []
+            for size in layer.layer_size:
+                modules += [EnsembleLinear(members, width, size), *_activation(layer.activation)]
+                width = size
+            return modules, width
+        case LayerNorm():
+            return [EnsembleNorm(members, width), *_activation(layer.activation)], width
+        case schema.BatchRenorm():
+            return [BatchRenorm((members, 1, width), layer)], width
+        case Dropout():
+            return [RandomZeros(layer.rate)], width
+    raise NetworkError(f"{layer.layer_type} has no place where observation and action are joined")
+
+
+def _plain(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
+    modules: list[nn.Module] = []
+    for layer in layers:
+        more, width = _layer(layer, members, width)
+        modules += more
+    return modules, width
+
+
+def _simba(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
+    """A projection, one block per size, a last norm."""
+    linear = [layer for layer in layers if isinstance(layer, Linear)]
+    if len(linear) != len(layers) or not linear:
+        raise NetworkError(
+            "simba: the list of a critic ends with linear layers and nothing between; norms are built in"
+        )
+    sizes = [size for layer in linear for size in layer.layer_size]
+    blocks = [EnsembleBlock(members, sizes[-1], linear[0].activation) for _ in sizes]
+    return [EnsembleLinear(members, width, sizes[-1]), *blocks, EnsembleNorm(members, sizes[-1])], sizes[-1]
+
+
+def _initialise(body: Network, output: EnsembleLinear, init: str) -> None:
+    """Draw weights anew and set their biases to 0; default leaves them."""
+    if init == "default":
+        return
+    draw, hidden_gain = INITS[init]
+    for layer in [module for module in body.modules() if isinstance(module, EnsembleLinear)]:
+        for weight in layer.weight.detach():
+            draw(weight.T, 1.0 if layer is output else hidden_gain)
+        nn.init.zeros_(layer.bias)
+
+
+def build(
+    spec: EnvSpec,
+    layers: Layers,
+    cfg: NetworkConfig,
+    seed: int,
+    *,
+    members: int,
+    actions: int,
+    out: int = 1,
+    normalizer: nn.Module | None = None,
+) -> Critic:
+    """Critics from a layer list, with first weights that depend on the seed alone. An action of `actions` numbers joins
+    the features of the observation before the first linear layer; 0 for values of the observation alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        front, width, rest = networks.features(spec, layers, cfg, normalizer)
+        assemble = _simba if cfg.architecture == "simba" else _plain
+        modules, width = assemble(rest, members, width + actions)
+        output = EnsembleLinear(members, width, out)
+        body = Network(*modules, output)
+        _initialise(body, output, cfg.init)
+    return Critic(front, body)
+
+
+@torch.no_grad()
+def choose(few: Critic, many: Critic, members: Tensor) -> None:
+    """Give `few` the weights of these members of `many`, whose front it shares."""
+    chosen = [parameter.index_select(0, members) for parameter in many.body.parameters()]
+    torch._foreach_copy_(list(few.body.parameters()), chosen)
+
+
+def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:
+    """Sum over the critics of the mean penalty of q [n, B] against the target [B]; weight [B] corrects for drawing by
+    priority."""
+    each = F.smooth_l1_loss if huber else F.mse_loss
+    target = target.expand_as(q)
+    if weight is None:
+        return len(q) * each(q, target)
+    return (weight * each(q, target, reduction="none")).mean(1).sum()
+
+
+def priorities(q: Tensor, target: Tensor) -> Tensor:
+    """Mean size of the errors of the critics q [n, B] against the target [B] -> [B]."""
+    return (target - q.detach()).abs().mean(0)

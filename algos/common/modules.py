@@ -1,0 +1,155 @@
+"""Layers that torch does not have. Those with chance have `draw`: a generator turns it on, None turns it off."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Generator = np.random.Generator
+
+
+class Network(nn.Sequential):
+    """Modules one after the other. nn.Module's look for hooks before each would take as long as a small layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for module in self._modules.values():
+            x = module.forward(x)
+        return x
+
+
+class RandomZeros(nn.Module):
+    """Dropout that is active exactly where gradients are recorded, so that acting needs no switch."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.rate, torch.is_grad_enabled())
+
+
+class Residual(nn.Module):
+    """x [B, width] -> x + body(x): a block of SimBa (Lee et al., 2024)."""
+
+    def __init__(self, width: int, activation: nn.Module) -> None:
+        super().__init__()
+        hidden = 4 * width
+        self.body = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, hidden), activation, nn.Linear(hidden, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class PerAction(nn.Module):
+    """[B, A K] -> [B, A, K]; with K = 1, [B, A] stays as it is."""
+
+    def __init__(self, atoms: int) -> None:
+        super().__init__()
+        self.atoms = atoms
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if self.atoms == 1 else x.unflatten(-1, (-1, self.atoms))
+
+
+class Dueling(nn.Module):
+    """[B, (1 + A) K] -> [B, A, K], or [B, A] with K = 1: the value of the state plus each advantage less their mean
+    (Wang et al., 2016, equation 9)."""
+
+    def __init__(self, atoms: int) -> None:
+        super().__init__()
+        self.atoms = atoms
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.atoms == 1:
+            value, advantage = x[..., :1], x[..., 1:]
+            return value + advantage - advantage.mean(-1, keepdim=True)
+        streams = x.unflatten(-1, (-1, self.atoms))
+        value, advantage = streams[..., :1, :], streams[..., 1:, :]
+        return value + advantage - advantage.mean(-2, keepdim=True)
+
+
+class NoisyLinear(nn.Module):
+    """A linear layer whose weights are mean + deviation * noise, with factorised noise (Fortunato et al., 2018,
+    equations 10 and 11). One draw serves a whole batch."""
+
+    def __init__(self, inputs: int, outputs: int, std_init: float) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(inputs)
+        self.weight = nn.Parameter(torch.empty(outputs, inputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
+        self.weight_deviation = nn.Parameter(torch.full((outputs, inputs), std_init * bound))
+        self.bias_deviation = nn.Parameter(torch.full((outputs,), std_init * bound))
+        self.noise: tuple[Tensor, Tensor] | None = None
+        """Of the inputs and of the outputs."""
+
+    def draw(self, rng: Generator | None) -> None:
+        """New noise, or none."""
+        self.noise = None
+        if rng is not None:
+            drawn = torch.from_numpy(rng.standard_normal(sum(self.weight.shape), dtype=np.float32))
+            scaled = (drawn.sign() * drawn.abs().sqrt()).to(self.weight.device)
+            outputs, inputs = scaled.split(list(self.weight.shape))
+            self.noise = inputs, outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.noise is None:
+            return F.linear(x, self.weight, self.bias)
+        inputs, outputs = self.noise
+        # x (sigma * outer(outputs, inputs))^T, without the outer product
+        noise = F.linear(x * inputs, self.weight_deviation, self.bias_deviation) * outputs
+        return F.linear(x, self.weight, self.bias) + noise
+
+
+class ImplicitQuantiles(nn.Module):
+    """Features [B, F] -> values [B, A, K] of the return at K fractions, which are drawn anew for each batch, or are the
+    midpoints of K equal parts while chance is off (Dabney et al., 2018b, equations 3 and 4)."""
+
+    COSINES = 64
+
+    def __init__(self, features: int, output: nn.Module, quantiles: int) -> None:
+        super().__init__()
+        self.embed = nn.Linear(self.COSINES, features)
+        self.output = output
+        self.quantiles = quantiles
+        self.rng: Generator | None = None
+        self.fractions = torch.empty(0)
+        """[B, K] of the last batch."""
+
+    def draw(self, rng: Generator | None) -> None:
+        """Where fractions come from, from now on."""
+        self.rng = rng
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.rng is None:
+            middle = (torch.arange(self.quantiles, device=x.device) + 0.5) / self.quantiles
+            self.fractions = middle.expand(len(x), -1)
+        else:
+            drawn = self.rng.random((len(x), self.quantiles), dtype=np.float32)
+            self.fractions = torch.from_numpy(drawn).to(x.device)
+        angles = math.pi * torch.arange(self.COSINES, device=x.device)
+        seen = F.relu(self.embed(torch.cos(self.fractions.unsqueeze(2) * angles)))
+        return self.output(x.unsqueeze(1) * seen).transpose(1, 2)
+
+
+def value_layer(
+    features: int, actions: int, atoms: int = 1, *, dueling: bool, std_init: float | None = None
+) -> nn.Module:
+    """The output layer of action values [B, A], or with atoms [B, A, K]; with std_init a noisy one."""
+    outputs = (actions + dueling) * atoms
+    linear = nn.Linear(features, outputs) if std_init is None else NoisyLinear(features, outputs, std_init)
+    if dueling:
+        return Network(linear, Dueling(atoms))
+    return linear if atoms == 1 else Network(linear, PerAction(atoms))
+
+
+def with_chance(network: nn.Module) -> list[nn.Module]:
+    """The parts of a network that have `draw`."""
+    return [part for part in network.modules() if isinstance(part, NoisyLinear | ImplicitQuantiles)]
+
+
+def draw(parts: list[nn.Module], rng: Generator | None) -> None:
+    """Let chance play its part in the next batches, drawn from rng, or not."""
+    for part in parts:
+        part.draw(rng)  # type: ignore[operator]

@@ -1,0 +1,115 @@
+"""Networks that remember: feed-forward stages with lstm or gru cells between them.
+
+The state of a row is one vector [S]: the states of all cells behind one another. It is zero where an episode begins.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+
+class Lstm(nn.LSTM):
+    """Steps [T, B, D] from state [B, 2 H] (output and cell) -> outputs [T, B, H], state after the last step."""
+
+    def __init__(self, inputs: int, size: int) -> None:
+        super().__init__(inputs, size)
+        self.state_size = 2 * size
+
+    def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        hidden, cell = state.chunk(2, 1)
+        if len(x) == 1:  # the whole of nn.LSTM's preparations is slower than one step
+            hidden, cell = torch.lstm_cell(x[0], (hidden, cell), *self._flat_weights)  # type: ignore[arg-type]
+            return hidden.unsqueeze(0), torch.cat((hidden, cell), 1)
+        out, after = self.forward(x, (hidden.unsqueeze(0).contiguous(), cell.unsqueeze(0).contiguous()))
+        return out, torch.cat(after, 2).squeeze(0)
+
+
+class Gru(nn.GRU):
+    """Steps [T, B, D] from state [B, H] -> outputs [T, B, H], state after the last step."""
+
+    def __init__(self, inputs: int, size: int) -> None:
+        super().__init__(inputs, size)
+        self.state_size = size
+
+    def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        if len(x) == 1:
+            state = torch.gru_cell(x[0], state, *self._flat_weights)  # type: ignore[arg-type]
+            return state.unsqueeze(0), state
+        out, after = self.forward(x, state.unsqueeze(0))
+        return out, after.squeeze(0)
+
+
+class Recurrent(nn.Module):
+    """Stages in their order: networks, which see each step alone, and cells."""
+
+    def __init__(self, stages: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.stages = nn.ModuleList(stages)
+        self.state_sizes = [stage.state_size for stage in stages if isinstance(stage, Lstm | Gru)]
+        self.state_size = sum(self.state_sizes)
+
+    def extend(self, modules: Sequence[nn.Module]) -> "Recurrent":
+        """Add modules behind the output layer."""
+        self.stages[-1].extend(modules)  # type: ignore[operator]
+        return self
+
+    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """One step of B rows: obs [B, ...], state [B, S] -> outputs [B, ...], state [B, S]."""
+        out, ends = self._run(obs.unsqueeze(0), state, [0, 1])
+        return out.squeeze(0), ends[0]
+
+    def unroll(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:
+        """L steps of B rows: obs [L, B, ...] from state [B, S] -> outputs [L, B, ...]. Before a step where
+        first [L, B] is true, the state is forgotten."""
+        return self._run(obs, state, _bounds(first), first)[0]
+
+    def unroll_both(self, obs: Tensor, next_obs: Tensor, state: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
+        """The outputs for obs and for the true successors next_obs, [L, B, ...] each. A successor is the next
+        observation, but for where an episode ended and behind the last step."""
+        bounds = _bounds(first)
+        out, ends = self._run(obs, state, bounds, first)
+        t, row = torch.cat([first[1:], torch.ones_like(first[:1])]).nonzero(as_tuple=True)
+        run = torch.bucketize(t, torch.tensor(bounds[1:], device=t.device), right=True)
+        following = torch.cat([out[1:], out[-1:]])
+        following[t, row] = self.step(next_obs[t, row], torch.stack(ends)[run, row])[0]
+        return out, following
+
+    def state_after(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:
+        """The state [B, S] behind L steps; L may be 0."""
+        if not len(first):
+            return state
+        return self._run(obs, state, _bounds(first), first)[1][-1]
+
+    def _run(
+        self, obs: Tensor, state: Tensor, bounds: list[int], first: Tensor | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Outputs [L, B, ...], and the states [B, S] at the end of each run of steps without an episode's beginning."""
+        steps = obs.shape[:2]
+        x, parts, ends = obs.flatten(0, 1), iter(state.split(self.state_sizes, 1)), []
+        for stage in self.stages:
+            if isinstance(stage, Lstm | Gru):
+                runs = list(_runs(stage, x.unflatten(0, steps), next(parts), bounds, first))
+                x = torch.cat([out for out, _ in runs]).flatten(0, 1)
+                ends.append([after for _, after in runs])
+            else:
+                x = stage(x)
+        return x.unflatten(0, steps), [torch.cat(parts, 1) for parts in zip(*ends, strict=True)]
+
+
+def _bounds(first: Tensor) -> list[int]:
+    """Where the steps [L, B] are cut into runs: at 0, before each step at which some row begins an episode, at L."""
+    begins = (first[1:].any(1).nonzero().squeeze(1) + 1).tolist()
+    return [0, *begins, len(first)]
+
+
+def _runs(
+    cell: Lstm | Gru, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Each run through the cell: outputs [T, B, H], and the state behind it."""
+    for start, stop in pairwise(bounds):
+        if first is not None:
+            state = state * ~first[start].unsqueeze(1)
+        out, state = cell.run(x[start:stop], state)
+        yield out, state

@@ -1,0 +1,104 @@
+"""The policy of the soft actor-critics: a squashed normal distribution, and the temperature that keeps it open."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos.base import Act, Array, EnvSpec, Progress, Streams, Tree
+from algos.common import networks, optim
+from algos.common.continuous import Bounds, Explorer, standard_normal
+from algos.common.distributions import SquashedGaussian
+from algos.common.temperature import Temperature
+
+
+def policy_loss(log_prob: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
+    """mean(alpha log pi(a|s) - Q(s, a)) (equation 7 of Haarnoja et al., 2018); log_prob and q are [B]."""
+    return (alpha * log_prob - q).mean()
+
+
+class SoftPolicy:
+    """Acts in the environment's own units, and learns in the cube -1..1. cfg is a ContinuousConfig and a
+    TemperatureConfig."""
+
+    METRICS = ("actor_loss", "entropy", "alpha")
+
+    def __init__(
+        self,
+        cfg: Any,
+        spec: EnvSpec,
+        streams: Streams,
+        device: torch.device,
+        normalizer: nn.Module | None,
+        beta1: float = 0.9,
+    ) -> None:
+        self.cfg, self.rng, self.device = cfg, streams.learn, device
+        self.bounds = Bounds(spec.action_space, device)
+        self.distribution = SquashedGaussian(self.bounds.size)
+        outputs = self.distribution.outputs
+        self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
+        self.network.to(device)
+        self.parameters = list(self.network.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.actor_lr, beta1=beta1)
+        self.temperature = Temperature(cfg, device)
+        self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
+        self.explorer = Explorer(cfg, self.bounds)
+        self.metrics = dict.fromkeys(self.METRICS, torch.zeros((), device=device))
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def _outputs(self, obs: Array) -> Array:
+        with torch.inference_mode():
+            return self.network(torch.from_numpy(obs).to(self.device)).cpu().numpy()
+
+    def explore(self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
+        """Draw actions."""
+        return self.explorer.act(
+            lambda: self.distribution.sample(self._outputs(obs), rng), len(obs), state, progress, rng
+        )
+
+    def best(self, obs: Array, state: Array | None) -> Act:
+        """The middle of the distribution."""
+        return self.explorer.best(self.distribution.mode(self._outputs(obs)), state)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def draw(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Actions [B, A] in the cube, and the logarithms of their densities there [B]."""
+        noise = standard_normal(len(obs), self.bounds.size, self.rng, self.device)
+        return self.distribution.draw(self.network(obs), noise)
+
+    def improve(self, obs: Tensor, value: Callable[[Tensor], Tensor], reduce: optim.Reduce) -> None:
+        """One step of the policy towards actions that value [B, A] -> [B] prefers, and one of the temperature."""
+        alpha = self.temperature.alpha()
+        action, log_prob = self.draw(obs)
+        loss = policy_loss(log_prob, value(action), alpha)
+        loss.backward(inputs=self.parameters)  # the critics only pass gradients on
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, reduce)
+        entropy = -log_prob.detach()
+        self.temperature.step(entropy, self.target_entropy, reduce)
+        self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}
+
+    def follow_schedule(self, fraction: float) -> None:
+        """Set the learning rates for this part of the run."""
+        cfg = self.cfg
+        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, fraction))
+        self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def state(self) -> Tree:
+        """What learning depends on besides the weights, and the metrics of the last step."""
+        return {
+            "optimizer": optim.state_tree(self.optimizer),
+            "temperature": self.temperature.state(),
+            "metrics": {name: float(metric) for name, metric in self.metrics.items()},
+        }
+
+    def load_state(self, state: Tree) -> None:
+        """Go on where state() was taken."""
+        optim.load_state_tree(self.optimizer, state["optimizer"])
+        self.temperature.load_state(state["temperature"])
+        self.metrics = {name: torch.tensor(metric, device=self.device) for name, metric in state["metrics"].items()}

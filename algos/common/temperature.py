@@ -1,0 +1,57 @@
+"""The temperature alpha of maximum entropy learning: what a unit of entropy is worth."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from algos.base import Tree
+from algos.common import optim
+from config.replay import TemperatureConfig
+
+
+def temperature_loss(log_alpha: Tensor, entropy: Tensor, target: Tensor | float) -> Tensor:
+    """log alpha times what there is of entropy [B] above its target: equation 18 of Haarnoja et al. (2018), with the
+    logarithm in place of alpha, so that the step does not shrink with it."""
+    return log_alpha * (entropy.detach() - target).mean()
+
+
+class Temperature(nn.Module):
+    """alpha, kept as its logarithm; learned, or a constant that is no weight."""
+
+    log_alpha: Tensor
+
+    def __init__(self, cfg: TemperatureConfig, device: torch.device) -> None:
+        super().__init__()
+        first = torch.tensor(math.log(cfg.alpha_init if cfg.alpha == "auto" else cfg.alpha), device=device)
+        self.optimizer: optim.Optimizer | None = None
+        if cfg.alpha == "auto":
+            self.log_alpha = nn.Parameter(first)
+            # a decay would pull alpha to 1
+            self.optimizer = optim.make([self.log_alpha], cfg.model_copy(update={"weight_decay": 0.0}), cfg.alpha_lr)
+        else:
+            self.register_buffer("log_alpha", first, persistent=False)
+
+    def alpha(self) -> Tensor:
+        """0-dimensional, without gradient."""
+        return self.log_alpha.detach().exp()
+
+    def step(self, entropy: Tensor, target: Tensor | float, reduce: optim.Reduce) -> None:
+        """Towards a larger alpha where the entropy [B] is below its target."""
+        if self.optimizer is not None:
+            temperature_loss(self.log_alpha, entropy, target).backward()
+            optim.apply_gradients(self.optimizer, [self.log_alpha], None, reduce)
+
+    def follow(self, schedule: str, lr: float, fraction: float) -> None:
+        """Set the learning rate for this part of the run."""
+        if self.optimizer is not None:
+            optim.set_lr(self.optimizer, optim.lr_at(schedule, lr, fraction))
+
+    def state(self) -> Tree | None:
+        """Of the optimizer; alpha itself is a weight."""
+        return None if self.optimizer is None else optim.state_tree(self.optimizer)
+
+    def load_state(self, state: Tree | None) -> None:
+        """Go on where state() was taken."""
+        if self.optimizer is not None and state is not None:
+            optim.load_state_tree(self.optimizer, state)

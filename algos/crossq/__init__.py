@@ -1,0 +1,8 @@
+"""SAC without target networks, by batch renormalisation (Bhatt et al., 2024)."""
+
+from algos.crossq.config import Config
+
+NAME = "CrossQ"
+ALIASES = ()
+
+__all__ = ["ALIASES", "NAME", "Config"]

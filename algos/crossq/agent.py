@@ -1,0 +1,118 @@
+"""CrossQ: SAC without target networks, for batch renormalisation keeps present and next actions comparable."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import critics, networks, optim
+from algos.common.normalize import normalizer_for
+from algos.common.renorm import batch_statistics
+from algos.common.soft_policy import SoftPolicy
+from algos.common.weights import load_weights, weights_of
+from algos.crossq.config import Config
+
+
+def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob: Tensor, alpha: Tensor) -> Tensor:
+    """r + discount (min_i Q_i(s', a') - alpha log pi(a'|s')) [B] with the critics themselves; next_q is [n, B].
+    discount [B] is gamma^k, and 0 where s' is terminal. No gradient flows through it."""
+    return torch.addcmul(reward, discount, next_q.detach().amin(0) - alpha * next_log_prob)
+
+
+class Agent(base.Agent):
+    """A squashed Gaussian policy and critics, all with batch renormalisation."""
+
+    METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, beta1=cfg.adam_beta1)
+        self.critic = critics.build(
+            spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
+            normalizer=self.normalizer,
+        ).to(device)  # fmt: skip
+        self.parameters: list[Tensor] = list(self.critic.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr, beta1=cfg.adam_beta1)
+        parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
+        self.networks = nn.ModuleDict(parts)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self.policy.explorer.initial_state(rows)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self.policy.explore(obs, state, progress, rng)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.policy.best(obs, state)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        self.policy.follow_schedule(progress.fraction)
+        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        if self.normalizer is not None:
+            self.normalizer.update(window["obs"])
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, weight = self.cfg, batch.get("weight")
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        q, target = self._values(batch)
+        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        if self.updates % cfg.policy_freq == 0:
+            self._improve(batch["obs"])
+        priorities = None if weight is None else critics.priorities(q, target)
+        return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics}, priorities)
+
+    def _values(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Q(s, a) [n, B] and its target [B], from one pass over both halves, so that they share their statistics."""
+        with torch.no_grad():
+            next_action, next_log_prob = self.policy.draw(batch["next_obs"])
+        obs = torch.cat([batch["obs"], batch["next_obs"]])
+        action = torch.cat([self.policy.bounds.to_unit(batch["action"]), next_action])
+        with batch_statistics(self.critic):
+            q, next_q = self.critic(obs, action).squeeze(-1).chunk(2, 1)
+        reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
+        return q, soft_target(reward, batch["discount"], next_q, next_log_prob, alpha)
+
+    def _improve(self, obs: Tensor) -> None:
+        """The policy learns with the statistics of this batch, and from critics with their running ones."""
+        with batch_statistics(self.policy.network):
+            self.policy.improve(obs, lambda action: self.critic(obs, action).squeeze(-1).amin(0), self.reduce)
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return weights_of(self.networks)
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        load_weights(self.networks, weights)
+
+    def state(self) -> Tree:
+        return {
+            "networks": weights_of(self.networks),
+            "optimizer": optim.state_tree(self.optimizer),
+            "policy": self.policy.state(),
+            "updates": self.updates,
+            "learn": stream_state(self.streams.learn),
+        }
+
+    def load_state(self, state: Tree) -> None:
+        load_weights(self.networks, state["networks"])
+        optim.load_state_tree(self.optimizer, state["optimizer"])
+        self.policy.load_state(state["policy"])
+        self.updates = state["updates"]
+        restore_stream(self.streams.learn, state["learn"])

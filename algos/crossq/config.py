@@ -1,0 +1,34 @@
+"""Defaults of CrossQ."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from config.replay import ContinuousConfig, TemperatureConfig
+from config.schema import BatchRenorm, Layers, Linear, Positive, PositiveInt, Problem
+
+
+def renormalised(*sizes: int) -> Layers:
+    """Batch renormalisation before each linear layer, and before the output."""
+    blocks: list[Layers] = [[BatchRenorm(), Linear(layer_size=[size])] for size in sizes]
+    return [*(layer for block in blocks for layer in block), BatchRenorm()]
+
+
+class Config(ContinuousConfig, TemperatureConfig):
+    """CrossQ: SAC without target networks, which batch renormalisation makes possible."""
+
+    SPECIAL_LAYERS: ClassVar = ("batchrenorm",)
+
+    actor_layers: Layers = renormalised(256, 256)
+    critic_layers: Layers = renormalised(256, 256)
+    actor_lr: Positive = 1e-3
+    alpha_lr: Positive = 1e-3
+    policy_freq: PositiveInt = 3
+    adam_beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5
+    """Share of the old mean of gradients in the new one, with optimizer adam or adamw."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.batch_size < 2:
+            yield Problem("batch_size", "is 1, and a single transition has no deviation to be divided by")

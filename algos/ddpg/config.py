@@ -1,0 +1,23 @@
+"""DDPG: TD3 with one critic, no noise in its targets, and an actor that moves at each update."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from algos.td3.config import Config as TD3
+from config.schema import NonNegative, Positive, PositiveInt, lower
+
+
+class Config(TD3):
+    """DDPG: a policy without randomness climbs the value that a critic gives its actions."""
+
+    FIXED: ClassVar[dict[str, Any]] = {"n_critics": 1, "policy_noise": 0.0}
+
+    n_critics: PositiveInt = 1
+    policy_noise: NonNegative = 0.0
+    policy_freq: PositiveInt = 1
+    actor_lr: Positive = 1e-4
+    batch_size: PositiveInt = 128
+    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.001
+    exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "ou"
+    expl_noise: NonNegative = 0.2

@@ -1,0 +1,23 @@
+"""DDPG with hindsight: DDPG's values, and goals that were reached later in the place of those that were wanted."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from algos.td3.config import Config as TD3
+from config.schema import Fraction, NonNegative, Positive, PositiveInt, lower
+
+
+class Config(TD3):
+    """DDPG_HER: DDPG for observations that name a goal."""
+
+    FIXED: ClassVar[dict[str, Any]] = {"n_critics": 1, "policy_noise": 0.0}
+
+    n_critics: PositiveInt = 1
+    policy_noise: NonNegative = 0.0
+    policy_freq: PositiveInt = 1
+    actor_lr: Positive = 1e-3
+    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.05
+    exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"
+    expl_noise: NonNegative = 0.2
+    her_ratio: Fraction = 0.8

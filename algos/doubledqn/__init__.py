@@ -1,0 +1,8 @@
+"""Double DQN (van Hasselt et al., 2016): one network chooses the next action, the other judges it."""
+
+from algos.doubledqn.config import Config
+
+NAME = "DoubleDQN"
+ALIASES = ("DDQN", "Double_DQN")
+
+__all__ = ["ALIASES", "NAME", "Config"]

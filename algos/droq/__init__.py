@@ -1,0 +1,8 @@
+"""SAC with dropout and normalisation in its critics (Hiraoka et al., 2022)."""
+
+from algos.droq.config import Config
+
+NAME = "DroQ"
+ALIASES = ()
+
+__all__ = ["ALIASES", "NAME", "Config"]

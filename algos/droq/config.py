@@ -1,0 +1,24 @@
+"""DroQ: SAC whose two critics have dropout and layer normalisation, with twenty updates per step."""
+
+from typing import Literal
+
+from algos.sac.config import Config as SAC
+from config.schema import Dropout, LayerNorm, Layers, Linear, PositiveInt
+
+
+def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
+    """Of each size: linear, dropout, normalisation, relu."""
+    blocks: list[Layers] = [
+        [Linear(layer_size=[size], activation="none"), Dropout(rate=rate), LayerNorm(activation="relu")]
+        for size in sizes
+    ]
+    return [layer for block in blocks for layer in block]
+
+
+class Config(SAC):
+    """DroQ: critics with dropout stand for a large ensemble, so that more can be learned from each step."""
+
+    critic_layers: Layers = dropout_layers(256, 256)
+    actor_value: Literal["min", "mean"] = "mean"
+    updates_per_train: PositiveInt = 20
+    policy_freq: PositiveInt = 20

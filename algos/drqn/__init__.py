@@ -1,0 +1,8 @@
+"""Deep recurrent Q-learning (Hausknecht and Stone, 2015): values that depend on what was seen before."""
+
+from algos.drqn.config import Config
+
+NAME = "DRQN"
+ALIASES = ("RecurrentDQN", "R2D2")
+
+__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,0 +1,14 @@
+"""Defaults of DRQN: those of DQN but for these."""
+
+from algos.dqn.config import Config as Family
+from config.schema import Layers, Linear, Lstm, PositiveInt
+
+
+class Config(Family):
+    """DRQN: DQN with a memory of the episode so far, learned from sequences."""
+
+    value_layers: Layers = [Linear(layer_size=[64]), Lstm(layer_size=[64])]
+    """Layers between the observation and the values, with lstm or gru among them; the output is added by itself."""
+    batch_size: PositiveInt = 16
+    """Sequences of a minibatch."""
+    train_fre: PositiveInt = 4

@@ -1,0 +1,131 @@
+"""Dyna-Q: Q-learning from what happens, and again from what is remembered of it."""
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common.tables import ActionTable, best_value, move, td_error
+from algos.dynaq.config import Config
+
+
+class Steps(NamedTuple):
+    """Transitions [B], with states as numbers."""
+
+    state: Array
+    action: Array
+    reward: Array
+    next_state: Array
+    terminated: Array
+
+
+class World:
+    """The last outcome of each pair of state and action that was tried; Dyna-Q believes that it comes again."""
+
+    def __init__(self, states: int, actions: int) -> None:
+        self.reward = np.zeros((states, actions), np.float32)
+        self.next_state = np.zeros((states, actions), np.int64)
+        self.terminated = np.zeros((states, actions), bool)
+        self.legal = np.ones((states, actions), bool)
+        """Actions that may be taken in a state, as the environment said last."""
+        self.tried = np.zeros((states, actions), bool)
+        self.pairs = np.zeros(states * actions, np.int64)
+        """Numbers of the pairs that were tried, in the order of their first time; the rest is empty."""
+        self.known = 0
+
+    def remember(self, steps: Steps, next_mask: Array | None) -> None:
+        """Of rows that tried the same pair together, the last one counts."""
+        at = steps.state, steps.action
+        new = np.unique((steps.state * self.reward.shape[1] + steps.action)[~self.tried[at]])
+        self.pairs[self.known : self.known + len(new)] = new
+        self.known += len(new)
+        self.tried[at] = True
+        self.reward[at], self.next_state[at], self.terminated[at] = steps.reward, steps.next_state, steps.terminated
+        if next_mask is not None:
+            self.legal[steps.next_state] = next_mask
+
+    def recall(self, place: Array) -> Steps:
+        """What is remembered of the pairs at these places [B], 0 .. known - 1."""
+        at = state, action = np.divmod(self.pairs[place], self.reward.shape[1])
+        return Steps(state, action, self.reward[at], self.next_state[at], self.terminated[at])
+
+    def state(self) -> Tree:
+        arrays = {name: getattr(self, name).copy() for name in ("reward", "next_state", "terminated", "legal", "tried")}
+        return {**arrays, "pairs": self.pairs[: self.known].copy()}
+
+    def load_state(self, state: Tree) -> None:
+        for name in ("reward", "next_state", "terminated", "legal", "tried"):
+            getattr(self, name)[:] = state[name]
+        self.known = len(state["pairs"])
+        self.pairs[: self.known] = state["pairs"]
+
+
+class Agent(base.Agent):
+    """A table of action values and a model of the world."""
+
+    METRICS: ClassVar = ActionTable.METRICS
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.table = ActionTable(cfg, spec)
+        self.world = World(*self.table.values.shape)
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return self.table.exploration(progress)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return Act(self.table.explore(obs, progress, rng, mask))
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return Act(self.table.best(obs, mask))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def update(self, batch: Batch) -> Result:
+        columns = {name: value.numpy() for name, value in batch.items()}
+        index = self.table.index
+        steps = Steps(
+            index(columns["obs"]), columns["action"],
+            columns["reward"], index(columns["next_obs"]), columns["terminated"],
+        )  # fmt: skip
+        self.world.remember(steps, columns.get("next_action_mask"))
+        self.table.visited(steps.state, steps.action)
+        result = self.table.learn(steps.state, steps.action, self._error(steps), self.cfg.lr)
+        self._plan(len(steps.state))
+        return result
+
+    def _plan(self, rows: int) -> None:
+        """n_planning updates for each row, one after the other, from remembered pairs drawn at random."""
+        places = self.streams.learn.integers(self.world.known, size=(self.cfg.n_planning, rows))
+        for place in places:
+            steps = self.world.recall(place)
+            move(self.table.values, steps.state, steps.action, self._error(steps), self.cfg.lr)
+
+    def _error(self, steps: Steps) -> Array:
+        """Of Q-learning."""
+        next_value = best_value(self.table.values[steps.next_state], self.world.legal[steps.next_state])
+        return td_error(
+            self.table.values, steps.state, steps.action, steps.reward, next_value, steps.terminated, self.cfg.gamma
+        )
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return self.table.weights()
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        self.table.load_weights(weights)
+
+    def state(self) -> Tree:
+        return {**self.weights(), "world": self.world.state(), "learn": stream_state(self.streams.learn)}
+
+    def load_state(self, state: Tree) -> None:
+        self.load_weights(state)
+        self.world.load_state(state["world"])
+        restore_stream(self.streams.learn, state["learn"])

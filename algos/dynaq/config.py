@@ -1,0 +1,19 @@
+"""Defaults of Dyna-Q."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from config.schema import Fraction, Int, RolloutSpec, TableConfig
+
+
+class Config(TableConfig):
+    """Dyna-Q: Q-learning from every step, and from steps that a learned model remembers."""
+
+    lr: Fraction = 0.1
+    """Share of the error by which a value moves."""
+    n_planning: Annotated[Int, Field(ge=0)] = 10
+    """Updates from the model after each environment step."""
+
+    def memory(self, rows: int) -> RolloutSpec:
+        return RolloutSpec(length=1)

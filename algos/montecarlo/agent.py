@@ -1,0 +1,92 @@
+"""First-visit Monte Carlo control: a value is the return that followed when the action was taken."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from algos.common.returns import discounted_sums
+from algos.common.tables import ActionTable
+from algos.montecarlo.config import Config
+
+
+def first_visits(pair: Array, ended: Array, valid: Array) -> Array:
+    """[T, N], true where a pair of state and action (a number) comes for the first time in its row's episode."""
+    episode = np.cumsum(ended, axis=0) - ended
+    row = np.arange(pair.shape[1])
+    visit = np.where(valid, (episode * len(row) + row) * (pair.max() + 1) + pair, -1)
+    first = np.zeros(visit.size, bool)
+    first[np.unique(visit, return_index=True)[1]] = True
+    return first.reshape(visit.shape) & valid
+
+
+class Agent(base.Agent):
+    """A table of action values."""
+
+    METRICS: ClassVar = ActionTable.METRICS
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.table = ActionTable(cfg, spec)
+        self.returns = np.zeros(self.table.values.shape, np.int64)
+        """How many returns each value has seen."""
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return self.table.exploration(progress)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return Act(self.table.explore(obs, progress, rng, mask))
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return Act(self.table.best(obs, mask))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        """States as numbers, the return from each step on, and where a pair is met first; all [T, N]."""
+        shape, ended = window["reward"].shape, window["terminated"] | window["truncated"]
+        state = torch.from_numpy(self.table.index(window["obs"].flatten(0, 1).numpy())).view(shape)
+        pair = state * self.table.values.shape[1] + window["action"]
+        first = first_visits(pair.numpy(), ended.numpy(), window["valid"].numpy())
+        return {
+            "state": state,
+            "action": window["action"],
+            "return": discounted_sums(window["reward"].double(), self.cfg.gamma * ~ended),
+            "first": torch.from_numpy(first),
+            "valid": window["valid"],
+        }
+
+    def update(self, batch: Batch) -> Result:
+        steps = {name: value.numpy() for name, value in batch.items()}
+        self.table.visited(steps["state"], steps["action"])
+        state, action, returns = (steps[name][steps["first"]] for name in ("state", "action", "return"))
+        lr = self._counted(state, action) if self.cfg.lr is None else self.cfg.lr
+        return self.table.learn(state, action, returns - self.table.values[state, action], lr)
+
+    def _counted(self, state: Array, action: Array) -> Array:
+        """Counts these returns [B], and gives the share of them in all returns of their pair."""
+        before = self.returns[state, action]
+        np.add.at(self.returns, (state, action), 1)
+        after = self.returns[state, action]
+        return (after - before) / after
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return self.table.weights()
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        self.table.load_weights(weights)
+
+    def state(self) -> Tree:
+        return {**self.weights(), "returns": self.returns.copy()}
+
+    def load_state(self, state: Tree) -> None:
+        self.load_weights(state)
+        self.returns = np.array(state["returns"], np.int64).reshape(self.returns.shape)

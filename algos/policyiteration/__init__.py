@@ -1,0 +1,8 @@
+"""Policy iteration on the rules of a finite environment (Howard, 1960)."""
+
+from algos.policyiteration.config import Config
+
+NAME = "PolicyIteration"
+ALIASES = ("PI", "Policy_Iteration")
+
+__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,0 +1,8 @@
+"""PQN (Gallici et al., 2024): Q-learning from fresh steps of many environments, without replay or target network."""
+
+from algos.pqn.config import Config
+
+NAME = "PQN"
+ALIASES = ("ParallelisedQN",)
+
+__all__ = ["ALIASES", "NAME", "Config"]

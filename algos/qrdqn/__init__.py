@@ -1,0 +1,8 @@
+"""QR-DQN (Dabney et al., 2018a): the distribution of the return, as its quantiles."""
+
+from algos.qrdqn.config import Config
+
+NAME = "QRDQN"
+ALIASES = ("QR_DQN", "QR-DQN")
+
+__all__ = ["ALIASES", "NAME", "Config"]

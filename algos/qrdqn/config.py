@@ -1,0 +1,17 @@
+"""Defaults of QRDQN: those of DQN but for these."""
+
+from typing import ClassVar
+
+from algos.dqn.config import Config as Family
+from config.schema import Positive, PositiveInt
+
+
+class Config(Family):
+    """QRDQN: DQN that learns quantiles of the return."""
+
+    HEAD: ClassVar = "quantile"
+
+    n_quantiles: PositiveInt = 50
+    """Number of quantiles of the return that are learned for each action."""
+    kappa: Positive = 1.0
+    """Error of a quantile from which the penalty grows linearly."""

@@ -1,0 +1,8 @@
+"""Rainbow (Hessel et al., 2018): C51 with double, dueling, noisy networks, priorities and several steps."""
+
+from algos.rainbowdqn.config import Config
+
+NAME = "RainbowDQN"
+ALIASES = ("Rainbow",)
+
+__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,0 +1,130 @@
+"""SAC: critics learn the reward and the entropy that are still to come, and the policy follows them."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import critics, networks, optim, targets
+from algos.common.normalize import normalizer_for
+from algos.common.soft_policy import SoftPolicy
+from algos.common.weights import load_weights, weights_of
+from algos.sac.config import Config
+
+
+def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob: Tensor, alpha: Tensor) -> Tensor:
+    """r + discount (min_i Q'_i(s', a') - alpha log pi(a'|s')) [B] (equations 2, 3 and 5); next_q is [n, B].
+    discount [B] is gamma^k, and 0 where s' is terminal."""
+    return torch.addcmul(reward, discount, next_q.amin(0) - alpha * next_log_prob)
+
+
+class Agent(base.Agent):
+    """A squashed Gaussian policy, critics and their targets."""
+
+    METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer)
+        self.critic = self._critic(cfg.n_critics).to(device)
+        self.target = targets.frozen_copy(self.critic)
+        # of many critics, those that judge the next action are copied to a place of their own
+        few = cfg.target_critics < cfg.n_critics
+        self.judges = targets.freeze(self._critic(cfg.target_critics).to(device)) if few else self.target
+        self.judges.front = self.target.front
+        self.parameters: list[Tensor] = list(self.critic.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
+        parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
+        self.networks = nn.ModuleDict(parts)
+        self.updates = 0
+
+    def _critic(self, members: int) -> critics.Critic:
+        cfg, seed, actions = self.cfg, self.streams.init + 1, self.policy.bounds.size
+        return critics.build(
+            self.spec, cfg.critic_layers, cfg, seed, members=members, actions=actions, normalizer=self.normalizer
+        )
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self.policy.explorer.initial_state(rows)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self.policy.explore(obs, state, progress, rng)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.policy.best(obs, state)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        self.policy.follow_schedule(progress.fraction)
+        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        if self.normalizer is not None:
+            self.normalizer.update(window["obs"])
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, weight = self.cfg, batch.get("weight")
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        target = self._target(batch)
+        q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
+        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        targets.soft_update(self.target_parameters, self.parameters, cfg.tau)
+        if self.updates % cfg.policy_freq == 0:
+            self.policy.improve(batch["obs"], lambda action: self._value(batch["obs"], action), self.reduce)
+        priorities = None if weight is None else critics.priorities(q, target)
+        return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics}, priorities)
+
+    def _target(self, batch: Batch) -> Tensor:
+        with torch.no_grad():
+            next_action, next_log_prob = self.policy.draw(batch["next_obs"])
+        if self.judges is not self.target:
+            chosen = self.streams.learn.permutation(self.cfg.n_critics)[: self.cfg.target_critics]
+            critics.choose(self.judges, self.target, torch.from_numpy(chosen).to(self.device))
+        # not within no_grad: dropout is active in targets too (DroQ), and frozen weights need no graph
+        next_q = self.judges(batch["next_obs"], next_action).squeeze(-1)
+        alpha = self.policy.temperature.alpha()
+        return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)
+
+    def _value(self, obs: Tensor, action: Tensor) -> Tensor:
+        """What the policy follows [B]."""
+        q = self.critic(obs, action).squeeze(-1)
+        return q.amin(0) if self.cfg.actor_value == "min" else q.mean(0)
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return weights_of(self.networks)
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        load_weights(self.networks, weights)
+
+    def state(self) -> Tree:
+        return {
+            "networks": weights_of(self.networks),
+            "target": weights_of(self.target),
+            "optimizer": optim.state_tree(self.optimizer),
+            "policy": self.policy.state(),
+            "updates": self.updates,
+            "learn": stream_state(self.streams.learn),
+        }
+
+    def load_state(self, state: Tree) -> None:
+        load_weights(self.networks, state["networks"])
+        load_weights(self.target, state["target"])
+        optim.load_state_tree(self.optimizer, state["optimizer"])
+        self.policy.load_state(state["policy"])
+        self.updates = state["updates"]
+        restore_stream(self.streams.learn, state["learn"])

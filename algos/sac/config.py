@@ -1,0 +1,25 @@
+"""Defaults of SAC."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from config.replay import ContinuousConfig, TemperatureConfig
+from config.schema import PositiveInt, Problem
+
+
+class Config(ContinuousConfig, TemperatureConfig):
+    """SAC: a policy that is as random as it can afford, for continuous actions."""
+
+    target_critics: PositiveInt = 2
+    """Critics whose smallest value makes the target; fewer than n_critics are drawn anew for each update."""
+    actor_value: Literal["min", "mean"] = "min"
+    """What the actor follows of its critics: the smallest value, or their mean."""
+    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.005
+    """Share of the critics that is mixed into their target networks at each update."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.target_critics > self.n_critics:
+            yield Problem("target_critics", f"{self.target_critics} is more than n_critics, {self.n_critics}")

@@ -1,0 +1,167 @@
+"""SAC_D: critics give the values of all actions, so that expectations over the policy are sums."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import critics, networks, optim, targets
+from algos.common.distributions import IMPOSSIBLE, Categorical
+from algos.common.normalize import normalizer_for
+from algos.common.tables import actions_of
+from algos.common.temperature import Temperature
+from algos.common.weights import load_weights, weights_of
+from algos.sac_d.config import Config
+
+
+def log_policy(logits: Tensor, mask: Tensor | None) -> Tensor:
+    """log pi(.|s) [B, A] over the legal actions; those with mask false have probability 0."""
+    return F.log_softmax(logits if mask is None else logits.masked_fill(~mask, IMPOSSIBLE), -1)
+
+
+def soft_value(log_pi: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
+    """sum_a pi(a|s) (Q(s, a) - alpha log pi(a|s)) [B] (equation 10); log_pi and q are [B, A]."""
+    return (log_pi.exp() * (q - alpha * log_pi)).sum(-1)
+
+
+def entropy_of(log_pi: Tensor) -> Tensor:
+    """[B, A] -> [B]."""
+    return -(log_pi.exp() * log_pi).sum(-1)
+
+
+class Agent(base.Agent):
+    """A categorical policy, critics and their targets."""
+
+    METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "entropy", "alpha")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.actions, seed = actions_of(spec.action_space), streams.init
+        self.distribution = Categorical(spec.action_space)  # type: ignore[arg-type]
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.actor = networks.build(spec, cfg.actor_layers, self.actions, cfg, seed, normalizer=self.normalizer)
+        self.critic = critics.build(
+            spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=0, out=self.actions,
+            normalizer=self.normalizer,
+        )  # fmt: skip
+        self.temperature = Temperature(cfg, device)
+        parts = {"actor": self.actor, "temperature": self.temperature, "critic": self.critic}
+        self.networks = nn.ModuleDict(parts).to(device)
+        self.target = targets.frozen_copy(self.critic)
+        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
+        self.critic_parameters: list[Tensor] = list(self.critic.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
+        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.metrics = {name: torch.zeros((), device=device) for name in ("actor_loss", "entropy", "alpha")}
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def _logits(self, obs: Array, mask: Array | None) -> Array:
+        with torch.inference_mode():
+            logits = self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
+        return logits if mask is None else np.where(mask, logits, np.float32(IMPOSSIBLE))
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        if progress.step >= self.cfg.start_steps:
+            logits = self._logits(obs, mask)
+        else:
+            legal = np.ones((len(obs), self.actions), bool) if mask is None else mask
+            logits = np.where(legal, 0.0, IMPOSSIBLE)
+        return Act(self.distribution.sample(logits, rng)[0])
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return Act(self.distribution.mode(self._logits(obs, mask)))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg, fraction = self.cfg, progress.fraction
+        optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, fraction))
+        optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, fraction))
+        self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
+        if self.normalizer is not None:
+            self.normalizer.update(window["obs"])
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, weight = self.cfg, batch.get("weight")
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        target = self._target(batch)
+        chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
+        q = self.critic(batch["obs"]).gather(2, chosen).squeeze(-1)
+        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        loss.backward()
+        optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
+        targets.soft_update(self.target_parameters, self.critic_parameters, cfg.tau)
+        if self.updates % cfg.policy_freq == 0:
+            self._improve(batch["obs"], batch.get("action_mask"))
+        priorities = None if weight is None else critics.priorities(q, target)
+        return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.metrics}, priorities)
+
+    @torch.no_grad()
+    def _target(self, batch: Batch) -> Tensor:
+        """r + discount V(s') [B]; discount is gamma^k, and 0 where s' is terminal."""
+        log_pi = log_policy(self.actor(batch["next_obs"]), batch.get("next_action_mask"))
+        value = soft_value(log_pi, self.target(batch["next_obs"]).amin(0), self.temperature.alpha())
+        return torch.addcmul(batch["reward"] * self.cfg.reward_scale, batch["discount"], value)
+
+    def _improve(self, obs: Tensor, mask: Tensor | None) -> None:
+        """One step of the policy towards a larger soft value (equation 12), and one of the temperature."""
+        alpha = self.temperature.alpha()
+        with torch.no_grad():
+            q = self.critic(obs).amin(0)
+        log_pi = log_policy(self.actor(obs), mask)
+        loss = -soft_value(log_pi, q, alpha).mean()
+        loss.backward()
+        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        entropy = entropy_of(log_pi.detach())
+        self.temperature.step(entropy, self._target_entropy(mask), self.reduce)
+        self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}
+
+    def _target_entropy(self, mask: Tensor | None) -> Tensor | float:
+        """Of each state by the number of its legal actions: where there is one, no policy has any entropy."""
+        cfg = self.cfg
+        if cfg.target_entropy is not None:
+            return cfg.target_entropy
+        if mask is None:
+            return cfg.target_entropy_scale * float(np.log(self.actions))
+        return cfg.target_entropy_scale * mask.sum(-1).log()
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return weights_of(self.networks)
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        load_weights(self.networks, weights)
+
+    def state(self) -> Tree:
+        return {
+            "networks": weights_of(self.networks),
+            "target": weights_of(self.target),
+            "actor_optimizer": optim.state_tree(self.actor_optimizer),
+            "critic_optimizer": optim.state_tree(self.critic_optimizer),
+            "temperature": self.temperature.state(),
+            "metrics": {name: float(metric) for name, metric in self.metrics.items()},
+            "updates": self.updates,
+            "learn": stream_state(self.streams.learn),
+        }
+
+    def load_state(self, state: Tree) -> None:
+        load_weights(self.networks, state["networks"])
+        load_weights(self.target, state["target"])
+        optim.load_state_tree(self.actor_optimizer, state["actor_optimizer"])
+        optim.load_state_tree(self.critic_optimizer, state["critic_optimizer"])
+        self.temperature.load_state(state["temperature"])
+        self.metrics = {name: torch.tensor(metric, device=self.device) for name, metric in state["metrics"].items()}
+        self.updates = state["updates"]
+        restore_stream(self.streams.learn, state["learn"])

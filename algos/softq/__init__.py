@@ -1,0 +1,8 @@
+"""Soft Q-learning for discrete actions (Haarnoja et al., 2017): the policy is paid for its entropy."""
+
+from algos.softq.config import Config
+
+NAME = "SoftQ"
+ALIASES = ("SoftQLearning", "Soft_Q")
+
+__all__ = ["ALIASES", "NAME", "Config"]

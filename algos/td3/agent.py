@@ -1,0 +1,147 @@
+"""TD3, and DDPG within it: the policy climbs the value of its own action."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import critics, networks, optim, targets
+from algos.common.continuous import Bounds, Explorer, standard_normal
+from algos.common.normalize import normalizer_for
+from algos.common.weights import load_weights, weights_of
+from algos.td3.config import Config
+
+
+def smoothed(action: Tensor, noise: Tensor, clip: float) -> Tensor:
+    """clip(pi'(s') + clip(noise, -c, c), -1, 1) [B, A]: the target's action (algorithm 1)."""
+    return (action + noise.clamp(-clip, clip)).clamp(-1.0, 1.0)
+
+
+def td_target(reward: Tensor, discount: Tensor, next_q: Tensor) -> Tensor:
+    """r + discount min_i Q'_i(s', a') [B] (equation 10); next_q is [n, B], and n is 1 in DDPG.
+    discount [B] is gamma^k, and 0 where s' is terminal."""
+    return torch.addcmul(reward, discount, next_q.amin(0))
+
+
+def policy_loss(q: Tensor) -> Tensor:
+    """-mean Q_1(s, pi(s)): its gradient is the deterministic policy gradient; q is [n, B]."""
+    return -q[0].mean()
+
+
+class Agent(base.Agent):
+    """A policy and critics, and a slow copy of each."""
+
+    METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.bounds = Bounds(spec.action_space, device)
+        self.explorer = Explorer(cfg, self.bounds)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        size, seed = self.bounds.size, streams.init
+        actor = networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
+        critic = critics.build(
+            spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=self.normalizer
+        )
+        self.actor, self.critic = actor.append(nn.Tanh()).to(device), critic.to(device)
+        self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
+        self.target_actor, self.target_critic = targets.frozen_copy(self.actor), targets.frozen_copy(self.critic)
+        self.targets = nn.ModuleDict({"actor": self.target_actor, "critic": self.target_critic})
+        self.online: list[Tensor] = list(self.networks.parameters())
+        self.slow: list[Tensor] = list(self.targets.parameters())
+        self.actor_parameters = list(self.actor.parameters())
+        self.critic_parameters = list(self.critic.parameters())
+        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.actor_loss = torch.zeros((), device=device)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self.explorer.initial_state(rows)
+
+    def _unit(self, obs: Array) -> Array:
+        with torch.inference_mode():
+            return self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self.explorer.act(lambda: self._unit(obs), len(obs), state, progress, rng)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.explorer.best(self._unit(obs), state)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, progress.fraction))
+        optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        if self.normalizer is not None:
+            self.normalizer.update(window["obs"])
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, weight = self.cfg, batch.get("weight")
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        target = self._target(batch)
+        q = self.critic(batch["obs"], self.bounds.to_unit(batch["action"])).squeeze(-1)
+        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        loss.backward()
+        optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
+        if self.updates % cfg.policy_freq == 0:
+            self._improve(batch["obs"])
+            targets.soft_update(self.slow, self.online, cfg.tau)
+        priorities = None if weight is None else critics.priorities(q, target)
+        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), "actor_loss": self.actor_loss}
+        return Result(metrics, priorities)
+
+    @torch.no_grad()
+    def _target(self, batch: Batch) -> Tensor:
+        cfg, action = self.cfg, self.target_actor(batch["next_obs"])
+        if cfg.policy_noise:
+            noise = standard_normal(len(action), self.bounds.size, self.streams.learn, self.device)
+            action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
+        next_q = self.target_critic(batch["next_obs"], action).squeeze(-1)
+        return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)
+
+    def _improve(self, obs: Tensor) -> None:
+        """One step of the policy; the critics only pass gradients on."""
+        loss = policy_loss(self.critic(obs, self.actor(obs)).squeeze(-1))
+        loss.backward(inputs=self.actor_parameters)
+        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        self.actor_loss = loss.detach()
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return weights_of(self.networks)
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        load_weights(self.networks, weights)
+
+    def state(self) -> Tree:
+        return {
+            "networks": weights_of(self.networks),
+            "targets": weights_of(self.targets),
+            "actor_optimizer": optim.state_tree(self.actor_optimizer),
+            "critic_optimizer": optim.state_tree(self.critic_optimizer),
+            "actor_loss": float(self.actor_loss),
+            "updates": self.updates,
+            "learn": stream_state(self.streams.learn),
+        }
+
+    def load_state(self, state: Tree) -> None:
+        load_weights(self.networks, state["networks"])
+        load_weights(self.targets, state["targets"])
+        optim.load_state_tree(self.actor_optimizer, state["actor_optimizer"])
+        optim.load_state_tree(self.critic_optimizer, state["critic_optimizer"])
+        self.actor_loss = torch.tensor(state["actor_loss"], device=self.device)
+        self.updates = state["updates"]
+        restore_stream(self.streams.learn, state["learn"])

@@ -1,0 +1,137 @@
+"""TQC: SAC whose critics learn a distribution, from all but the largest values of what they say together."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.common import critics, networks, optim, targets
+from algos.common.normalize import normalizer_for
+from algos.common.soft_policy import SoftPolicy
+from algos.common.weights import load_weights, weights_of
+from algos.tqc.config import Config
+
+
+def truncated(quantiles: Tensor, drop: int) -> Tensor:
+    """Quantiles of all critics [n, B, M] together, in order, without the n * drop largest: [B, n (M - drop)]."""
+    pooled = quantiles.transpose(0, 1).flatten(1).sort(1).values
+    return pooled[:, : pooled.shape[1] - len(quantiles) * drop]
+
+
+def quantile_target(
+    reward: Tensor, discount: Tensor, quantiles: Tensor, next_log_prob: Tensor, alpha: Tensor
+) -> Tensor:
+    """r + discount (z_k - alpha log pi(a'|s')) for each quantile [B, K] (algorithm 1).
+    discount [B] is gamma^k, and 0 where s' is terminal."""
+    value = quantiles - (alpha * next_log_prob).unsqueeze(1)
+    return torch.addcmul(reward.unsqueeze(1), discount.unsqueeze(1), value)
+
+
+def quantile_loss(quantiles: Tensor, target: Tensor, levels: Tensor, weight: Tensor | None) -> Tensor:
+    """mean |tau_m - 1{y_k < z_m}| Huber(y_k - z_m) over all pairs of quantiles z [n, B, M] and targets y [B, K]
+    (equation 10 of Dabney et al., 2018); levels [M] are the tau_m, weight [B] corrects for drawing by priority."""
+    z, y = torch.broadcast_tensors(quantiles.unsqueeze(2), target.unsqueeze(2))
+    share = torch.where(y < z, 1.0 - levels, levels)
+    if weight is not None:
+        share = share * weight.view(-1, 1, 1)
+    # a scalar product has no need of a tensor of all pairs, of which there are half a million
+    return torch.dot(share.flatten(), F.smooth_l1_loss(z, y, reduction="none").flatten()) / share.numel()
+
+
+class Agent(base.Agent):
+    """A squashed Gaussian policy, critics with several quantiles each, and their targets."""
+
+    METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer)
+        self.critic = critics.build(
+            spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
+            out=cfg.n_quantiles, normalizer=self.normalizer,
+        ).to(device)  # fmt: skip
+        self.target = targets.frozen_copy(self.critic)
+        self.levels = (torch.arange(cfg.n_quantiles, device=device) + 0.5) / cfg.n_quantiles
+        self.parameters: list[Tensor] = list(self.critic.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
+        parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
+        self.networks = nn.ModuleDict(parts)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self.policy.explorer.initial_state(rows)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self.policy.explore(obs, state, progress, rng)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.policy.best(obs, state)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        self.policy.follow_schedule(progress.fraction)
+        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        if self.normalizer is not None:
+            self.normalizer.update(window["obs"])
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, obs, weight = self.cfg, batch["obs"], batch.get("weight")
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        target = self._target(batch)
+        quantiles = self.critic(obs, self.policy.bounds.to_unit(batch["action"]))
+        loss = quantile_loss(quantiles, target, self.levels, weight)
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        targets.soft_update(self.target_parameters, self.parameters, cfg.tau)
+        if self.updates % cfg.policy_freq == 0:
+            self.policy.improve(obs, lambda action: self.critic(obs, action).mean((0, 2)), self.reduce)
+        q = quantiles.detach().mean(2)
+        priorities = None if weight is None else critics.priorities(q, target.mean(1))
+        return Result({"critic_loss": loss.detach(), "q_mean": q.mean(), **self.policy.metrics}, priorities)
+
+    @torch.no_grad()
+    def _target(self, batch: Batch) -> Tensor:
+        next_action, next_log_prob = self.policy.draw(batch["next_obs"])
+        kept = truncated(self.target(batch["next_obs"], next_action), self.cfg.drop_quantiles)
+        reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
+        return quantile_target(reward, batch["discount"], kept, next_log_prob, alpha)
+
+    # carrying on ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return weights_of(self.networks)
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        load_weights(self.networks, weights)
+
+    def state(self) -> Tree:
+        return {
+            "networks": weights_of(self.networks),
+            "target": weights_of(self.target),
+            "optimizer": optim.state_tree(self.optimizer),
+            "policy": self.policy.state(),
+            "updates": self.updates,
+            "learn": stream_state(self.streams.learn),
+        }
+
+    def load_state(self, state: Tree) -> None:
+        load_weights(self.networks, state["networks"])
+        load_weights(self.target, state["target"])
+        optim.load_state_tree(self.optimizer, state["optimizer"])
+        self.policy.load_state(state["policy"])
+        self.updates = state["updates"]
+        restore_stream(self.streams.learn, state["learn"])

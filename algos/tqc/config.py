@@ -1,0 +1,28 @@
+"""Defaults of TQC."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from config.replay import ContinuousConfig, TemperatureConfig
+from config.schema import Int, PositiveInt, Problem
+
+
+class Config(ContinuousConfig, TemperatureConfig):
+    """TQC: SAC whose critics give the distribution of the return, without its largest values."""
+
+    FIXED: ClassVar[dict[str, Any]] = {"loss": "huber"}
+
+    loss: Literal["mse", "huber"] = "huber"
+    n_quantiles: PositiveInt = 25
+    """Values by which each critic describes the distribution of the return."""
+    drop_quantiles: Annotated[Int, Field(ge=0)] = 2
+    """Largest of them left out of the target, for each critic: against values that are too good to be true."""
+    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.005
+    """Share of the critics that is mixed into their target networks at each update."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.drop_quantiles >= self.n_quantiles:
+            yield Problem("drop_quantiles", f"{self.drop_quantiles} leaves nothing of n_quantiles, {self.n_quantiles}")

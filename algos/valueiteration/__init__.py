@@ -1,0 +1,8 @@
+"""Value iteration on the rules of a finite environment (Bellman, 1957)."""
+
+from algos.valueiteration.config import Config
+
+NAME = "ValueIteration"
+ALIASES = ("VI", "Value_Iteration")
+
+__all__ = ["ALIASES", "NAME", "Config"]

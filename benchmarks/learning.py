@@ -1,0 +1,201 @@
+"""What the presets learn, over several seeds, beside published results. Writes docs/learning.md.
+
+python benchmarks/learning.py ROW ... [--seeds 1..3] [--jobs N] [--episodes 100]     measure rows
+python benchmarks/learning.py --page                                                 write the page anew
+python benchmarks/learning.py                                                        list the rows
+
+A ROW is an environment, an algorithm, or ENVIRONMENT/ALGORITHM; they stand in benchmarks/learning.yaml. What was
+measured is kept in benchmarks/results/learning.json.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, page, rows, table  # noqa: E402
+from config import arguments  # noqa: E402
+from config.loader import ConfigError, load  # noqa: E402
+from framework import build, group  # noqa: E402
+from framework.catalog import ALGOS, ENVS  # noqa: E402
+from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
+from framework.metrics import read_csv  # noqa: E402
+from framework.task_dir import circumstances  # noqa: E402
+from framework.words import short  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
+PAGE = ROOT / "docs" / "learning.md"
+TEST_SEED = 1_000_000
+"""Added to the seed of a run: its model is tested on starts that training and its evaluations have not seen."""
+MODELS = {"best": "best", "last": "latest"}
+"""What is tested -> its load_model_step."""
+# measuring ------------------------------------------------------------------------------------------------
+
+
+def measured(row: Row, seeds: str, jobs: int | None, episodes: int) -> dict[str, Any]:
+    """Train a group, test its models, play at random: an entry of learning.json."""
+    command = row.command()
+    folder = Path("tasks") / f"Learning_{row.name.replace('/', '_').replace(' ', '_')}_{time.strftime('%Y%m%d-%H%M%S')}"
+    more = ["--jobs", str(jobs)] if jobs else []
+    run([*command, "--seeds", seeds, *more, "--into", str(folder)])
+    facts = json.loads((folder / "group.json").read_text(encoding="utf-8"))
+    runs = [json.loads((folder / f"seed_{seed}" / "run.json").read_text(encoding="utf-8")) for seed in facts["seeds"]]
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": facts["git_commit"],
+        "machine": machine(),
+        "command": " ".join(Path(word).name if word.endswith(".yaml") else word for word in command),
+        "at_once": facts["at_once"],
+        "seeds": facts["seeds"],
+        "steps": [one["step"] for one in runs],
+        "seconds": [round(one["seconds"], 1) for one in runs],
+        "episodes": episodes,
+        **{
+            name: [tested(row, folder, seed, step, episodes) for seed in facts["seeds"]]
+            for name, step in MODELS.items()
+        },
+        "random": random_score(row, command, episodes),
+    }
+
+
+def tested(row: Row, folder: Path, seed: int, step: str, episodes: int) -> float:
+    """The mean score of a run's model on new starts."""
+    place = folder / f"test_{seed}_{step}"
+    run(
+        [
+            "general_cfg.mode=test",
+            "general_cfg.load_checkpoint=true",
+            f"general_cfg.load_path={folder / f'seed_{seed}'}",
+            f"general_cfg.load_model_step={step}",
+            f"general_cfg.max_episode={episodes}",
+            f"general_cfg.seed={TEST_SEED + seed}",
+            "--into",
+            str(place),
+        ],
+        quiet=True,
+    )
+    column = "terminated" if row.score == "success" else "return"
+    return float(np.mean([float(episode[column]) for episode in read_csv(place / "results" / "test.csv")]))
+
+
+def random_score(row: Row, command: list[str], episodes: int) -> float:
+    """The same of a policy that knows nothing."""
+    request = arguments.parse(command)
+    config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
+    env = build.make_env(config, min(episodes, MOST_ROWS))
+    try:
+        evaluator = Evaluator(env, TEST_SEED, config.general.max_step)
+        return float(np.mean([_score(row, episode) for episode in evaluator.play_at_random(episodes).episodes]))
+    finally:
+        env.close()
+
+
+def _score(row: Row, episode: Any) -> float:
+    return float(episode.terminated if row.score == "success" else episode.total)
+
+
+def run(words: list[str], quiet: bool = False) -> None:
+    """main.py with these words. A Ctrl-C reaches it too, so that it is only waited for."""
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "main.py"), *words], stdout=subprocess.DEVNULL if quiet else None
+    )
+    while True:
+        try:
+            status = process.wait()
+            break
+        except KeyboardInterrupt:
+            continue
+    if status:
+        raise BenchmarkError(f"main.py {' '.join(words)} ended with status {status}")
+
+
+def machine() -> str:
+    """What the times depend on; nothing that names the machine."""
+    name = platform.machine()
+    for line in (
+        Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    ):
+        if line.startswith("model name"):
+            name = line.split(":", 1)[1].strip()
+            break
+    facts = circumstances([])
+    return f"{name}, {facts['cores']} cores, Python {facts['python']}, torch {version('torch')}"
+
+
+# the command ----------------------------------------------------------------------------------------------
+
+
+def read_results() -> dict[str, Any]:
+    results: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    return results
+
+
+def write(results: Mapping[str, Any]) -> None:
+    """learning.json and the page."""
+    order = [row.name for row in rows()]
+    kept = {name: results[name] for name in order if name in results}
+    group.write_whole(RESULTS, json.dumps(kept, indent=1) + "\n")
+    group.write_whole(PAGE, page(rows(), kept, table()["sources"]))
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure what presets learn, and write docs/learning.md.")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="environment, algorithm, ENVIRONMENT/ALGORITHM, or all")
+    parser.add_argument("--seeds", type=str, help="as of main.py (default: 1..3, or what the row says)")
+    parser.add_argument("--jobs", type=int, help="runs at once, as of main.py")
+    parser.add_argument("--episodes", type=int, default=100, help="of each test")
+    parser.add_argument("--page", action="store_true", help="only write the page from what is known")
+    request = parser.parse_args(argv)
+    if request.episodes < LEAST_EPISODES:
+        parser.error(f"--episodes: at least {LEAST_EPISODES}")
+    return request
+
+
+def listing() -> str:
+    """All rows, and what is known of each."""
+    results = read_results()
+    return "\n".join(f"{row.name:<48}{_state(row, results)}" for row in rows())
+
+
+def _state(row: Row, results: Mapping[str, Any]) -> str:
+    if row.name in results:
+        return f"{short(float(np.mean(results[row.name]['best'])))} on {results[row.name]['date']}"
+    try:
+        row.command()
+    except BenchmarkError:
+        return "no preset"
+    return "not measured"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The exit status: 0, or 2 where a row could not be measured. Rows that were are on the page."""
+    request = parse(argv)
+    if not (request.rows or request.page):
+        print(listing())
+        return 0
+    try:
+        wanted = rows() if request.rows == ["all"] else chosen(request.rows)
+        for row in wanted:
+            print(f"== {row.name}", file=sys.stderr, flush=True)
+            seeds = request.seeds or f"1..{row.seeds}"
+            write({**read_results(), row.name: measured(row, seeds, request.jobs, request.episodes)})
+        write(read_results())
+    except (BenchmarkError, ConfigError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

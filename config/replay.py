@@ -1,0 +1,128 @@
+"""Settings that algorithms with a replay memory share, and among them the actor-critics."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from config.schema import (
+    Fraction,
+    Int,
+    Layers,
+    NetworkConfig,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Problem,
+    ReplaySpec,
+    lower,
+    mlp,
+    upper,
+)
+
+
+class ReplayConfig(NetworkConfig):
+    """What is drawn from the memory, how often, and what is made of it."""
+
+    ALIASES: ClassVar = {
+        **NetworkConfig.ALIASES,
+        "max_buffer_size": "buffer_size",
+        "learn_frequency": "train_fre",
+    }
+
+    batch_size: PositiveInt = 256
+    """Transitions of a minibatch."""
+    train_fre: PositiveInt = 1
+    """Environment steps (transitions) between two looks at the memory."""
+    updates_per_train: PositiveInt = 1
+    """Gradient updates at each look: updates_per_train / train_fre updates per transition."""
+    learning_starts: Annotated[Int, Field(ge=0)] = 0
+    """Transitions collected before the first update; at least batch_size."""
+    n_step: PositiveInt = 1
+    """Rewards summed before the value of a later state is used."""
+    loss: Literal["mse", "huber"] = "mse"
+    """Penalty of a wrong value: mse, or huber, which grows linearly beyond 1."""
+    reward_scale: Positive = 1.0
+    """Factor on every reward before it is learned from."""
+
+    buffer_type: Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)] = "REPLAY_QUE"
+    """REPLAY or REPLAY_QUE draw uniformly; PER or PER_QUE draw by priority."""
+    buffer_size: PositiveInt = 1_000_000
+    """Transitions kept."""
+    per_alpha: Fraction = 0.6
+    """How much priorities count, with buffer_type PER: 0 not at all, 1 fully."""
+    per_beta: Fraction = 0.4
+    """Correction for drawing by priority at the start; it rises to 1 over the planned run."""
+    per_epsilon: Positive = 0.01
+    """Added to each priority, so that nothing is never drawn."""
+    her_ratio: Fraction = 0.0
+    """Share of the samples whose goal is replaced by one that was reached later in the same episode."""
+
+    def memory(self, rows: int) -> ReplaySpec:
+        return ReplaySpec(
+            capacity=self.buffer_size,
+            batch_size=self.batch_size,
+            warmup=max(self.batch_size, self.learning_starts),
+            updates_per_step=self.updates_per_train / self.train_fre,
+            n_step=self.n_step,
+            gamma=self.gamma,
+            fragment=max(1, self.train_fre // rows),
+            priority_alpha=self.per_alpha if self.buffer_type.startswith("PER") else 0.0,
+            priority_beta=self.per_beta,
+            priority_epsilon=self.per_epsilon,
+            relabel=self.her_ratio,
+        )
+
+    def problems(self) -> Iterator[Problem]:
+        for key in ("batch_size", "learning_starts"):
+            if getattr(self, key) > self.buffer_size:
+                yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
+
+
+class ActorCriticConfig(ReplayConfig):
+    """An actor that follows the values of several critics."""
+
+    ALIASES: ClassVar = {**ReplayConfig.ALIASES, "explore_steps": "start_steps"}
+    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"alpha_lr", "expl_noise"}
+
+    actor_layers: Layers = mlp(256, 256)
+    """Layers between the observation and the policy; the output layer is added by itself."""
+    critic_layers: Layers = mlp(256, 256)
+    """Layers of each critic. The action joins behind the last conv2d, pooling, flatten or embed, or at the start."""
+    n_critics: PositiveInt = 2
+    """Critics that learn side by side."""
+    actor_lr: Positive = 3e-4
+    """Learning rate of the actor."""
+    critic_lr: Positive = 1e-3
+    """Learning rate of the critics."""
+    policy_freq: PositiveInt = 1
+    """Updates of the critics for one of the actor."""
+    start_steps: Annotated[Int, Field(ge=0)] = 1000
+    """Environment steps (transitions) with random actions at the start of a run."""
+
+
+class ContinuousConfig(ActorCriticConfig):
+    """The same for actions in a bounded Box."""
+
+    ACTION_SPACES: ClassVar = ("Box",)
+
+    exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "none"
+    """Noise on the actions while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that begins anew with each
+    episode; none."""
+    expl_noise: NonNegative = 0.1
+    """Standard deviation of that noise, where actions go from -1 to 1; of ou at each step."""
+    ou_theta: Fraction = 0.15
+    """Share by which ou is pulled back to 0 at each step."""
+
+
+class TemperatureConfig(NetworkConfig):
+    """How much the uncertainty of a policy is worth."""
+
+    alpha: Positive | Literal["auto"] = "auto"
+    """Worth of a unit of entropy, as reward: a number, or auto, which learns it so that target_entropy is kept."""
+    alpha_init: Positive = 1.0
+    """First value of alpha, with auto."""
+    alpha_lr: Positive = 3e-4
+    """Learning rate of alpha, with auto."""
+    target_entropy: float | None = None
+    """Entropy of the policy that auto aims at; null is the algorithm's own choice."""

@@ -1,0 +1,117 @@
+"""Which actions are legal: said in the info, or as a part of a Dict observation; both are called action_mask."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Dict, Discrete, Space
+
+from envs.base import Array, EnvError
+
+KEY = "action_mask"
+
+
+def in_observation(space: Space) -> bool:
+    """Whether a part of the observation is the mask."""
+    return isinstance(space, Dict) and KEY in space.spaces
+
+
+def said(obs: Any, info: dict[str, Any]) -> Any:
+    """The mask as the environment gives it; None where it gives none."""
+    return obs[KEY] if isinstance(obs, dict) and KEY in obs else info.get(KEY)
+
+
+def rest_of(space: Any) -> Space:
+    """A Dict space without the mask. Where one part remains, it is the observation."""
+    parts = {key: part for key, part in space.spaces.items() if key != KEY}
+    if not parts:
+        raise EnvError(f"the observation has no part besides {KEY}: there is nothing to decide by")
+    return next(iter(parts.values())) if len(parts) == 1 else Dict(parts)
+
+
+def without(obs: dict[str, Any]) -> Any:
+    """An observation, of one row or of N, without the mask."""
+    parts = {key: part for key, part in obs.items() if key != KEY}
+    return next(iter(parts.values())) if len(parts) == 1 else parts
+
+
+def count(space: Space) -> int:
+    """Length of a mask; EnvError where actions have no numbers."""
+    if not isinstance(space, Discrete):
+        raise EnvError(f"{KEY} is for Discrete actions, and these are {space}; env_cfg.action_mask: false ignores it")
+    return int(space.n)
+
+
+def legal(mask: Any, space: Space) -> Array:
+    """As an array [..., A] of bools of its own; EnvError for another shape."""
+    array = np.array(mask).astype(bool)
+    if array.shape[-1:] != (count(space),):
+        raise EnvError(f"the {KEY} has shape {array.shape}, and there are {count(space)} actions")
+    return array
+
+
+class Legal(gymnasium.Wrapper):
+    """Says the mask in every info, checked and as bools, and takes it out of the observation."""
+
+    def __init__(self, env: gymnasium.Env, obey: bool = True) -> None:
+        super().__init__(env)
+        self._obey, self._inside = obey, in_observation(env.observation_space)
+        if self._inside:
+            self.observation_space = rest_of(env.observation_space)
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**kwargs)
+        return self._rest(obs), self._told(obs, info, over=False)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return self._rest(obs), reward, terminated, truncated, self._told(obs, info, terminated)
+
+    def _rest(self, obs: Any) -> Any:
+        return without(obs) if self._inside else obs
+
+    def _told(self, obs: Any, info: dict[str, Any], over: bool) -> dict[str, Any]:
+        """An info that says the mask. Where nothing is said, and where the task is over, every action will do."""
+        if not self._obey:
+            return info
+        mask = said(obs, info)
+        bools = np.ones(count(self.action_space), bool) if mask is None else legal(mask, self.action_space)
+        if not bools.any():
+            if not over:
+                raise ValueError(f"no action is legal: the {KEY} is 0 everywhere")
+            bools[:] = True
+        return {**info, KEY: bools}
+
+
+def with_masks(factory: Callable[[], gymnasium.Env], obey: bool) -> gymnasium.Env:
+    """What the factory makes, saying its masks."""
+    return Legal(factory(), obey)
+
+
+class LegalRows(gymnasium.vector.VectorWrapper):
+    """The same for a vector environment whose observation has the mask: it goes into the infos as it is."""
+
+    def __init__(self, env: gymnasium.vector.VectorEnv) -> None:
+        super().__init__(env)
+        self.single_observation_space = rest_of(env.single_observation_space)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        obs, infos = self.env.reset(seed=seed, options=options)
+        return without(obs), {**infos, KEY: obs[KEY].copy()}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        obs, reward, terminated, truncated, infos = self.env.step(actions)
+        infos = {**infos, KEY: obs[KEY].copy()}
+        if "final_obs" in infos:
+            self._divide(infos)
+        return without(obs), reward, terminated, truncated, infos
+
+    def _divide(self, infos: dict[str, Any]) -> None:
+        """The final observations of an autoreset, one Dict for each row that ended, and their masks."""
+        finals = infos["final_obs"]
+        rest, masks = np.full(len(finals), None, object), infos[KEY].copy()
+        for i in np.flatnonzero([final is not None for final in finals]):
+            rest[i], masks[i] = without(finals[i]), finals[i][KEY]
+        infos["final_obs"] = rest
+        infos["final_info"] = {**infos.get("final_info", {}), KEY: masks, f"_{KEY}": infos["_final_obs"]}

@@ -1,0 +1,87 @@
+"""Toys of finitely many states: illegal actions, and rules that are told."""
+
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Dict, Discrete, MultiBinary
+
+Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
+
+
+class Masked(gymnasium.Env):
+    """A number k is shown. Action k is illegal, k + 1 gives 1, k + 2 gives 0, k + 3 gives -1 and so on (all modulo the
+    number of actions); each of these except k + 1 is legal or not by chance. An illegal action raises.
+
+    The observation is k + actions * (steps done), so that the value of each is known: the best return is steps."""
+
+    def __init__(self, actions: int = 4, steps: int = 2, mask: Literal["info", "obs"] = "info") -> None:
+        if actions < 2 or steps < 1:
+            raise ValueError(f"actions is {actions} and steps is {steps}; at least 2 and 1 are needed")
+        if mask not in ("info", "obs"):
+            raise ValueError(f"mask is {mask!r}; it can be info or obs")
+        self.actions, self.steps, self.mask = actions, steps, mask
+        self.action_space = Discrete(actions)
+        shown = Discrete(actions * steps)
+        parts = {"observation": shown, "action_mask": MultiBinary(actions)}
+        self.observation_space = shown if mask == "info" else Dict(parts)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._time = 0
+        return self._draw()
+
+    def step(self, action: Any) -> Outcome:
+        if not self._legal[action]:
+            raise ValueError(f"action {action} is illegal; legal are {np.flatnonzero(self._legal).tolist()}")
+        reward = 2.0 - (int(action) - self._shown) % self.actions
+        self._time += 1
+        obs, info = self._draw()
+        return obs, reward, self._time == self.steps, False, info
+
+    def _draw(self) -> tuple[Any, dict[str, Any]]:
+        self._shown = int(self.np_random.integers(self.actions))
+        ahead = (np.arange(self.actions) - self._shown) % self.actions
+        self._legal = (ahead == 1) | (ahead > 1) & (self.np_random.random(self.actions) < 0.5)
+        obs, mask = self._shown + self.actions * min(self._time, self.steps - 1), self._legal.astype(np.int8)
+        if self.mask == "obs":
+            return {"observation": obs, "action_mask": mask}, {}
+        return obs, {"action_mask": mask}
+
+
+class Walk(gymnasium.Env):
+    """Places 0 to length + 1 in a line, begun in the middle. Action 0 goes left and 1 right, with chance `slip` the
+    other way. Both ends terminate, and the right one gives 1. P tells the rules, as in gymnasium's toy_text.
+
+    By chance alone the value of place i is i / (length + 1); by going right it is
+    (1 - r^i) / (1 - r^(length + 1)) with r = slip / (1 - slip), and gamma^(length - i) where slip is 0."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, length: int = 5, slip: float = 0.25, limit: int = 100) -> None:
+        if length < 1 or not 0 <= slip < 1:
+            raise ValueError(f"length is {length} and slip is {slip}; they can be 1 or more, and 0 to below 1")
+        self.length, self.slip, self.limit = length, slip, limit
+        self.observation_space = Discrete(length + 2)
+        self.P = {place: {action: self._outcomes(place, action) for action in (0, 1)} for place in range(length + 2)}
+
+    def _outcomes(self, place: int, action: int) -> list[tuple[float, int, float, bool]]:
+        """(probability, next place, reward, terminated) of each; an end is never left."""
+        last = self.length + 1
+        if place in (0, last):
+            return [(1.0, place, 0.0, True)]
+        chances = {2 * action - 1: 1.0 - self.slip, 1 - 2 * action: self.slip}
+        moves = [(chance, place + by) for by, chance in chances.items() if chance]
+        return [(chance, to, float(to == last), to in (0, last)) for chance, to in moves]
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._place, self._time = (self.length + 1) // 2, 0
+        return self._place, {}
+
+    def step(self, action: Any) -> Outcome:
+        outcomes = self.P[self._place][int(action)]
+        chosen = self.np_random.choice(len(outcomes), p=[outcome[0] for outcome in outcomes])
+        _, self._place, reward, terminated = outcomes[chosen]
+        self._time += 1
+        return self._place, reward, terminated, self._time == self.limit and not terminated, {}

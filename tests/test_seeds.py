@@ -1,0 +1,417 @@
+"""--seeds: one run per seed, each in a process and a task directory of its own, and what they say together."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from config import arguments
+from config.config import GeneralConfig
+from framework import figures, group, seeds, statistics
+from framework.group import Result
+from framework.metrics import last_row
+from framework.seeding import number
+from framework.signals import StopSignals
+from framework.task_dir import TaskDir
+from main import main
+
+ROOT = Path(__file__).parent.parent
+TOY = ["general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=QLearning"]
+LIMITS = ["general_cfg.max_episode=-1", "general_cfg.max_total_step=200"]
+QUICK = [*TOY, *LIMITS, "general_cfg.online_eval=true", "general_cfg.model_save_fre=50"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str) -> int:
+    """The exit status, also where argparse ends the program."""
+    try:
+        return main(list(words))
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def the_group() -> Path:
+    (folder,) = Path("tasks").glob("Seeds_*")
+    return folder
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "seeds.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ------------------------------------------------------------------------------------------------- statistics
+
+
+def test_the_interquartile_mean_drops_a_quarter_at_each_end_with_parts_of_values() -> None:
+    """n/4 values fall away at each end: 1 of 4; of 5 one and a quarter of the next; of 3 three quarters of one."""
+    iqm = statistics.interquartile_mean
+    assert iqm(np.array([100.0, 2.0, 3.0, -50.0])) == 2.5
+    assert iqm(np.array([0.0, 1.0, 2.0, 4.0, 90.0])) == pytest.approx((0.75 * 1 + 2 + 0.75 * 4) / 2.5)
+    assert iqm(np.array([0.0, 1.0, 5.0])) == pytest.approx((0.25 * 0 + 1 + 0.25 * 5) / 1.5)
+    assert iqm(np.array([0.0, 1.0])) == 0.5
+    assert iqm(np.array([7.0])) == 7.0
+    assert np.array_equal(iqm(np.array([[1.0, 1.0], [0.0, 4.0]])), [1.0, 2.0])
+
+
+def test_the_interval_leaves_two_and_a_half_percent_on_each_side() -> None:
+    """Of two values 0 and 1 the mean of a sample is 0 or 1 with probability 1/4 each: both ends lie inside. Of 0 and
+    nine 1s, a sample holds k ~ Binomial(10, 1/10) zeros; P(k >= 4) = 0.013 < 0.025 < P(k >= 3) = 0.07: the low end
+    is 1 - 3/10."""
+    assert statistics.interval(np.array([0.0, 1.0]), statistics.mean) == (0.0, 1.0)
+    assert statistics.interval(np.array([0.0] + [1.0] * 9), statistics.mean) == pytest.approx((0.7, 1.0))
+    assert statistics.interval(np.array([3.0, 3.0, 3.0]), statistics.interquartile_mean) == (3.0, 3.0)
+    assert statistics.interval(np.array([3.0]), statistics.mean) is None
+    values = np.random.default_rng(1).normal(size=7)
+    again = [statistics.interval(values, statistics.interquartile_mean) for _ in range(2)]
+    assert again[0] == again[1], "the same runs have the same interval"
+
+
+# ----------------------------------------------------------------------------------------------- command line
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1..5", (1, 2, 3, 4, 5)), ("1,2,7", (1, 2, 7)), ("1..3, 7", (1, 2, 3, 7)), ("4", (4,))]
+)
+def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) -> None:
+    assert arguments.seeds(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["--seeds", "5..1"], "5..1 counts down; write 1..5"),
+        (["--seeds", "0"], "a seed is a number from 1 to 2**63 - 1"),
+        (["--seeds", "0..2"], "a seed is a number from 1"),
+        (["--seeds", str(2**63)], "a seed is a number from 1"),
+        (["--seeds", "1,2,1"], "1 is there twice"),
+        (["--seeds", "1..3,2"], "2 is there twice"),
+        (["--seeds", "a"], "'a' is no seed; write 1..5, or a list such as 1,2,7"),
+        (["--seeds", ""], "'' is no seed"),
+        (["--seeds", "1.."], "'1..' is no seed"),
+        (["--seeds", "1...3"], "'1...3' is no seed"),
+        (["--seeds", "1.5"], "'1.5' is no seed"),
+        (["--seeds", "²"], "'²' is no seed"),
+        (["--seeds", "1..9999999999"], "1..9999999999 is more than 1000 runs"),
+        (["--seed", "1..5"], "did you mean --seeds?"),
+        (["--seeds", "1..2", "general_cfg.seed=3"], "--seeds and general_cfg.seed both say the seed"),
+        (["--seeds", "1..2", "--resume", "x"], "--resume goes on with one run, and --seeds begins several"),
+        (["--seeds", "1..2", "--jobs", "0"], "'0' is no number of runs; write 1 or more"),
+        (["--jobs", "2"], "without --seeds there is one"),
+        (["--resume", "x", "--into", "y"], "leave out --into"),
+        (["--seeds", "1..2", "algo_cfg.lr=fast"], "algo_cfg.lr"),
+        (["--seeds", "1..2", "env_cfg.id=Pendulum-v1"], "DQN needs actions that are Discrete"),
+        (["--seeds", "1..2", "general_cfg.device=cuda:7"], "finds no CUDA device"),
+        (["--seeds", "1..2", "algo_cfg.buffer_size=100000000000"], "choose a smaller algo_cfg.buffer_size"),
+        (["--seeds", "1..2", "--into", "taken"], "taken exists; --into names a new folder"),
+    ],
+)
+def test_a_wrong_word_is_one_clear_answer_and_nothing_is_created(
+    words: list[str], answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("taken").mkdir()
+    assert run(*words) == 2
+    out, err = capsys.readouterr()
+    assert answer in err
+    assert out == ""
+    assert [path.name for path in Path().iterdir()] == ["taken"]
+
+
+def test_a_test_or_a_loaded_model_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("old/models").mkdir(parents=True)
+    Path("old/config.yaml").write_text("general_cfg: {algo_name: DQN}\n")
+    load = ["general_cfg.load_checkpoint=true", f"general_cfg.load_path={Path('old').resolve()}"]
+    assert run("--seeds", "1..2", "general_cfg.mode=test", *load) == 2
+    assert "command line: general_cfg.mode: --seeds trains" in capsys.readouterr().err
+    assert run("--seeds", "1..2", *load) == 2
+    assert "command line: general_cfg.load_checkpoint: --seeds begins every run anew" in capsys.readouterr().err
+    assert not Path("tasks").exists()
+
+
+def test_looking_shows_the_first_of_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for look in ("--print-config", "--dry-run"):
+        assert run("--seeds", "3..5", look, *QUICK) == 0
+        out, err = capsys.readouterr()
+        assert yaml.safe_load(out.split("\n\n")[0])["general_cfg"]["seed"] == 3
+        assert "--seeds: 3 runs; this is the one with seed 3" in err
+    assert list(Path().iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------------ whole groups
+
+
+def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeds, "cores", lambda: 2)
+    Path("my.yaml").write_text("general_cfg: {seed: 9}\n")  # the command line comes after the file
+    assert run("--yaml", "my.yaml", "--seeds", "1,3,2", *QUICK) == 0
+    said = capsys.readouterr().out
+    folder = the_group()
+    assert f"3 runs, 2 at once: {folder}" in said
+    names = {"config.yaml", "group.json", "seeds.csv", "learning_curves.png", "seed_1", "seed_2", "seed_3"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert Image.open(folder / "learning_curves.png").size == (1200, 690)
+
+    table = rows(folder)
+    assert [(row["seed"], row["status"], row["folder"]) for row in table] == [
+        ("1", "0", "seed_1"), ("3", "0", "seed_3"), ("2", "0", "seed_2")
+    ]  # fmt: skip
+    assert run("general_cfg.seed=3", "--into", "alone", *QUICK) == 0
+    for file in ("train.csv", "eval.csv"):
+        assert (folder / "seed_3/results" / file).read_bytes() == (Path("alone/results") / file).read_bytes()
+    last = last_row(Path("alone/results/eval.csv"))
+    assert last is not None
+    row = table[1]
+    assert (float(row["mean"]), float(row["max"]), int(row["episodes"])) == (last["mean"], last["max"], 10)
+    assert (int(row["step"]), float(row["best"])) == (200, json.loads(Path("alone/run.json").read_text())["best"])
+
+    facts = json.loads((folder / "group.json").read_text())
+    means = np.array([float(row["mean"]) for row in table])
+    assert (facts["seeds"], facts["at_once"], facts["finished"]) == ([1, 3, 2], 2, 3)
+    assert facts["mean"] == means.mean()
+    assert facts["interquartile_mean"] == statistics.interquartile_mean(means)
+    for line in ("interquartile mean", "of the last evaluations of 3 of 3 runs", "learning_curves.png", "seeds.csv"):
+        assert line in said
+
+    assert run("--resume", str(folder / "seed_3"), "general_cfg.max_total_step=300") == 0
+    test = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={folder}/seed_2"]
+    assert run(*test, "--into", "tested") == 0
+    assert Path("tested/results/test.csv").is_file()
+    capsys.readouterr()
+    assert run("--resume", folder.name) == 2
+    assert f"is a group of runs; name one of them, such as {folder / 'seed_1'}" in capsys.readouterr().err
+
+
+MINE = """
+import os, signal, time
+import gymnasium
+from gymnasium.spaces import Discrete
+
+class Picky(gymnasium.Env):
+    observation_space, action_space = Discrete(2), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seed, self.left = seed, 6
+        return 0, {}
+
+    def step(self, action):
+        self.left -= 1
+        time.sleep(PAUSE if self.seed else 0)  # the probe of a new environment has seed 0
+        if self.seed == RAISES:
+            raise RuntimeError("this start is not for me")
+        if self.seed == DIES:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 1, float(action), self.left == 0, False, {}
+
+gymnasium.register("Picky-v0", Picky)
+"""
+PICKY = ["--allow-import", "mine", "env_cfg.id=mine:Picky-v0", "general_cfg.algo_name=QLearning"]
+
+
+def write_picky(**settings: float) -> None:
+    """An environment in a module of the user's own."""
+    settings = {"PAUSE": 0, "RAISES": -1, "DIES": -1, **settings}
+    Path("mine.py").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()) + MINE)
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(ROOT / "main.py"), *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
+    """One seed's first training episode raises, another's kills the process; --allow-import reaches the runs."""
+    write_picky(RAISES=number(2, "episode", 0, 0, 0), DIES=number(3, "episode", 0, 0, 0))
+    process = start(*PICKY, "--seeds", "1..3", "general_cfg.max_total_step=60")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == seeds.FAILED, err
+    folder = the_group()
+    assert [row["status"] for row in rows(folder)] == ["0", "2", "137"]
+    assert "warning: seed 2 failed with status 2: error: mine:Picky-v0 failed in step 1 of row 0: RuntimeError" in out
+    assert "warning: seed 3 failed with status 137: it was killed; perhaps memory ran out" in out
+    assert "this start is not for me" in (folder / "seed_2.errors.txt").read_text()
+    assert not (folder / "seed_1.errors.txt").exists()
+    assert "of the last evaluations of 1 of 3 runs" in out
+    assert "95 %" not in out, "one run says nothing of the spread"
+    assert f"python main.py --allow-import mine --resume {folder / 'seed_2'}" in out
+
+
+def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
+    """OSX-1: sent to the whole process group, as by a terminal. The runs save, those that wait are not begun, and no
+    process is left."""
+    write_picky(PAUSE=0.01)
+    words = ["general_cfg.max_total_step=100000", "general_cfg.model_save_fre=20", "general_cfg.max_episode=-1"]
+    process = start(*PICKY, "--seeds", "1..3", "--jobs", "2", *words)
+    wait_for(lambda: all(list(Path("tasks").glob(f"*/seed_{n}/models/[0-9]*/manifest.json")) for n in (1, 2)), process)
+    children = children_of(process.pid)
+    assert len(children) == 2
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    folder = the_group()
+    assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
+    assert out.count("to go on  python main.py --allow-import mine --resume") == 2
+    begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
+    assert f"seed 3, to begin  python main.py --allow-import mine {begin}" in out
+    assert not list(folder.glob("*.errors.txt"))
+    done = json.loads((folder / "seed_1/run.json").read_text())["step"]
+    write_picky()
+    assert run(*PICKY[:2], "--resume", str(folder / "seed_1"), f"general_cfg.max_total_step={done + 60}") == 0
+    assert run(*PICKY[:2], *begin.split(), "general_cfg.max_total_step=60") == 0
+
+
+def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.received is None
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with StopSignals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert (stop.received, stop.exit_status) == (signal.SIGHUP, 129)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_second_signal_ends_everything_at_once() -> None:
+    write_picky(PAUSE=20)
+    process = start(*PICKY, "--seeds", "1..2", "--jobs", "2", "general_cfg.online_eval_episode=1")
+    wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/run.json"))) == 2, process)
+    time.sleep(0.5)
+    children = children_of(process.pid)
+    os.kill(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=3)
+    assert process.returncode == 130
+    wait_for(lambda: not any(alive(child) for child in children), seconds=5)
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+# -------------------------------------------------------------------------------------------- what is shown
+
+
+def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
+    good = [Result(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
+    bad = Result(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
+    none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
+    assert group.table([*good, bad, none]) == [
+        "",
+        "seed   mean ± std   min   max   episodes   best    steps   time      status",
+        "   1        1 ± 1     0     9         10     50   12,345   1:05        done",
+        "   2        2 ± 1     0     9         10     50   12,345   1:05        done",
+        "   3       99 ± 0    99    99         10     99            0:03    status 2",
+        "   4                                                              not begun",
+        "",
+        "mean                     1.5   95 % interval 1 to 2",
+        "interquartile mean       1.5   95 % interval 1 to 2",
+        "of the last evaluations of 2 of 4 runs",
+        "",
+    ]
+    assert "no run finished with an evaluation" in group.table([bad, none])
+
+
+def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """From step 10 to step 20: the runs 0, 1, ... along 5..20 and twice that along 10..40 have means known by hand."""
+    drawn = {}
+    monkeypatch.setattr(figures, "_dress", lambda axes, *words: drawn.update(axes=axes))
+    curves = [(np.array([5.0, 20.0]), np.array([5.0, 20.0])), (np.array([10.0, 40.0]), np.array([20.0, 80.0]))]
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return")
+    line = next(line for line in drawn["axes"].lines if line.get_label() == "mean")
+    x, y = line.get_data()
+    assert (x[0], x[-1]) == (10.0, 20.0)
+    np.testing.assert_allclose(y, (x + 2 * x) / 2)
+    apart = [(np.array([1.0, 2.0]), np.zeros(2)), (np.array([3.0, 4.0]), np.zeros(2))]
+    figures.seed_curves(apart, tmp_path / "b.png", title="t", what="return")
+    assert "mean" not in [line.get_label() for line in drawn["axes"].lines]
+
+
+def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        results = tmp_path / f"seed_{seed}" / "results"
+        results.mkdir(parents=True)
+        (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
+        (results / "eval.csv").write_text("step,mean\n10,1.5\n20,2.5\n")
+    runs = [Result(seed, *[None] * 9, folder=f"seed_{seed}") for seed in (1, 2, 3)]
+    lines, what = group.curves(tmp_path, runs, evaluated=True)
+    assert ([line[1].tolist() for line in lines], what) == ([[1.5, 2.5]] * 2, "return of the evaluations")
+    assert [line[1].tolist() for line in group.curves(tmp_path, runs, evaluated=False)[0]] == [[0.0, 4.0]] * 2
+    (tmp_path / "seed_2/results/eval.csv").write_text("step,mean\n10,1.5\n")
+    assert group.curves(tmp_path, runs, evaluated=True)[1].startswith("return of the episodes")
+
+
+def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
+    one = seeds.Run(1, TaskDir(tmp_path / "seed_1"), tmp_path / "none")
+    cfg = GeneralConfig(max_episode=-1, max_total_step=200)
+    assert seeds.look(one, cfg) == (0.0, "waits")
+    one.process = subprocess.Popen(["true"])
+    one.process.wait()
+    assert seeds.look(one, cfg) == (0.0, "starts")
+    one.task.results.mkdir(parents=True)
+    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
+    (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
+    assert seeds.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    one.status, one.seconds = 0, 64.9
+    assert seeds.look(one, cfg) == (1.0, "ended in 1:05")
+
+
+def test_the_newest_row_is_found_at_the_end_of_a_long_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    assert last_row(path) is None
+    path.write_text("a,b\n")
+    assert last_row(path) is None
+    path.write_text("a,b\n" + "".join(f"{n},{n / 2}\n" for n in range(5000)) + "5000,25")
+    assert last_row(path) == {"a": 4999, "b": 2499.5}
+
+
+def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three memories of a full run fit where free memory is three times as large and a half."""
+    from framework import build
+
+    monkeypatch.setattr(seeds, "cores", lambda: 8)
+    monkeypatch.setattr(build, "memory_bytes", lambda config, spec: 100)
+    monkeypatch.setattr(build, "_available_bytes", lambda: 350)
+    taken = []
+    monkeypatch.setattr(seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
+    assert run("--seeds", "1..5", *QUICK) == 0
+    assert run("--seeds", "1..5", "--jobs", "2", *QUICK) == 0
+    monkeypatch.setattr(seeds, "cores", lambda: 1)
+    assert run("--seeds", "1..5", *QUICK) == 0
+    assert taken == [3, 2, 1]
