@@ -300,21 +300,40 @@ def test_too_long_a_step_is_halved_until_it_is_near_enough():
     assert 0 < metrics["kl"] <= 0.05
 
 
+def test_several_learners_agree_on_the_gradient_its_products_the_search_and_the_value():
+    """What `reduce` leaves is what is used: with the gradient turned around, no step does good."""
+    agent, window = learning("TRPO", cg_steps=1)
+    sizes = []
+
+    def turn_the_first_around(grads):
+        grads = list(grads)
+        sizes.append(sum(grad.numel() for grad in grads))
+        if len(sizes) == 1:
+            grads[0].neg_()
+
+    agent.reduce = turn_the_first_around
+    assert agent.update(samples(agent.prepare(window, Progress()))).metrics["step"] == 0
+    policy, value = (sum(p.numel() for p in network.parameters()) for network in agent.networks.children())
+    # the gradient, one direction and the length; ten tries; ten epochs of one minibatch
+    assert sizes == [policy] * 3 + [2] * 10 + [value] * 10
+
+
 # -------------------------------------------------------------------------------------------------------- masks
 
 
 class Forbidden(VectorEnv):
-    """Shows which of three actions is forbidden. The one after it gives 1, the other 0, and the forbidden one fails."""
+    """Shows which of three actions is forbidden. The one after it gives 1, the other 0, and the forbidden one fails.
+    With `always`, it is the same one in every episode."""
 
     observation_space, action_space = Box(0, 1, (3,)), Discrete(3)
 
-    def __init__(self, rows):
-        self.rows = rows
-        self.count = 0
+    def __init__(self, rows, always=None):
+        self.rows, self.always, self.count = rows, always, 0
 
     def reset(self, mask, seeds):
         self.count += 1
-        self.forbidden = (np.asarray(seeds) * 7 + self.count) % 3
+        drawn = (np.asarray(seeds) * 7 + self.count) % 3
+        self.forbidden = drawn if self.always is None else np.full(self.rows, self.always)
         return self._see()
 
     def step(self, action):
@@ -338,9 +357,8 @@ def test_illegal_actions_are_never_tried_and_the_best_legal_one_is_learned(algo)
 @pytest.mark.parametrize("settings", [{}, {"normalize_obs": True, "entropy_coef": 0.1}])
 def test_what_is_illegal_everywhere_is_not_learned_about(algo, settings):
     """Not the gradient of the loss, nor that of the entropy, nor a natural gradient moves its logit."""
-    env = toy_of("shifted", 16)
+    env = Forbidden(16, always=2)
     agent = quick(algo, env, **settings)
-    env.action_mask = np.tile([True, True, False], (16, 1))
     fragment, _ = collector_of(env, agent).collect(8, Progress())
     assert set(np.unique(fragment.columns["action"])) == {0, 1}
     # two actions of about the same probability: ln 1/2

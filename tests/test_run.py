@@ -60,6 +60,25 @@ RUNS: dict[str, dict[str, Any]] = {
         "algo_cfg": {"batch_size": 128, "sgd_batch_size": 32, "k_epochs": 2},
         "env_cfg": {"id": "Pendulum-v1", "n_envs": 2},
     },
+    "PPO with a price": {
+        "general_cfg": {"algo_name": "PPO", "model_save_fre": 8, "max_total_step": 1024},
+        "algo_cfg": {"ppo_type": "kl", "batch_size": 128, "sgd_batch_size": 64, "k_epochs": 2},
+    },
+    "A2C": {
+        "general_cfg": {"model_save_fre": 8, "max_total_step": 1024},
+        "algo_cfg": {"batch_size": 32, "normalize_obs": True, "normalize_reward": True, "optimizer": "rmsprop"},
+        "env_cfg": {"n_envs": 4},
+    },
+    "REINFORCE": {
+        "general_cfg": {"model_save_fre": 2, "max_total_step": 1024},
+        "algo_cfg": {"batch_episode": 4, "baseline": "value", "normalize_obs": True},
+        "env_cfg": {"n_envs": 3},
+    },
+    "TRPO": {
+        "general_cfg": {"model_save_fre": 2, "max_total_step": 1024},
+        "algo_cfg": {"batch_size": 128, "k_epochs": 2, "normalize_obs": True, "normalize_reward": True},
+        "env_cfg": {"n_envs": 2},
+    },
     "QLearning": {
         "general_cfg": {"model_save_fre": 100, "max_total_step": 500},
         "env_cfg": {"id": "CliffWalking-v1", "n_envs": 2},

@@ -86,15 +86,14 @@ class ActorCritic:
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Outputs [T, N, size] and log probabilities [T, N] of the actions of a window, by the policy as it is now."""
-        shape = window["log_prob"].shape
-        if self.sizes[0]:
-            state = self._states(window["state"][0])[0]
-            outputs = masked(unroll.of_sequence(self.actor, window, state), window.get("action_mask")).flatten(0, 1)
+        part = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
+        if "state" in window:  # the whole history of each row is one sequence
+            part["state"] = window["state"][0]
         else:
-            outputs = self.outputs(
-                {name: window[name].flatten(0, 1) for name in ("obs", "action_mask") if name in window}
-            )
+            part = {name: column.flatten(0, 1) for name, column in part.items()}
+        outputs = self.outputs(part)
         log_prob = self.distribution.log_prob(outputs, window["drawn"].flatten(0, 1))
+        shape = window["log_prob"].shape
         return outputs.unflatten(0, shape), log_prob.view(shape)
 
     def value(self, batch: Batch) -> Tensor:

@@ -39,18 +39,13 @@ def of_window(network: nn.Module, window: Batch, state: Tensor | None = None) ->
 
 
 def of_batch(network: nn.Module, batch: Batch, state: Tensor | None = None) -> Tensor:
-    """Outputs [M, ...] for a minibatch: single steps [B, ...], or with a state [B, S] before them, sequences
-    [L, B, ...] whose steps are then put behind one another."""
-    if not isinstance(network, Recurrent) or state is None:
+    """Outputs [M, ...] for a minibatch: single steps [B, ...], or sequences [L, B, ...] whose steps are then put behind
+    one another. state [B, S] is that before the sequences, of a network that remembers."""
+    if "first" not in batch:
         return network(batch["obs"])
-    return _real(network.unroll(batch["obs"], state, batch["first"]), batch)
-
-
-def of_sequence(network: nn.Module, window: Batch, state: Tensor | None) -> Tensor:
-    """Outputs [T, N, ...] of a network that remembers, for the observations of a window."""
-    assert isinstance(network, Recurrent)
-    assert state is not None
-    return network.unroll(window["obs"], state, window["first"])
+    if isinstance(network, Recurrent) and state is not None:
+        return _real(network.unroll(batch["obs"], state, batch["first"]), batch)
+    return network(_real(batch["obs"], batch))
 
 
 def single_steps(batch: Batch) -> Batch:
