@@ -86,7 +86,7 @@ class ActorCritic:
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Outputs [T, N, size] and log probabilities [T, N] of the actions of a window, by the policy as it is now."""
-        part = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
+        part: Batch = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
         if "state" in window:  # the whole history of each row is one sequence
             part["state"] = window["state"][0]
         else:
