@@ -14,10 +14,10 @@ from config.schema import (
     Positive,
     PositiveInt,
     Problem,
+    ReplayKind,
     ReplaySpec,
     lower,
     mlp,
-    upper,
 )
 
 
@@ -45,7 +45,7 @@ class ReplayConfig(NetworkConfig):
     reward_scale: Positive = 1.0
     """Factor on every reward before it is learned from."""
 
-    buffer_type: Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)] = "REPLAY_QUE"
+    buffer_type: ReplayKind = "REPLAY_QUE"
     """REPLAY or REPLAY_QUE draw uniformly; PER or PER_QUE draw by priority."""
     buffer_size: PositiveInt = 1_000_000
     """Transitions kept."""
@@ -77,6 +77,8 @@ class ReplayConfig(NetworkConfig):
         for key in ("batch_size", "learning_starts"):
             if getattr(self, key) > self.buffer_size:
                 yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
+        if self.her_ratio and self.n_step > 1:
+            yield Problem("her_ratio", "goals are replaced in single steps; set n_step to 1")
 
 
 class ActorCriticConfig(ReplayConfig):
