@@ -13,7 +13,8 @@ import algos
 from config import document, editor, presets
 from config.document import DocumentError
 from config.loader import ConfigError
-from tests.config_fixtures import ALGOS, ENVS, QUICKSTART, loaded, preset_root, task_root
+from framework import catalog
+from tests.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root
 
 __all__ = ["preset_root", "task_root"]
 
@@ -525,7 +526,7 @@ def test_a_flag_wins_over_the_yaml_and_no_preset_is_taken(preset_root: Path) -> 
 
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
-    schema = editor.schema(ALGOS, ENVS)
+    schema = editor.schema(ALGOS, catalog.ENVS)
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
