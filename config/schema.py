@@ -312,7 +312,7 @@ class RolloutSpec:
     """Steps at the end of a window that are also the beginning of the next."""
     sequence: int = 1
     """Steps of a sample. Above 1, it divides length; a sample is a piece of one row, [L, B, ...], with the policy's
-    `state` [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
+    `state` [B, S] before it and `first` [L, B], true where an episode begins inside of it. 0 is the whole window."""
 
     @property
     def fragment(self) -> int:

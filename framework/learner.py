@@ -61,7 +61,8 @@ class Learner:
 
     def _shuffled(self, window: Batch, spec: RolloutSpec) -> Iterator[Batch]:
         """[T, N, ...] as minibatches of single steps, or of sequences, in a new order each epoch."""
-        samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, spec.sequence)
+        length = spec.sequence or len(window["obs"])
+        samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, length)
         axis = {name: 0 if spec.sequence == 1 or name == "state" else 1 for name in samples}
         total = min(value.shape[axis[name]] for name, value in samples.items())
         if not total:

@@ -42,9 +42,9 @@ def prepared(algo, ends, **settings):
     a step further. The critic is the identity, gamma is 1/2."""
     spec = EnvSpec("x", Box(-9, 9, (1,)), toy_of("match").action_space, 1)
     agent = agent_of(algo, spec, gamma=0.5, **settings)
-    if hasattr(agent, "critic") and agent.critic is not None:
-        agent.critic = lambda obs: obs
-        agent.networks = torch.nn.ModuleDict({"actor": agent.policy.network})
+    if agent.policy.critic is not None:
+        agent.policy.critic = lambda obs: obs
+        agent.networks = torch.nn.ModuleDict({"actor": agent.policy.actor})
     columns = {name: torch.from_numpy(value) for name, value in ramp(0, 3, 1, ends).columns.items()}
     valid = torch.ones(3, 1, dtype=torch.bool)
     return agent.prepare({**columns, "valid": valid}, Progress())

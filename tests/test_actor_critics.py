@@ -297,10 +297,13 @@ def scored(algo, rounds=350, **settings):
     return score(trained(agent, env, rounds), env)
 
 
-@pytest.mark.parametrize("algo", ["DDPG", "TD3", "SAC", "TQC", "CrossQ", "REDQ", "DroQ"])
-def test_a_continuous_action_comes_to_its_target(algo):
+@pytest.mark.parametrize(
+    ("algo", "rounds"),
+    [("DDPG", 500), ("TD3", 350), ("SAC", 350), ("TQC", 350), ("CrossQ", 350), ("REDQ", 350), ("DroQ", 350)],
+)
+def test_a_continuous_action_comes_to_its_target(algo, rounds):
     """The best return is 0, that of standing still -1/3, and the bounds -2 and 3 have another middle than 0."""
-    assert scored(algo) > -0.05
+    assert scored(algo, rounds) > -0.05
 
 
 @pytest.mark.parametrize(

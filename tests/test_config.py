@@ -190,8 +190,9 @@ def test_an_unknown_key_is_answered_with_the_nearest(file: Callable[..., Path], 
             "run.yaml:2: general_cfg.batch_sise: unknown setting; did you mean algo_cfg.batch_size?",
         ),
         (
-            "algo_cfg:\n  eps_clip: 1",
-            "run.yaml:2: algo_cfg.eps_clip: unknown setting; it is a setting of PPO, and algo_name is DQN",
+            "algo_cfg:\n  ppo_type: clip",
+            "run.yaml:2: algo_cfg.ppo_type: unknown setting; it is a setting of PPO, RecurrentPPO, and "
+            "algo_name is DQN",
         ),
         ("lr: 1", "run.yaml:1: lr: is in none of general_cfg, algo_cfg, env_cfg; did you mean algo_cfg.lr?"),
     ],

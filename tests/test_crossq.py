@@ -8,6 +8,7 @@ import torch
 from helpers_actor_critic import agent_for, batch_for
 from helpers_core import stream
 
+from algos.common import optim
 from algos.common.renorm import EPSILON, BatchRenorm, batch_statistics
 from algos.crossq.agent import soft_target
 from config import schema
@@ -156,6 +157,14 @@ def test_the_average_of_gradients_is_shorter():
     """Bhatt et al. (2024), appendix: Adam with beta1 1/2."""
     agent = agent_for("CrossQ")
     assert agent.optimizer.betas == agent.policy.optimizer.betas == (0.5, 0.999)
+    ours, theirs = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
+    fast = optim.make([ours], agent.cfg, 0.1, beta1=0.5)
+    plain = torch.optim.Adam([theirs], 0.1, betas=(0.5, 0.999))
+    for step in range(3):
+        for parameter, optimizer in ((ours, fast), (theirs, plain)):
+            parameter.grad = torch.tensor([1.0, -step, 3.0 * step])
+            optimizer.step()
+    torch.testing.assert_close(ours, theirs)
 
 
 def test_a_single_transition_and_a_layer_elsewhere_are_refused():

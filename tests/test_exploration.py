@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from algos.common.exploration import (
+    draw,
     epsilon_greedy,
     epsilon_greedy_policy,
     greedy,
@@ -49,7 +50,7 @@ def test_what_is_illegal_is_never_drawn_and_has_no_share(act, policy):
     rng, values = np.random.default_rng(0), np.array([[0.0, 1e6, -5.0]])
     for legal in ([True, False, True], [False, False, True]):
         mask = np.array([legal])
-        counts = np.array([[3, 0, 2]])
+        counts = np.array([[3, 0, 0]])
         drawn = act(values.repeat(2000, 0), counts.repeat(2000, 0), rng, mask.repeat(2000, 0))
         assert set(drawn) <= set(np.flatnonzero(legal))
         probability = policy(values, counts, mask)
@@ -111,6 +112,14 @@ def test_what_was_never_tried_comes_first_and_chance_decides_among_it():
     values, counts = np.array([[5.0, 0.0, 0.0]]), np.array([[7, 0, 0]])
     assert ucb_policy(values, counts, 0.1).tolist() == [[0, 0.5, 0.5]]
     assert ucb_policy(values, np.zeros((1, 3), int), 0.1)[0].tolist() == pytest.approx([1 / 3] * 3)
+
+
+def test_the_smallest_random_number_draws_no_action_of_probability_zero():
+    class Smallest:
+        def random(self, shape):
+            return np.zeros(shape)
+
+    assert draw(np.array([[0.0, 0.25, 0.75]]), Smallest()).tolist() == [1]
 
 
 @pytest.mark.filterwarnings("error")

@@ -78,7 +78,8 @@ def test_several_episodes_of_several_rows_keep_their_returns_and_visits_apart():
         obs=[[0, 2], [0, 1], [1, 0], [2, 2]],
         action=[[0, 0], [1, 0], [0, 1], [2, 2]],
         reward=[[1.0, 90.0], [2.0, 4.0], [3.0, 8.0], [90.0, 90.0]],
-        terminated=[[True, False], [False, False], [True, True], [False, False]],
+        terminated=[[False, False], [False, False], [True, True], [False, False]],
+        truncated=[[True, False], [False, False], [False, False], [False, False]],
         valid=[[True, False], [True, True], [True, True], [False, False]],
     )
     learned(agent, chunk)

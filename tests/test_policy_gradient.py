@@ -139,10 +139,10 @@ def test_what_is_illegal_everywhere_is_not_learned_about(algo, settings):
     assert set(np.unique(fragment.columns["action"])) == {0, 1}
     # two actions of about the same probability: ln 1/2
     np.testing.assert_allclose(fragment.columns["log_prob"], math.log(0.5), atol=0.02)
-    before = agent.policy.network[-1].bias.detach().clone()
+    before = agent.policy.actor[-1].bias.detach().clone()
     columns = {**fragment.columns, "valid": np.ones((8, 16), bool)}
     learned = Learner(agent, agent.cfg.memory(16)).learn(Chunk(columns), Progress())
-    moved = agent.policy.network[-1].bias.detach() != before
+    moved = agent.policy.actor[-1].bias.detach() != before
     assert moved.tolist() == [True, True, False]
     assert learned.metrics["entropy"][0] == pytest.approx(math.log(2), abs=0.01)
 
@@ -152,7 +152,7 @@ def test_the_best_legal_action_is_taken_where_the_best_is_illegal(algo):
     env = toy_of("shifted", 3)
     agent = quick(algo, env)
     with torch.no_grad():
-        agent.policy.network[-1].bias.copy_(tensor(1.0, 3.0, 2.0))
+        agent.policy.actor[-1].bias.copy_(tensor(1.0, 3.0, 2.0))
     mask = np.array([[True, True, True], [True, False, True], [True, False, False]])
     assert agent.predict_action(np.array([5, 5, 5]), None, mask).action.tolist() == [1, 2, 0]
 
@@ -161,7 +161,7 @@ def test_the_best_legal_action_is_taken_where_the_best_is_illegal(algo):
 
 
 def value_of(agent, obs):
-    return agent.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
+    return agent.policy.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def prepared(ends, **settings):
     a step further. The critic is the identity, gamma and lambda are 1/2."""
     spec = EnvSpec("x", Box(-9, 9, (1,)), toy_of("match").action_space, 1)
     agent = agent_of("PPO", spec, gamma=0.5, gae_lambda=0.5, **settings)
-    agent.critic = lambda obs: obs
+    agent.policy.critic = lambda obs: obs
     columns = ramp(0, 3, 1, ends).columns
     return agent.prepare({name: torch.from_numpy(value) for name, value in columns.items()}, Progress())
 
@@ -246,7 +246,7 @@ QUICK = {
 
 
 def value_of(agent, obs):
-    return agent.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
+    return agent.policy.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
 
 
 @pytest.mark.parametrize("settings", [{}, {"value_clip": 5.0}])

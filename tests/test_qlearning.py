@@ -260,6 +260,7 @@ def test_illegal_actions_are_never_taken_and_never_learned(algo, exploration):
     env = RandomWalk(3, wall=True)
     often = {"epsilon_start": 1.0, "epsilon_end": 0.5, "initial_value": 2.0, "lr": 0.5, "gamma": 0.9}
     agent = trained(agent_of(algo, spec_of(env), exploration_type=exploration, **often), env, 300)
+    score(agent, env, episodes=3)
     values = agent.table.values
     assert values[3, 0] == 2.0
     assert (values[:3] == 2.0).all()

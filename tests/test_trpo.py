@@ -77,7 +77,7 @@ def test_the_direction_solves_the_damped_system_of_the_fisher_matrix():
     """F of a policy whose two logits are parameters: with p = (1/4, 3/4) it is p1 p2 (1, -1; -1, 1)."""
     agent, _ = learning("TRPO", cg_damping=0.5, normalize_advantage=False)
     logits = torch.nn.Parameter(torch.tensor([0.0, math.log(3.0)]))
-    agent.policy.network, agent.policy_parameters = (lambda obs: logits.expand(len(obs), 2)), [logits]
+    agent.policy.actor, agent.policy_parameters = (lambda obs: logits.expand(len(obs), 2)), [logits]
     # both actions with advantage 1 and -1: g = mean A (1[a] - p) = ((3/4, -3/4) - (-1/4, 1/4)) / 2 = (1/2, -1/2)
     batch = {"obs": torch.zeros(2, 1), "drawn": tensor(0, 1), "advantage": tensor(1.0, -1.0)}
     step, _ = agent._full_step(batch)

@@ -4,27 +4,24 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from algos import base
 from algos.a2c.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import networks, optim
+from algos.common import networks, optim, unroll
 from algos.common.actor_critic import (
-    Policy,
+    ActorCritic,
     advantages,
     follow_schedule,
     make_optimizer,
     policy_loss,
+    seen,
     squared_error,
     standardise,
-    value_network,
 )
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.weights import load_weights, weights_of
-
-KEPT = ("obs", "action_mask", "drawn", "valid")
-"""Columns that the update needs."""
 
 
 class Agent(base.Agent):
@@ -36,21 +33,23 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = Policy(cfg, spec, streams.init, self.normalizer, device)
-        self.critic = value_network(cfg, spec, streams.init + 1, self.normalizer, device)
-        self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
+        self.networks = self.policy.networks
         self.parameters: list[Tensor] = list(self.networks.parameters())
-        self.optimizer = make_optimizer(cfg, self.policy.network, self.critic)
+        self.optimizer = make_optimizer(cfg, *self.networks.values())
 
     # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self.policy.initial_state(rows)
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self.policy.sample(obs, mask, rng)
+        return self.policy.sample(obs, state, mask, rng)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, mask)
+        return self.policy.best(obs, state, mask)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -60,16 +59,15 @@ class Agent(base.Agent):
         follow_schedule(self.optimizer, cfg, progress.fraction)
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
-        columns = {name: window[name] for name in KEPT if name in window}
-        return {**columns, **advantages(self.critic, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+        return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
     def update(self, batch: Batch) -> Result:
         cfg, distribution = self.cfg, self.policy.distribution
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs = self.policy.outputs(batch)
-        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
-        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), advantage)
-        value = squared_error(self.critic(batch["obs"]).squeeze(1), batch["target"])
+        outputs, values, steps = self.policy.outputs(batch), self.policy.value(batch), unroll.single_steps(batch)
+        advantage = standardise(steps["advantage"]) if cfg.normalize_advantage else steps["advantage"]
+        policy = policy_loss(distribution.log_prob(outputs, steps["drawn"]), advantage)
+        value = squared_error(values, steps["target"])
         entropy = distribution.entropy(outputs).mean()
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()

@@ -10,6 +10,7 @@ class Config(NetworkConfig):
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers between the observation and the policy; the output layer is added by itself."""
@@ -40,4 +41,4 @@ class Config(NetworkConfig):
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(length=max(1, self.batch_size // rows))
+        return RolloutSpec(max(1, self.batch_size // rows), sequence=0 if self.remembers() else 1)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec
-from algos.common import networks, optim
+from algos.common import networks, optim, unroll
 from algos.common.distributions import distribution_for, masked
 from algos.common.normalize import Normalizer, RewardScaler
 from algos.common.returns import gae
@@ -16,64 +16,118 @@ EPSILON = 1e-5
 """Of Adam, as in OpenAI's implementations."""
 
 
-class Policy:
-    """A network and the distribution over actions that its outputs stand for."""
+class ActorCritic:
+    """A policy network, the distribution over actions that its outputs stand for, and a value network beside it. Where
+    they remember, their states are carried as one vector [N, S], the policy's first."""
 
-    def __init__(self, cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device) -> None:
+    def __init__(
+        self, cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device,
+        with_critic: bool = True,
+    ) -> None:  # fmt: skip
         self.device = device
         self.distribution = distribution_for(spec.action_space)
-        network = networks.build(
+        actor = networks.build(
             spec, cfg.actor_layers, self.distribution.outputs, cfg, seed,
             init="orthogonal", gain=0.01, normalizer=normalizer,
         )  # fmt: skip
-        self.network = network.extend(self.distribution.tail(cfg.log_std_init)).to(device)
+        self.actor: nn.Module = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
+        self.networks = nn.ModuleDict({"actor": self.actor})
+        self.critic: nn.Module | None = None
+        if with_critic:
+            critic = networks.build(
+                spec, cfg.critic_layers, 1, cfg, seed + 1, init="orthogonal", normalizer=normalizer
+            )  # fmt: skip
+            self.critic = self.networks["critic"] = critic.to(device)
+        self.sizes = [getattr(network, "state_size", 0) for network in self.networks.values()]
+
+    # acting
+
+    def initial_state(self, rows: int) -> Array | None:
+        """[N, S], where a network remembers."""
+        return np.zeros((rows, sum(self.sizes)), np.float32) if any(self.sizes) else None
+
+    def sample(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator) -> Act:
+        """Drawn actions; the columns `drawn`, before any clipping to the space, and `log_prob` [N]."""
+        outputs, after = self._act(obs, state, mask)
+        drawn, log_prob = self.distribution.sample(outputs, rng)
+        return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob}, after)
+
+    def best(self, obs: Array, state: Array | None, mask: Array | None) -> Act:
+        """The likeliest actions."""
+        outputs, after = self._act(obs, state, mask)
+        return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
+
+    def _act(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None]:
+        """The policy's outputs, and the states after this step; a critic without a memory has nothing to do here."""
+        with torch.inference_mode():
+            if state is None:
+                outputs, after = unroll.act(self.actor, obs, None, self.device)
+                return masked(outputs.cpu().numpy(), mask), after
+            own, beside = (np.ascontiguousarray(part) for part in np.split(state, [self.sizes[0]], axis=1))
+            outputs, after = unroll.act(self.actor, obs, own, self.device)
+            states = [after, beside]
+            if self.critic is not None and self.sizes[1]:
+                states[1] = unroll.act(self.critic, obs, beside, self.device)[1]
+            return masked(outputs.cpu().numpy(), mask), np.concatenate([one for one in states if one is not None], 1)
+
+    # learning
+
+    def _states(self, state: Tensor | None) -> list[Tensor | None]:
+        """The parts [B, S] of actor and critic; None for one that does not remember."""
+        if state is None:
+            return [None, None]
+        parts = state.split(self.sizes, dim=1)
+        return [part if size else None for part, size in zip(parts, self.sizes, strict=True)]
 
     def outputs(self, batch: Batch) -> Tensor:
-        """What the distribution is made from [B, size], illegal actions masked."""
-        return masked(self.network(batch["obs"]), batch.get("action_mask"))
+        """What the distribution is made from [M, size], illegal actions masked."""
+        outputs = unroll.of_batch(self.actor, batch, self._states(batch.get("state"))[0])
+        return masked(outputs, unroll.single_steps(batch).get("action_mask"))
 
-    def sample(self, obs: Array, mask: Array | None, rng: np.random.Generator) -> Act:
-        """Drawn actions; the columns `drawn`, before any clipping to the space, and `log_prob` [N]."""
-        drawn, log_prob = self.distribution.sample(self._outputs(obs, mask), rng)
-        return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob})
+    def before(self, window: Batch) -> tuple[Tensor, Tensor]:
+        """Outputs [T, N, size] and log probabilities [T, N] of the actions of a window, by the policy as it is now."""
+        part: Batch = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
+        if "state" in window:  # the whole history of each row is one sequence
+            part["state"] = window["state"][0]
+        else:
+            part = {name: column.flatten(0, 1) for name, column in part.items()}
+        outputs = self.outputs(part)
+        log_prob = self.distribution.log_prob(outputs, window["drawn"].flatten(0, 1))
+        shape = window["log_prob"].shape
+        return outputs.unflatten(0, shape), log_prob.view(shape)
 
-    def best(self, obs: Array, mask: Array | None) -> Act:
-        """The likeliest actions."""
-        return Act(self.distribution.to_env(self.distribution.mode(self._outputs(obs, mask))))
+    def value(self, batch: Batch) -> Tensor:
+        """V(s) [M]."""
+        assert self.critic is not None
+        return unroll.of_batch(self.critic, batch, self._states(batch.get("state"))[1]).squeeze(1)
 
-    def _outputs(self, obs: Array, mask: Array | None) -> Array:
-        with torch.inference_mode():
-            return masked(self.network(torch.from_numpy(obs).to(self.device)).cpu().numpy(), mask)
-
-
-def value_network(cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device) -> nn.Module:
-    """The critic: observations [B, ...] -> values [B, 1]."""
-    network = networks.build(spec, cfg.critic_layers, 1, cfg, seed, init="orthogonal", normalizer=normalizer)
-    return network.to(device)
+    def values(self, window: Batch) -> tuple[Tensor, Tensor]:
+        """V(s) and V of the true successor, [T, N] each."""
+        assert self.critic is not None
+        state = self._states(window["state"][0] if "state" in window else None)[1]
+        value, next_value = unroll.of_window(self.critic, window, state)
+        return value.squeeze(2), next_value.squeeze(2)
 
 
 # a window -------------------------------------------------------------------------------------------------
 
+SEEN = ("obs", "state", "first", "action_mask", "drawn", "log_prob", "valid")
+"""Columns of a window that an update needs, where they are there."""
 
-def advantages(critic: nn.Module, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float) -> Batch:
+
+def seen(window: Batch) -> Batch:
+    """The columns of a window that an update needs."""
+    return {name: window[name] for name in SEEN if name in window}
+
+
+def advantages(networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float) -> Batch:
     """Columns `advantage`, `target` (of the value) and `value`, [T, N] each, of a window of fresh steps."""
     ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
     if scaler is not None:
         reward = scaler.scale(reward, ended, valid)
-    value, next_value = values(critic, window, ended)
+    value, next_value = networks.values(window)
     advantage, target = gae(reward, value, next_value, window["terminated"], window["truncated"], gamma, lam, valid)
     return {"advantage": advantage, "target": target, "value": value}
-
-
-def values(critic: nn.Module, window: Batch, ended: Tensor) -> tuple[Tensor, Tensor]:
-    """V(s) and V of the true successor, [T, N] each. Only where an episode ended, and behind the last step, is
-    the successor not simply the next observation."""
-    obs, next_obs = window["obs"], window["next_obs"]
-    value = critic(obs.flatten(0, 1)).view(ended.shape)
-    next_value = torch.cat([value[1:], critic(next_obs[-1]).view(1, -1)])
-    if ended.any():
-        next_value[ended] = critic(next_obs[ended]).squeeze(1)
-    return value, next_value
 
 
 def policy_loss(log_prob: Tensor, advantage: Tensor) -> Tensor:

@@ -45,7 +45,9 @@ class SoftPolicy:
         self.temperature = Temperature(cfg, device)
         self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
         self.explorer = Explorer(cfg, self.bounds)
-        self.metrics = dict.fromkeys(self.METRICS, torch.zeros((), device=device))
+        zero = torch.zeros((), device=device)
+        self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
+        """Of the last step."""
 
     # acting -----------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ def act(network: nn.Module, obs: Array, state: Array | None, device: torch.devic
     """One step of N rows while acting: the outputs, and the state [N, S] after it. Within torch.inference_mode."""
     x = torch.from_numpy(obs).to(device)
     if state is None or not isinstance(network, Recurrent):
-        return network.forward(x), None
+        return network.forward(x), state
     out, after = network.step(x, torch.from_numpy(state).to(device))
     return out, after.cpu().numpy()
 
@@ -39,11 +39,13 @@ def of_window(network: nn.Module, window: Batch, state: Tensor | None = None) ->
 
 
 def of_batch(network: nn.Module, batch: Batch, state: Tensor | None = None) -> Tensor:
-    """Outputs [M, ...] for a minibatch: single steps [B, ...], or with a state [B, S] before them, sequences
-    [L, B, ...] whose steps are then put behind one another."""
-    if not isinstance(network, Recurrent) or state is None:
+    """Outputs [M, ...] for a minibatch: single steps [B, ...], or sequences [L, B, ...] whose steps are then put behind
+    one another. state [B, S] is that before the sequences, of a network that remembers."""
+    if "first" not in batch:
         return network(batch["obs"])
-    return _real(network.unroll(batch["obs"], state, batch["first"]), batch)
+    if isinstance(network, Recurrent) and state is not None:
+        return _real(network.unroll(batch["obs"], state, batch["first"]), batch)
+    return network(_real(batch["obs"], batch))
 
 
 def single_steps(batch: Batch) -> Batch:

@@ -82,7 +82,7 @@ class Config(NetworkConfig):
     per_epsilon: Positive = 0.01
     """Added to each priority, so that nothing is never drawn."""
 
-    lookup_step: PositiveInt = 16
+    lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: steps of a sampled sequence that are learned from; batch_size counts sequences."""
     burn_in: Annotated[Int, Field(ge=0)] = 8
     """With lstm or gru layers: steps before them that only bring the memory up to date."""
@@ -129,8 +129,6 @@ class Config(NetworkConfig):
 
     def _problems_of_sequences(self) -> Iterator[Problem]:
         length = self.burn_in + self.lookup_step
-        if self.lookup_step < 2:
-            yield Problem("lookup_step", "1 gives a layer that remembers nothing to learn; take at least 2")
         if length > self.buffer_size:
             yield Problem("lookup_step", f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}")
         if self.n_step > 1:

@@ -4,25 +4,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import networks, optim
-from algos.common.actor_critic import (
-    Policy,
-    advantages,
-    follow_schedule,
-    make_optimizer,
-    standardise,
-    value_network,
-)
+from algos.common import networks, optim, unroll
+from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardise
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.weights import load_weights, weights_of
 from algos.ppo.config import Config
-
-KEPT = ("obs", "action_mask", "drawn", "log_prob", "valid")
-"""Columns that the updates need."""
 
 
 class PolicyLoss(NamedTuple):
@@ -81,24 +71,26 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = Policy(cfg, spec, streams.init, self.normalizer, device)
-        self.critic = value_network(cfg, spec, streams.init + 1, self.normalizer, device)
-        self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
+        self.networks = self.policy.networks
         self.parameters = list(self.networks.parameters())
-        self.optimizer = make_optimizer(cfg, self.policy.network, self.critic)
+        self.optimizer = make_optimizer(cfg, *self.networks.values())
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
 
     # acting -----------------------------------------------------------------------------------------------
 
+    def initial_state(self, rows: int) -> Array | None:
+        return self.policy.initial_state(rows)
+
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self.policy.sample(obs, mask, rng)
+        return self.policy.sample(obs, state, mask, rng)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, mask)
+        return self.policy.best(obs, state, mask)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -109,21 +101,12 @@ class Agent(base.Agent):
         self.penalty, self.moved = self._next_penalty(), []
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
-        columns = {name: window[name] for name in KEPT if name in window}
+        columns = seen(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":
-            outputs, columns["log_prob"] = self._before(columns)
+            outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs
-        return {**columns, **advantages(self.critic, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
-
-    def _before(self, columns: Batch) -> tuple[Tensor, Tensor]:
-        """Outputs [T, N, size] and log probabilities [T, N] before the updates, seen through the newest statistics:
-        the first ratio is then 1."""
-        shape = columns["log_prob"].shape
-        flat = {name: column.flatten(0, 1) for name, column in columns.items()}
-        outputs = self.policy.outputs(flat)
-        log_prob = self.policy.distribution.log_prob(outputs, flat["drawn"])
-        return outputs.unflatten(0, shape), log_prob.view(shape)
+        return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
     def _next_penalty(self) -> float:
         """The coefficient after the updates so far: by the mean KL divergence within their last epoch."""
@@ -136,10 +119,10 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs = self.policy.outputs(batch)
+        outputs, values, steps = self.policy.outputs(batch), self.policy.value(batch), unroll.single_steps(batch)
         entropy = self.policy.distribution.entropy(outputs).mean()
-        policy = self._policy_loss(outputs, batch)
-        value = value_loss(self.critic(batch["obs"]).squeeze(1), batch["value"], batch["target"], cfg.value_clip)
+        policy = self._policy_loss(outputs, steps)
+        value = value_loss(values, steps["value"], steps["target"], cfg.value_clip)
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from config.schema import (
     Fraction,
+    Int,
     Layers,
     NetworkConfig,
     NonNegative,
@@ -28,6 +29,7 @@ class Config(NetworkConfig):
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers between the observation and the policy; the output layer is added by itself."""
@@ -50,6 +52,8 @@ class Config(NetworkConfig):
     """Transitions of a minibatch."""
     k_epochs: PositiveInt = 10
     """Passes over the collected transitions."""
+    lookup_step: Annotated[Int, Field(ge=2)] = 16
+    """With lstm or gru layers: steps of a sequence that is learned from as a whole."""
     buffer_type: Annotated[Literal["ONPOLICY_QUE", "ONPOLICY"], BeforeValidator(upper)] = "ONPOLICY_QUE"
     """Only fresh transitions; both names mean the same."""
 
@@ -83,7 +87,8 @@ class Config(NetworkConfig):
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(length=max(1, self.batch_size // rows), epochs=self.k_epochs, minibatch=self.sgd_batch_size)
+        sequence = self.lookup_step if self.remembers() else 1
+        return RolloutSpec.of_transitions(self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence)
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:

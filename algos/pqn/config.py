@@ -1,11 +1,14 @@
 """Defaults of PQN."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from config.schema import (
     Exploration,
     Fraction,
+    Int,
     LayerNorm,
     Layers,
     Linear,
@@ -51,7 +54,7 @@ class Config(NetworkConfig):
     """Transitions of a minibatch."""
     k_epochs: PositiveInt = 4
     """Passes over the collected transitions."""
-    lookup_step: PositiveInt = 16
+    lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: steps of a sequence that is learned from as a whole."""
 
     exploration_type: Exploration = "e-greedy"

@@ -14,6 +14,7 @@ class Config(NetworkConfig):
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers between the observation and the policy; the output layer is added by itself."""
@@ -40,7 +41,7 @@ class Config(NetworkConfig):
     """Logarithm of the first standard deviation of continuous actions."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(length=self.batch_episode, unit="episodes")
+        return RolloutSpec(length=self.batch_episode, unit="episodes", sequence=0 if self.remembers() else 1)
 
     def problems(self) -> Iterator[Problem]:
         for key in OF_THE_VALUE if self.baseline != "value" else ():

@@ -57,7 +57,8 @@ class Agent(base.Agent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
         self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
-        self.metrics = {name: torch.zeros((), device=device) for name in ("actor_loss", "entropy", "alpha")}
+        zero = torch.zeros((), device=device)
+        self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------

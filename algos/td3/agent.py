@@ -46,7 +46,7 @@ class Agent(base.Agent):
         critic = critics.build(
             spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=self.normalizer
         )
-        self.actor, self.critic = actor.append(nn.Tanh()).to(device), critic.to(device)
+        self.actor, self.critic = actor.extend([nn.Tanh()]).to(device), critic.to(device)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
         self.target_actor, self.target_critic = targets.frozen_copy(self.actor), targets.frozen_copy(self.critic)
         self.targets = nn.ModuleDict({"actor": self.target_actor, "critic": self.target_critic})

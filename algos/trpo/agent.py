@@ -4,19 +4,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
 from algos.common import networks, optim
-from algos.common.actor_critic import Policy, advantages, policy_loss, squared_error, standardise, value_network
+from algos.common.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardise
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.weights import load_weights, weights_of
 from algos.trpo.config import Config
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
-
-KEPT = ("obs", "action_mask", "drawn", "valid")
-"""Columns that the update needs."""
 
 
 def surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Tensor:
@@ -41,22 +38,24 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = Policy(cfg, spec, streams.init, self.normalizer, device)
-        self.critic = value_network(cfg, spec, streams.init + 1, self.normalizer, device)
-        self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
-        self.policy_parameters: list[Tensor] = list(self.policy.network.parameters())
-        self.value_parameters: list[Tensor] = list(self.critic.parameters())
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
+        self.networks = self.policy.networks
+        self.policy_parameters: list[Tensor] = list(self.networks["actor"].parameters())
+        self.value_parameters: list[Tensor] = list(self.networks["critic"].parameters())
         self.optimizer = optim.make(self.value_parameters, cfg, cfg.critic_lr)
 
     # acting -----------------------------------------------------------------------------------------------
 
+    def initial_state(self, rows: int) -> Array | None:
+        return self.policy.initial_state(rows)
+
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self.policy.sample(obs, mask, rng)
+        return self.policy.sample(obs, state, mask, rng)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, mask)
+        return self.policy.best(obs, state, mask)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -66,8 +65,7 @@ class Agent(base.Agent):
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
-        columns = {name: window[name] for name in KEPT if name in window}
-        return {**columns, **advantages(self.critic, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+        return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
     def update(self, batch: Batch) -> Result:
         """One step of the policy with the whole window, and epochs of minibatches for the value."""
@@ -130,7 +128,7 @@ class Agent(base.Agent):
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
             for chosen in order.chunk(max(1, total // cfg.sgd_batch_size)):
-                loss = squared_error(self.critic(batch["obs"][chosen]).squeeze(1), batch["target"][chosen])
+                loss = squared_error(self.policy.value({"obs": batch["obs"][chosen]}), batch["target"][chosen])
                 loss.backward()
                 optim.apply_gradients(self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
                 losses.append(loss.detach())

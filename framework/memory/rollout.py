@@ -37,10 +37,7 @@ class Rollout:
             return None
         columns = self._joined()
         self._keep({name: value[spec.length :].copy() for name, value in columns.items()} if spec.overlap else None)
-        if spec.sequence > 1:
-            ended = _ended(columns)
-            columns = {**columns, "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]])}
-        return Chunk(columns)
+        return Chunk(self._with_beginnings(columns))
 
     def _take_episodes(self) -> Chunk:
         """Each row up to the end of its last complete episode; what stands behind it is kept."""
@@ -57,7 +54,15 @@ class Rollout:
         else:
             self._keep(None)
         last = int(reach.max())
-        return Chunk({**{name: value[:last] for name, value in columns.items()}, "valid": valid[:last]})
+        window = {name: value[:last] for name, value in columns.items()}
+        return Chunk(self._with_beginnings({**window, "valid": valid[:last]}))
+
+    def _with_beginnings(self, columns: Columns) -> Columns:
+        """With the column `first`, where samples are sequences."""
+        if self.spec.sequence == 1:
+            return columns
+        ended = _ended(columns)
+        return {**columns, "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]])}
 
     def _joined(self) -> Columns:
         """All pending columns along T."""
