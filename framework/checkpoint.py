@@ -59,7 +59,8 @@ class Saved:
 
 
 def flatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The tree as JSON, with its arrays moved out to `arrays`."""
+    """The tree as JSON, with its arrays moved out to `arrays`: in the order of their keys, so that equal trees give
+    equal files, whatever order their dicts grew in."""
     if isinstance(tree, torch.Tensor):
         tree = tree.detach().cpu().numpy()
     if isinstance(tree, np.ndarray):
@@ -71,7 +72,7 @@ def flatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(tree, np.generic):
         return tree.item()
     if isinstance(tree, dict):
-        return {"$dict": {str(key): flatten(value, arrays) for key, value in tree.items()}}
+        return {"$dict": {str(key): flatten(tree[key], arrays) for key in sorted(tree, key=str)}}
     if isinstance(tree, tuple):
         return {"$tuple": [flatten(value, arrays) for value in tree]}
     if isinstance(tree, list):

@@ -1,4 +1,5 @@
-"""REINFORCE, A2C and TRPO: their formulas by hand, windows, masks and toy tasks."""
+"""The policy gradients together: A2C by hand, time limits, masks and toy tasks. PPO, REINFORCE and TRPO have more tests
+of their own."""
 
 import math
 
@@ -6,28 +7,15 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from helpers_core import agent_of, collector_of, memory_of, ramp, score, spec_of, toy_of, trained
+from helpers_core import agent_of, collector_of, score, toy_of, trained
+from helpers_policy import QUICK, ROUNDS, learning, prepared, quick, samples
 
-from algos.base import EnvSpec, Progress
+from algos.base import Progress
 from algos.common.actor_critic import policy_loss, squared_error
-from algos.reinforce import Config as Reinforce
-from algos.reinforce.agent import monte_carlo, scaled
-from algos.trpo.agent import surrogate
-from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
-from config.schema import mlp
 from envs.base import Step, VectorEnv
 from framework.learner import Learner
 from framework.memory import Chunk
 
-LAYERS = {"actor_layers": mlp(16, activation="tanh"), "critic_layers": mlp(16, activation="tanh")}
-QUICK = {
-    "A2C": {**LAYERS, "lr": 0.01, "batch_size": 64},
-    "PPO": {**LAYERS, "lr": 0.01, "batch_size": 128, "sgd_batch_size": 64, "k_epochs": 4},
-    "REINFORCE": {"actor_layers": LAYERS["actor_layers"], "lr": 0.02, "batch_episode": 64},
-    "TRPO": {**LAYERS, "critic_lr": 0.01, "batch_size": 128, "max_kl": 0.05},
-}
-ROUNDS = {"A2C": 60, "PPO": 15, "REINFORCE": 200, "TRPO": 12}
-"""Fragments; one of REINFORCE is a single step."""
 every_algorithm = pytest.mark.parametrize("algo", QUICK)
 
 
@@ -35,11 +23,7 @@ def tensor(*values):
     return torch.tensor(values)
 
 
-def quick(algo, env, seed=1, **settings):
-    return agent_of(algo, spec_of(env), seed, **{**QUICK[algo], **settings})
-
-
-# -------------------------------------------------------------------------------------------------- policy loss
+# -------------------------------------------------------------------------------------------------- formulas
 
 
 def test_the_policy_loss_is_the_mean_of_log_probabilities_times_advantages():
@@ -50,21 +34,6 @@ def test_the_policy_loss_is_the_mean_of_log_probabilities_times_advantages():
     assert loss.item() == -(-3 + 2) / 2
     assert log_prob.grad.tolist() == [-1.5, 0.5]
     assert squared_error(tensor(2.0, 1.0), tensor(3.0, 3.0)).item() == 0.5 * (1 + 4) / 2
-
-
-def learning(algo, toy="match", rows=2, steps=8, **settings):
-    """An agent, and the window that its memory hands out after so many steps."""
-    env = toy_of(toy, rows)
-    size = {} if algo == "REINFORCE" else {"batch_size": rows * steps}
-    agent = quick(algo, env, **size, **settings)
-    memory = memory_of(agent)
-    while (chunk := memory.take(0.0)) is None:
-        memory.add(collector_of(env, agent).collect(agent.cfg.memory(rows).fragment, Progress())[0])
-    return agent, {name: torch.from_numpy(value.copy()) for name, value in chunk.columns.items()}
-
-
-def samples(window):
-    return {name: value.flatten(0, 1) for name, value in window.items()}
 
 
 def test_the_loss_of_a2c_is_the_sum_of_its_parts():
@@ -88,21 +57,8 @@ def test_the_advantages_of_a2c_are_as_they_are_unless_asked_otherwise():
             seen = []
             agent.reduce = lambda grads, seen=seen: seen.extend(grad.clone() for grad in grads)
             agent.update({**batch, "advantage": scale * batch["advantage"]})
-            lengths.append(flat(seen).norm().item())
+            lengths.append(torch.cat([grad.flatten() for grad in seen]).norm().item())
         assert lengths[1] / lengths[0] == pytest.approx(factor, rel=1e-4)
-
-
-def prepared(algo, ends, **settings):
-    """Three steps with rewards 1, 2, 3 and observations 0, 1, 2; the successor of an end or of the last step is half
-    a step further. The critic is the identity, gamma is 1/2."""
-    spec = EnvSpec("x", Box(-9, 9, (1,)), toy_of("match").action_space, 1)
-    agent = agent_of(algo, spec, gamma=0.5, **settings)
-    if agent.policy.critic is not None:
-        agent.policy.critic = lambda obs: obs
-        agent.networks = torch.nn.ModuleDict({"actor": agent.policy.actor})
-    columns = {name: torch.from_numpy(value) for name, value in ramp(0, 3, 1, ends).columns.items()}
-    valid = torch.ones(3, 1, dtype=torch.bool)
-    return agent.prepare({**columns, "valid": valid}, Progress())
 
 
 @pytest.mark.parametrize("algo", ["A2C", "A3C", "TRPO"])
@@ -138,187 +94,7 @@ def test_the_learning_rate_follows_the_course_of_the_run(algo, lr):
     assert all(group["lr"] == pytest.approx(0.01) for group in agent.optimizer.param_groups)
 
 
-# ---------------------------------------------------------------------------------------------------- REINFORCE
-
-
-def test_a_monte_carlo_return_is_what_the_episode_still_brings():
-    """Williams (1992); rewards 1, 2, 3, 4 with gamma 1/2, the first episode ends after the second step."""
-    # 1 + 2/2 = 2, 2;  3 + 4/2 = 5, 4
-    ended = tensor(False, True, False, True)[:, None]
-    assert monte_carlo(tensor(1.0, 2.0, 3.0, 4.0)[:, None], ended, 0.5)[:, 0].tolist() == [2, 2, 5, 4]
-
-
-def test_advantages_are_divided_by_the_root_mean_square_of_valid_steps():
-    """NUM-1: sqrt((9 + 16 + 25) / 2) = 5 of the valid 5 and 5; nothing is divided by nothing."""
-    assert scaled(tensor(5.0, 99.0, -5.0), tensor(True, False, True)).tolist() == pytest.approx([1, 19.8, -1])
-    assert scaled(tensor(0.0, 0.0), tensor(True, True)).tolist() == [0, 0]
-
-
-END = {(2, 0): "terminated"}
-CUT = {(0, 0): "terminated", (2, 0): "truncated"}
-
-
-@pytest.mark.parametrize(
-    ("baseline", "ends", "target", "advantage"),
-    [
-        # 1 + 3.5/2, 2 + 3/2, 3
-        ("none", END, [2.75, 3.5, 3], [2.75, 3.5, 3]),
-        # their mean is 9.25 / 3
-        ("mean", END, [2.75, 3.5, 3], [2.75 - 9.25 / 3, 3.5 - 9.25 / 3, 3 - 9.25 / 3]),
-        ("value", END, [2.75, 3.5, 3], [2.75 - 0, 3.5 - 1, 3 - 2]),
-        # cut off at observation 2.5: unknown without a critic, else 3 + 2.5/2 = 4.25 and 2 + 4.25/2
-        ("none", CUT, [1, 3.5, 3], [1, 3.5, 3]),
-        ("value", CUT, [1, 4.125, 4.25], [1 - 0, 4.125 - 1, 4.25 - 2]),
-    ],
-)
-def test_each_baseline_is_subtracted_and_a_cut_is_worth_what_a_critic_says(baseline, ends, target, advantage):
-    """TRM-1"""
-    window = prepared("REINFORCE", ends, baseline=baseline, normalize_advantage=False)
-    assert window["target"][:, 0].tolist() == pytest.approx(target)
-    assert window["advantage"][:, 0].tolist() == pytest.approx(advantage)
-
-
-def test_steps_that_were_handed_out_before_move_no_statistic():
-    agent = quick("REINFORCE", toy_of("match"), normalize_obs=True)
-    columns = {
-        name: torch.from_numpy(value) for name, value in ramp(0, 3, 1, {(0, 0): "terminated", **END}).columns.items()
-    }
-    window = agent.prepare({**columns, "valid": tensor(False, True, True)[:, None]}, Progress())
-    assert agent.normalizer.moments.mean.item() == 1.5
-    # returns with gamma 0.99: 2 + 2.97 = 4.97 and 3, so 0.985 each from their mean
-    assert window["advantage"][1:, 0].tolist() == pytest.approx([1, -1])
-
-
-def test_an_update_waits_for_so_many_complete_episodes():
-    env = toy_of("two_step", 4)
-    agent, rounds = quick("REINFORCE", env, batch_episode=6), 0
-    memory, collector = memory_of(agent), collector_of(env, agent)
-    while (chunk := memory.take(0.0)) is None:
-        memory.add(collector.collect(1, Progress())[0])
-        rounds += 1
-    # episodes of two steps in four rows: after four steps eight are complete, and all of them are taken
-    assert (rounds, chunk.columns["valid"].sum()) == (4, 16)
-
-
-def test_settings_of_the_value_are_named_where_nothing_has_a_value():
-    assert [p.key for p in Reinforce(critic_lr=0.1, value_coef=1.0).problems()] == ["critic_lr", "value_coef"]
-    assert list(Reinforce(baseline="value", critic_lr=0.1).problems()) == []
-    assert "critic.0.weight" not in learning("REINFORCE")[0].weights()
-
-
-# --------------------------------------------------------------------------------------------------------- TRPO
-
-MATRIX = tensor([4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0])
-
-
-def test_conjugate_gradients_solve_a_system_in_as_many_steps_as_it_has_unknowns():
-    """The 2 x 2 example of every textbook: x = (1/11, 7/11). One step goes along b by b^T b / b^T A b = 5/20."""
-    small, b = tensor([4.0, 1.0], [1.0, 3.0]), tensor(1.0, 2.0)
-    assert conjugate_gradient(lambda v: small @ v, b, 1).tolist() == [0.25, 0.5]
-    assert conjugate_gradient(lambda v: small @ v, b, 2).tolist() == pytest.approx([1 / 11, 7 / 11])
-    # 4 x + y = 6, x + 3 y + z = 10, y + 2 z = 8
-    x = conjugate_gradient(lambda v: MATRIX @ v, tensor(6.0, 10.0, 8.0), 3)
-    assert x.tolist() == pytest.approx([1, 2, 3], rel=1e-5)
-    many = conjugate_gradient(lambda v: MATRIX @ v, tensor(6.0, 10.0, 8.0), 50)
-    assert many.tolist() == pytest.approx([1, 2, 3], rel=1e-5)
-    assert conjugate_gradient(lambda v: MATRIX @ v, torch.zeros(3), 3).tolist() == [0, 0, 0]
-
-
-def test_a_product_with_second_derivatives_needs_no_matrix():
-    """Of f = x^3 + x y^2 at (2, 3): the matrix (6 x, 2 y; 2 y, 2 x) = (12, 6; 6, 4)."""
-    x, y = tensor(2.0).requires_grad_(), tensor(3.0).requires_grad_()
-    product = hessian_product(x**3 + x * y**2, [x, y])
-    assert product(tensor(1.0, 0.0)).tolist() == [12, 6]
-    assert product(tensor(1.0, -1.0)).tolist() == [6, 2]
-
-
-def test_the_longest_step_reaches_the_limit_of_the_quadratic_model():
-    """Appendix C: sqrt(2 delta / x^T H x); with x = (1, 0), H = diag(8, 1), delta 1/4, it is sqrt(0.5 / 8) = 1/4."""
-    step = longest_step(tensor(1.0, 0.0), lambda v: tensor(8.0, 1.0) * v, 0.25)
-    assert step.tolist() == [0.25, 0]
-    assert 0.5 * step @ (tensor(8.0, 1.0) * step) == 0.25
-    assert longest_step(torch.zeros(2), lambda v: v, 0.25).tolist() == [0, 0]
-
-
-def test_a_step_is_placed_in_the_memory_that_the_parameters_have():
-    parameters = [torch.zeros(2, 2), torch.ones(1)]
-    start, where = [p.clone() for p in parameters], [p.data_ptr() for p in parameters]
-    place(parameters, start, tensor(1.0, 2.0, 3.0, 4.0, 5.0))
-    assert flat(parameters).tolist() == [1, 2, 3, 4, 6]
-    assert [p.data_ptr() for p in parameters] == where
-
-
-def test_the_surrogate_is_the_mean_of_ratios_times_advantages():
-    """Schulman et al. (2015), equation 14: (1.5 * 2 - 0.5 * 1) / 2."""
-    old = tensor(-1.0, -3.0)
-    assert surrogate(old + tensor(1.5, 0.5).log(), old, tensor(2.0, -1.0)).item() == pytest.approx(1.25)
-
-
-@pytest.mark.parametrize("toy", ["match", "digits", "bits", "target"])
-def test_a_step_stays_within_the_limit_and_uses_most_of_it(toy):
-    agent, window = learning("TRPO", toy, rows=16, steps=16, max_kl=0.02)
-    batch = samples(agent.prepare(window, Progress()))
-    old = agent.policy.outputs(batch).detach()
-    metrics = agent.update(batch).metrics
-    kl = agent.policy.distribution.kl(old, agent.policy.outputs(batch)).mean().item()
-    assert metrics["kl"].item() == pytest.approx(kl, rel=1e-3)
-    assert 0.002 < kl <= 0.02
-    assert metrics["gain"] > 0
-
-
-def test_the_direction_solves_the_damped_system_of_the_fisher_matrix():
-    """F of a policy whose two logits are parameters: with p = (1/4, 3/4) it is p1 p2 (1, -1; -1, 1)."""
-    agent, _ = learning("TRPO", cg_damping=0.5, normalize_advantage=False)
-    logits = torch.nn.Parameter(torch.tensor([0.0, math.log(3.0)]))
-    agent.policy.actor, agent.policy_parameters = (lambda obs: logits.expand(len(obs), 2)), [logits]
-    # both actions with advantage 1 and -1: g = mean A (1[a] - p) = ((3/4, -3/4) - (-1/4, 1/4)) / 2 = (1/2, -1/2)
-    batch = {"obs": torch.zeros(2, 1), "drawn": tensor(0, 1), "advantage": tensor(1.0, -1.0)}
-    step, _ = agent._full_step(batch)
-    # (F + I/2) x = g: (1, -1) is an eigenvector, of 2 * 3/16 + 1/2 = 7/8, so x = (4/7, -4/7)
-    length = math.sqrt(2 * 0.05 / (7 / 8 * 2 * (4 / 7) ** 2))
-    assert step.tolist() == pytest.approx([4 / 7 * length, -4 / 7 * length], rel=1e-4)
-
-
-def test_a_step_that_does_no_good_is_not_taken():
-    agent, window = learning("TRPO")
-    batch = samples(agent.prepare(window, Progress()))
-    agent._full_step = lambda batch, real=agent._full_step: (-real(batch)[0], tensor(0.0)[0])
-    before = agent.weights()
-    metrics = agent.update(batch).metrics
-    after = agent.weights()
-    assert metrics["kl"] == metrics["step"] == metrics["gain"] == 0
-    same = {name for name in before if (before[name] == after[name]).all()}
-    assert same == {name for name in before if name.startswith("actor")}
-
-
-def test_too_long_a_step_is_halved_until_it_is_near_enough():
-    agent, window = learning("TRPO", rows=16, steps=16)
-    batch = samples(agent.prepare(window, Progress()))
-    agent._full_step = lambda batch, real=agent._full_step: (4 * real(batch)[0], tensor(0.0)[0])
-    metrics = agent.update(batch).metrics
-    assert metrics["step"].item() in (0.5, 0.25, 0.125)
-    assert 0 < metrics["kl"] <= 0.05
-
-
-def test_several_learners_agree_on_the_gradient_its_products_the_search_and_the_value():
-    """What `reduce` leaves is what is used: with the gradient turned around, no step does good."""
-    agent, window = learning("TRPO", cg_steps=1)
-    sizes = []
-
-    def turn_the_first_around(grads):
-        grads = list(grads)
-        sizes.append(sum(grad.numel() for grad in grads))
-        if len(sizes) == 1:
-            grads[0].neg_()
-
-    agent.reduce = turn_the_first_around
-    assert agent.update(samples(agent.prepare(window, Progress()))).metrics["step"] == 0
-    policy, value = (sum(p.numel() for p in network.parameters()) for network in agent.networks.children())
-    # the gradient, one direction and the length; ten tries; ten epochs of one minibatch
-    assert sizes == [policy] * 3 + [2] * 10 + [value] * 10
-
-
-# -------------------------------------------------------------------------------------------------------- masks
+# -------------------------------------------------------------------------------------------------- masks
 
 
 class Forbidden(VectorEnv):
@@ -381,7 +157,7 @@ def test_the_best_legal_action_is_taken_where_the_best_is_illegal(algo):
     assert agent.predict_action(np.array([5, 5, 5]), None, mask).action.tolist() == [1, 2, 0]
 
 
-# -------------------------------------------------------------------------------------------------------- tasks
+# -------------------------------------------------------------------------------------------------- tasks
 
 
 def value_of(agent, obs):

@@ -90,7 +90,7 @@ def state_tree(optimizer: Optimizer) -> Tree:
     """What the next step depends on besides the configuration: learning rates, and arrays per parameter."""
     state = optimizer.state_dict()
     moments = {
-        str(index): {name: value.detach().cpu().numpy().copy() for name, value in sorted(entry.items())}
+        str(index): {name: value.detach().cpu().numpy().copy() for name, value in entry.items()}
         for index, entry in state["state"].items()
     }
     return {"lr": [float(group["lr"]) for group in state["param_groups"]], "moments": moments}
