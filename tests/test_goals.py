@@ -105,12 +105,12 @@ def test_a_judge_of_one_pair_is_asked_in_a_loop_and_one_of_many_at_once(factory,
     assert set(Field.calls) == {shape}
 
 
-@pytest.mark.parametrize("axis", [0, None])
-def test_a_judge_that_only_seems_to_take_many_is_asked_in_a_loop(axis):
-    """norm over the wrong axis gives an array, and over all axes a single number, and neither is right."""
+@pytest.mark.parametrize("over_all", [np.sum, np.cumsum])
+def test_a_judge_that_only_seems_to_take_many_is_asked_in_a_loop(over_all):
+    """Of many pairs one of these gives a single number, and the other as many as there are, which are wrong."""
 
     def compute_reward(self, achieved, desired, info):
-        return -np.linalg.norm(achieved.reshape(-1, 2)[..., :1] - desired.reshape(-1, 2)[..., :1], axis=axis).sum()
+        return -over_all(np.abs(achieved - desired).reshape(-1, 2)[:, 0])
 
     goal = fields(type("Wrong", (Field,), {"compute_reward": compute_reward})).goal
     reward, _ = goal.judge(np.float32([[0, 0], [1, 1]]), np.float32([[3, 4], [2, 1.5]]))

@@ -12,6 +12,7 @@ from algos.base import Act, Progress
 from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
+from envs.gym import rows as gym_rows
 from envs.gym.rows import assemble
 from framework.evaluator import Evaluator
 
@@ -312,12 +313,16 @@ def test_the_random_policy_only_takes_legal_actions(mask):
     assert 0.5 < mean < 1.5
 
 
-def test_the_first_action_of_the_probe_and_of_the_clock_is_legal():
-    """In `auto`, some steps are taken to measure the time of one."""
-    for seed in range(5):
-        env = toy_of("masked", rows=2, actions=2, vectorization="auto")
-        env.reset(everyone(env), np.array([seed, seed]))
-        env.close()
+def test_the_first_actions_of_the_probe_and_of_the_clock_are_legal(monkeypatch):
+    """`auto` takes some steps to measure the time of one."""
+
+    def step(self, action):
+        assert action == 1
+        return says(np.array([0, 1]))["step"](self, action)
+
+    monkeypatch.setattr(gym_rows, "_cores", lambda: 2)
+    env = assemble(corridor_with(**{**says(np.array([0, 1])), "step": step}), "mine", 2, "auto")
+    assert env.reset(everyone(env), np.arange(2)).shape == (2, 1)
 
 
 @pytest.mark.parametrize("factory", [Gates, GatesInObs])
