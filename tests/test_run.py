@@ -83,6 +83,18 @@ RUNS: dict[str, dict[str, Any]] = {
         "general_cfg": {"model_save_fre": 100, "max_total_step": 500},
         "env_cfg": {"id": "CliffWalking-v1", "n_envs": 2},
     },
+    "Sarsa, whose windows overlap": {
+        "general_cfg": {"algo_name": "Sarsa", "model_save_fre": 100, "max_total_step": 500},
+        "env_cfg": {"id": "CliffWalking-v1", "n_envs": 2},
+    },
+    "MonteCarlo, which learns from episodes": {
+        "general_cfg": {"algo_name": "MonteCarlo", "model_save_fre": 4, "max_total_step": 500},
+        "env_cfg": {"id": "FrozenLake-v1", "n_envs": 2},
+    },
+    "DynaQ, whose actions are masked": {
+        "general_cfg": {"algo_name": "DynaQ", "model_save_fre": 100, "max_total_step": 500},
+        "env_cfg": {"id": "Taxi-v4", "n_envs": 2},
+    },
 }
 
 

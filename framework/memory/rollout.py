@@ -79,7 +79,8 @@ class Rollout:
         """Nothing here has a priority."""
 
     def state(self) -> Tree:
-        return {"pending": self._pending}
+        # in one order, whether the columns come from a collector or from a checkpoint
+        return {"pending": [dict(sorted(part.items())) for part in self._pending]}
 
     def journal(self) -> Columns | None:
         return None
