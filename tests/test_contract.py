@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from config_fixtures import loaded
-from helpers_core import agent_of, collector_of, memory_of, spec_of, stream, toy_of
+from helpers_core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained
 
 import algos
 from algos.base import Progress
@@ -265,6 +265,22 @@ def test_progress_tells_how_much_is_explored(algo, toy):
     early, late = agent.exploration(Progress()), agent.exploration(Progress(step=10**9, fraction=1.0))
     assert early.keys() == late.keys()
     assert all(late[name] <= early[name] for name in early)
+
+
+MASKED = [algo for algo in algos.available() if not needs(algo) and spaces_suit(algo, spec_of(toy_of("masked")))]
+
+
+@pytest.mark.parametrize("mask", ["info", "obs"])
+@pytest.mark.parametrize("algo", MASKED)
+def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo, mask):
+    """The toy raises at one. What was learned from targets that knew the masks has no value of its own here, but must
+    be finite."""
+    env = toy_of("masked", ROWS, mask=mask)
+    fields = algos.get(algo).Config.model_fields
+    agent = agent_of(algo, spec_of(env), **{k: v for k, v in SMALL.items() if k in fields})
+    trained(agent, env, 6 if agent.cfg.memory(ROWS).fragment > 1 else 120)
+    assert np.isfinite(score(agent, toy_of("masked", ROWS, mask=mask)))
+    assert all(np.isfinite(array).all() for array in agent.weights().values())
 
 
 # ---------------------------------------------------------------------------------------------------- refusals

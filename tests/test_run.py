@@ -15,6 +15,7 @@ import pytest
 import yaml
 from PIL import Image, ImageSequence
 
+import algos
 from framework.metrics import read_csv
 from framework.trajectories import read
 from main import main
@@ -98,6 +99,34 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 
+TINY = {
+    "batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2, "learning_starts": 20, "start_steps": 20, "lookup_step": 4,
+    "burn_in": 2, "batch_episode": 2,
+}  # fmt: skip
+
+
+def tiny(algo: str) -> dict[str, Any]:
+    """A run of an algorithm that has none above: its defaults with everything made small."""
+    default = algos.get(algo).Config()
+    values = {key: value for key, value in TINY.items() if key in type(default).model_fields}
+    for key in ("value_layers", "actor_layers", "critic_layers"):
+        for layer in getattr(default, key, []):
+            small = {"layer_size": [8]} if hasattr(layer, "layer_size") else {}
+            values.setdefault(key, []).append({**layer.model_dump(), **small})
+    env: dict[str, Any] = {"id": "CartPole-v1" if "Discrete" in default.ACTION_SPACES else "Pendulum-v1"}
+    general = {"algo_name": algo, "model_save_fre": 60, "model_save_unit": "step", "max_total_step": 300}
+    if "Box" not in default.OBSERVATION_SPACES:
+        env = {"id": "FrozenLake-v1"}
+    if getattr(default, "her_ratio", 0):
+        general["env_name"], env = "toy", {"id": "reach"}
+    return {"general_cfg": general, "algo_cfg": values, "env_cfg": {**env, "n_envs": 2}}
+
+
+RUNS |= {name: tiny(name) for name in algos.available() if name not in {run.split(",")[0] for run in RUNS}}
+PLANNED = ("DQN with priorities", "PER_DQN", "RainbowDQN")
+"""With priorities, beta follows the plan of the whole run: another limit is another run."""
+
+
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -148,8 +177,7 @@ def manifest(model: Path) -> dict[str, Any]:
     return json.loads((model / "manifest.json").read_text().splitlines()[0])
 
 
-# With priorities, beta follows the plan of the whole run: another limit is another run. The test after this one has it.
-@pytest.mark.parametrize("name", [name for name in RUNS if "priorities" not in name])
+@pytest.mark.parametrize("name", [name for name in RUNS if name not in PLANNED])
 def test_stopped_and_resumed_is_never_stopped(name: str) -> None:
     """RES-1, RES-2, RES-3, RES-4, RES-8: byte for byte, with cuts in mid-episode, and twice."""
     whole = settings(name)
@@ -161,7 +189,7 @@ def test_stopped_and_resumed_is_never_stopped(name: str) -> None:
     assert fingerprint(cut) == fingerprint(straight)
 
 
-@pytest.mark.parametrize("name", ["DQN with priorities", "PPO"])
+@pytest.mark.parametrize("name", ["DQN with priorities", "PPO", "RainbowDQN"])
 def test_killed_at_any_moment_and_resumed_is_never_killed(name: str) -> None:
     """RES-2, CKP-1: kill -9 in the middle of whatever it does."""
     straight = train(settings(name))
