@@ -63,6 +63,11 @@ def test_orthogonal_weights_are_so_for_each_member():
     torch.testing.assert_close(critic.body[-1].weight.norm(dim=1), torch.ones(3, 1))
 
 
+def test_kaiming_weights_have_the_deviation_of_their_inputs():
+    weight = make(mlp(500), init="kaiming").body[0].weight
+    assert weight.std().item() == pytest.approx((2 / 5) ** 0.5, rel=0.05)
+
+
 def test_simba_is_a_projection_blocks_and_a_norm():
     critic = make(mlp(8, 8), architecture="simba")
     names = [type(module).__name__ for module in critic.body]
