@@ -96,7 +96,7 @@ def _numbers(results: list[Result]) -> dict[str, list[float]]:
     names = list(results[0].metrics) if results else []
     if not names:
         return {}
-    table = torch.stack([metric for result in results for metric in result.metrics.values()]).tolist()
+    table = torch.stack([result.metrics[name] for result in results for name in names]).tolist()
     return {name: table[i :: len(names)] for i, name in enumerate(names)}
 
 

@@ -103,4 +103,4 @@ class SoftPolicy:
         """Go on where state() was taken."""
         optim.load_state_tree(self.optimizer, state["optimizer"])
         self.temperature.load_state(state["temperature"])
-        self.metrics = {name: torch.tensor(metric, device=self.device) for name, metric in state["metrics"].items()}
+        self.metrics = {name: torch.tensor(state["metrics"][name], device=self.device) for name in self.metrics}
