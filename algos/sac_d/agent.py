@@ -163,6 +163,6 @@ class Agent(base.Agent):
         optim.load_state_tree(self.actor_optimizer, state["actor_optimizer"])
         optim.load_state_tree(self.critic_optimizer, state["critic_optimizer"])
         self.temperature.load_state(state["temperature"])
-        self.metrics = {name: torch.tensor(metric, device=self.device) for name, metric in state["metrics"].items()}
+        self.metrics = {name: torch.tensor(state["metrics"][name], device=self.device) for name in self.metrics}
         self.updates = state["updates"]
         restore_stream(self.streams.learn, state["learn"])
