@@ -196,6 +196,16 @@ def test_the_values_see_actions_between_minus_one_and_one(algo):
 
 
 @every_continuous
+def test_actions_of_float64_are_learned_from(algo):
+    spec = spec_for(algo)
+    low, high = (bound.astype(np.float64) for bound in (spec.action_space.low, spec.action_space.high))
+    spec = EnvSpec("x", spec.observation_space, Box(low, high, dtype=np.float64), 1)
+    agent, batch = agent_of(algo, spec, **small(algo, 8)), batch_for(algo)
+    losses = agent.update({**batch, "action": batch["action"].double()}).metrics
+    assert torch.isfinite(losses["critic_loss"])
+
+
+@every_continuous
 def test_actions_without_bounds_are_refused_with_a_sentence(algo):
     spec = EnvSpec("x", Box(-1, 1, (3,)), Box(-np.inf, np.inf, (2,)), 1)
     with pytest.raises(UnfitError, match=r"no bounds.*PPO needs none"):
