@@ -16,7 +16,7 @@ from helpers_actor_critic import (
     spec_for,
     target_of,
 )
-from helpers_core import agent_of, memory_of, score, spec_of, stream, toy_of, trained
+from helpers_core import agent_of, score, spec_of, stream, toy_of, trained
 
 from algos.base import EnvSpec, Part, Progress, UnfitError
 from config.schema import Conv2d, mlp
@@ -272,7 +272,7 @@ def test_statistics_of_observations_are_shared_by_all_networks_and_part_of_the_w
 
 
 def test_the_memory_relabels_goals_in_the_hindsight_variants_only():
-    relabelled = {algo: memory_of(agent_for(algo)).spec.relabel for algo in ALL}
+    relabelled = {algo: agent_for(algo).cfg.memory(1).relabel for algo in ALL}
     assert {algo for algo, share in relabelled.items() if share} == {"DDPG_HER", "SAC_HER"}
     assert relabelled["SAC_HER"] == 0.8
 
