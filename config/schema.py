@@ -407,6 +407,8 @@ class NetworkConfig(AlgoConfig):
                 yield Problem(
                     key, f"{kind} is nothing that this algorithm can use; {USERS_OF_SPECIAL_LAYERS[kind]} can"
                 )
+            elif key == "branches" and isinstance(layer, Lstm | Gru):
+                yield Problem(key, f"{kind} has no place in a branch; put it in the layer list, behind all of them")
 
     def _layers(self) -> Iterator[tuple[str, Layer]]:
         """Every layer of every list, and the setting where it stands."""

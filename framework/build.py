@@ -62,10 +62,16 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
 
 
 def make_memory(config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None) -> memory.Memory:
-    """The memory that the algorithm asks for; JoystickError where this machine is too small for it. goal: that of the
-    environment, for a memory that relabels."""
+    """The memory that the algorithm asks for; JoystickError where this machine is too small for it, or it for a single
+    sample. goal: that of the environment, for a memory that relabels."""
     memories_that_fit(config, spec)
-    return memory.make(config.algo.memory(spec.rows), stream(seed, "memory"), goal)
+    wanted: MemorySpec = config.algo.memory(spec.rows)
+    if isinstance(wanted, ReplaySpec) and wanted.capacity // spec.rows < wanted.sequence:
+        raise JoystickError(
+            f"a sequence has {wanted.sequence} steps, and algo_cfg.buffer_size {wanted.capacity} keeps "
+            f"{wanted.capacity // spec.rows} of each of {spec.rows} rows; choose a larger one, or fewer env_cfg.n_envs"
+        )
+    return memory.make(wanted, stream(seed, "memory"), goal)
 
 
 def memories_that_fit(config: RunConfig, spec: EnvSpec) -> float:

@@ -165,11 +165,11 @@ def spec_of(env: VectorEnv) -> EnvSpec:
     return EnvSpec("toy", env.observation_space, env.action_space, env.rows, model=model)
 
 
-def agent_of(algo: str, spec: EnvSpec, seed: int = 1, **settings: Any) -> Agent:
+def agent_of(algo: str, spec: EnvSpec, seed: int = 1, device: str = "cpu", **settings: Any) -> Agent:
     """An algorithm's agent, with these settings in place of its defaults."""
     package = algos.get(algo)
     streams = Streams(init=seed, learn=stream(seed, "learn"))
-    return algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device("cpu"))
+    return algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device(device))
 
 
 def memory_of(agent: Agent, seed: int = 1, goal: Goal | None = None) -> memory.Memory:

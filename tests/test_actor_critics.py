@@ -16,7 +16,7 @@ from helpers_actor_critic import (
     spec_for,
     target_of,
 )
-from helpers_core import agent_of, memory_of, score, spec_of, stream, toy_of, trained
+from helpers_core import agent_of, score, spec_of, stream, toy_of, trained
 
 from algos.base import EnvSpec, Part, Progress, UnfitError
 from config.schema import Conv2d, mlp
@@ -196,6 +196,16 @@ def test_the_values_see_actions_between_minus_one_and_one(algo):
 
 
 @every_continuous
+def test_actions_of_float64_are_learned_from(algo):
+    spec = spec_for(algo)
+    low, high = (bound.astype(np.float64) for bound in (spec.action_space.low, spec.action_space.high))
+    spec = EnvSpec("x", spec.observation_space, Box(low, high, dtype=np.float64), 1)
+    agent, batch = agent_of(algo, spec, **small(algo, 8)), batch_for(algo)
+    losses = agent.update({**batch, "action": batch["action"].double()}).metrics
+    assert torch.isfinite(losses["critic_loss"])
+
+
+@every_continuous
 def test_actions_without_bounds_are_refused_with_a_sentence(algo):
     spec = EnvSpec("x", Box(-1, 1, (3,)), Box(-np.inf, np.inf, (2,)), 1)
     with pytest.raises(UnfitError, match=r"no bounds.*PPO needs none"):
@@ -262,7 +272,7 @@ def test_statistics_of_observations_are_shared_by_all_networks_and_part_of_the_w
 
 
 def test_the_memory_relabels_goals_in_the_hindsight_variants_only():
-    relabelled = {algo: memory_of(agent_for(algo)).spec.relabel for algo in ALL}
+    relabelled = {algo: agent_for(algo).cfg.memory(1).relabel for algo in ALL}
     assert {algo for algo, share in relabelled.items() if share} == {"DDPG_HER", "SAC_HER"}
     assert relabelled["SAC_HER"] == 0.8
 

@@ -310,3 +310,17 @@ def test_the_defaults_are_valid_and_say_which_memory_is_wanted(algo):
         spec = config.memory(rows)
         assert spec.fragment >= 1
         assert config.ADJUSTABLE
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@every_algorithm
+def test_everything_is_on_the_device_that_was_asked_for(algo, toy):
+    work = Work(algo, toy)
+    fields = algos.get(algo).Config.model_fields
+    settings = {name: value for name, value in SMALL.items() if name in fields}
+    agent = agent_of(algo, work.agent.spec, device="cuda", **settings)
+    for chunk in work.chunks(2):
+        assert Learner(agent, agent.cfg.memory(ROWS)).learn(chunk, HALFWAY).updates > 0
+    copy = agent_of(algo, work.agent.spec, device="cuda", **settings)
+    copy.load_state(agent.state())
+    trained(copy, work.collector.env, 4)

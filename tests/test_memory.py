@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers_core import ramp, replay, saved_and_read
+from config_fixtures import loaded
+from helpers_core import ramp, replay, saved_and_read, spec_of, toy_of
 
 from config.schema import RolloutSpec
+from framework import build
+from framework.errors import JoystickError
 from framework.memory import Keys, Rollout
 from framework.memory.sum_tree import SumTree
 
@@ -392,3 +395,11 @@ def test_windows_of_episodes_hold_every_step_of_each_row_once_up_to_the_end_of_i
             valid = chunk.columns["valid"]
             seen.append([chunk.columns["reward"][valid[:, row], row].tolist() for row in (0, 1)])
     assert seen == [[[1, 2], []], [[], [1, 2, 3, 4]], [[3, 4, 5], []]]
+
+
+def test_a_memory_that_is_too_small_for_one_sequence_is_refused():
+    """8 + 16 steps, of 100 // 8 in each row: it would collect for ever and never learn."""
+    config = loaded(None, "general_cfg.algo_name=DRQN", "algo_cfg.buffer_size=100")
+    with pytest.raises(JoystickError, match=r"24 steps, and algo_cfg.buffer_size 100 keeps 12 of each of 8 rows"):
+        build.make_memory(config, spec_of(toy_of("match", 8)), 1)
+    assert build.make_memory(config, spec_of(toy_of("match", 4)), 1)

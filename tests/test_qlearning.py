@@ -267,3 +267,9 @@ def test_illegal_actions_are_never_taken_and_never_learned(algo, exploration):
     # right of it nothing is worth more than the way to the end; 0.9 * 2 would come back from an illegal action
     assert (values[3:6, 1] < 1.1).all()
     assert (values[4:6, 0] < 1.1).all()
+
+
+@pytest.mark.parametrize("algo", ["QLearning", "Sarsa", "ExpectedSarsa", "MonteCarlo", "DynaQ"])
+def test_a_table_is_on_the_processor_whatever_device_is_asked_for(algo):
+    """The learner brings columns to the agent's device, and numpy reads them there."""
+    assert agent_of(algo, spec_of(toy_of("walk")), device="meta").device.type == "cpu"

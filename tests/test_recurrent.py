@@ -105,3 +105,11 @@ def test_algorithms_without_a_memory_refuse_these_layers_and_name_those_that_hav
             None, "general_cfg.algo_name=SAC", "env_cfg.id=Pendulum-v1",
             "algo_cfg.critic_layers=[{layer_type: lstm, layer_size: 8}]",
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("algo", ["DQN", "PPO"])
+def test_a_branch_has_no_memory(algo):
+    with pytest.raises(ConfigError, match=r"branches: gru has no place in a branch; put it in the layer list"):
+        loaded(
+            None, f"general_cfg.algo_name={algo}", "algo_cfg.branches={position: [{layer_type: gru, layer_size: 8}]}"
+        )  # fmt: skip

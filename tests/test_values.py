@@ -260,6 +260,37 @@ def test_the_successor_of_a_step_is_judged_with_the_memory_of_its_own_episode():
         torch.testing.assert_close(following[step], agent.network.step(next_obs[step], state)[0])
 
 
+@pytest.mark.parametrize("algo", ["DQN", "C51", "QRDQN", "IQN"])
+def test_dummy_steps_within_sequences_are_not_learned_from(algo):
+    """Whatever stands in them, the loss and the statistics of the observations stay the same."""
+    layers = [Linear(layer_size=[8]), Gru(layer_size=[8])]
+    settings = {"value_layers": layers, "lookup_step": 4, "burn_in": 2, "normalize_obs": True, "double": True}
+    valid = torch.ones(1, 6, 3, dtype=torch.bool)
+    valid[0, 4, 1] = valid[0, 5, 2] = False
+    results = []
+    for reward in (0.0, 99.0):
+        agent = agent_of(algo, spec_of(toy_of("match")), **settings)
+        obs = torch.randn(2, 1, 6, 3, 1, generator=torch.Generator().manual_seed(0))
+        first = torch.zeros(1, 6, 3, dtype=torch.bool)
+        # a dummy step follows an end; here it is one itself, so that nothing of it is remembered
+        first[0, 4, 1] = first[0, 5, 1] = first[0, 5, 2] = True
+        obs[0, 0][~valid[0]] += reward
+        chunk = {
+            "obs": obs[0], "next_obs": obs[1], "first": first, "valid": valid, "state": torch.zeros(1, 3, 8),
+            "action": torch.zeros(1, 6, 3, dtype=torch.int64), "discount": torch.full((1, 6, 3), 0.9),
+            "reward": torch.where(valid, 1.0, reward),
+        }  # fmt: skip
+        batch = {name: value[0] for name, value in agent.prepare(chunk, Progress()).items()}
+        metrics = agent.update(batch).metrics
+        results.append([*(metric.item() for metric in metrics.values()), agent.normalizer.shift.item()])
+    assert results[0] == pytest.approx(results[1])
+
+
+def test_a_distribution_of_a_single_quantile_is_refused():
+    with pytest.raises(ValueError, match="n_quantiles"):
+        algos.get("QRDQN").Config(n_quantiles=1)
+
+
 # ----------------------------------------------------------------------------------------------------------- masks
 
 

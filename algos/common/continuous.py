@@ -37,8 +37,8 @@ class Bounds:
         return action.reshape(-1, *self.shape)
 
     def to_unit(self, action: Tensor) -> Tensor:
-        """[B, *shape] -> [B, A]."""
-        return torch.addcmul(self._shift, action.flatten(1), self._factor)
+        """[B, *shape] of any type -> [B, A] float32."""
+        return torch.addcmul(self._shift, action.flatten(1).float(), self._factor)
 
 
 class Explorer:

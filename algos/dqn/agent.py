@@ -71,7 +71,7 @@ class Agent(base.Agent):
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
@@ -82,6 +82,9 @@ class Agent(base.Agent):
         with torch.no_grad():
             target = self.head.target(self._successor(batch, next_out, next_online))
         each, error = self.head.loss(of_action(out, batch["action"]), target)
+        q = of_action(self.head.values(out.detach()), batch["action"])
+        if "valid" in batch:  # sequences may have dummy steps
+            each, q = each[batch["valid"]], q[batch["valid"]]
         weight = batch.get("weight")
         loss = each.mean() if weight is None else (weight * each).mean()
         loss.backward()
@@ -89,9 +92,7 @@ class Agent(base.Agent):
         self.updates += 1
         if self.updates % self.cfg.target_update == 0:
             targets.soft_update(self.target_parameters, self.parameters, self.cfg.tau)
-        with torch.no_grad():
-            q_mean = of_action(self.head.values(out), batch["action"]).mean()
-        return Result({"loss": loss.detach(), "q_mean": q_mean}, None if weight is None else error)
+        return Result({"loss": loss.detach(), "q_mean": q.mean()}, None if weight is None else error)
 
     def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Batch]:
         """Online outputs for obs, target outputs for next_obs, and with `double` the online ones for it too, of M
@@ -118,8 +119,6 @@ class Agent(base.Agent):
         columns = {name: value[warm:] for name, value in batch.items() if name not in ("obs", "next_obs", "state")}
         columns |= {"out": out, "next_out": next_out} | ({} if next_online is None else {"next_online": next_online})
         flat = {name: value.flatten(0, 1) for name, value in columns.items()}
-        if (valid := flat.get("valid")) is not None:
-            flat = {name: value[valid] for name, value in flat.items()}
         return flat["out"], flat["next_out"], flat.get("next_online"), flat
 
     def _successor(self, batch: Batch, out: Tensor, online: Tensor | None) -> Successor:

@@ -59,7 +59,7 @@ class Config(ReplayConfig):
     buffer_size: PositiveInt = 100_000
     """Transitions kept."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
-    """With lstm or gru layers: steps of a sampled sequence that are learned from"""
+    """With lstm or gru layers: steps of a sampled sequence that are learned from."""
     burn_in: Annotated[Int, Field(ge=0)] = 8
     """With lstm or gru layers: steps before them that only bring the memory up to date."""
 

@@ -29,7 +29,7 @@ class Agent(base.Agent):
     METRICS: ClassVar = ActionTable.METRICS
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, device)
+        super().__init__(cfg, spec, streams, torch.device("cpu"))  # where numpy is
         self.table = ActionTable(cfg, spec)
 
     # acting -----------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """Defaults of QRDQN: those of DQN but for these."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from algos.dqn.config import Config as Family
-from config.schema import Positive, PositiveInt
+from config.schema import Int, Positive
 
 
 class Config(Family):
@@ -11,7 +13,7 @@ class Config(Family):
 
     HEAD: ClassVar = "quantile"
 
-    n_quantiles: PositiveInt = 50
+    n_quantiles: Annotated[Int, Field(ge=2)] = 50
     """Number of quantiles of the return that are learned for each action."""
     kappa: Positive = 1.0
     """Error of a quantile from which the penalty grows linearly."""

@@ -75,7 +75,8 @@ class Agent(base.Agent):
         step, entropy = self._full_step(batch)
         found = self._line_search(batch, step)
         metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share)
-        return Result({name: torch.as_tensor(m) for name, m in zip(self.METRICS, metrics, strict=True)})
+        tensors = (torch.as_tensor(metric, device=self.device) for metric in metrics)
+        return Result(dict(zip(self.METRICS, tensors, strict=True)))
 
     def _full_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """F^-1 g [P], as long as max_kl allows where the divergence is quadratic, and the mean entropy."""
