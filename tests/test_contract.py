@@ -45,7 +45,7 @@ CASES = [(algo, toy) for algo in algos.available() for toy in (SPECIAL if needs(
 every_case = pytest.mark.parametrize(("algo", "toy"), CASES)
 every_algorithm = pytest.mark.parametrize(("algo", "toy"), list({algo: (algo, toy) for algo, toy in CASES}.values()))
 ROWS = 4
-SMALL = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 2, "start_steps": 50}
+SMALL = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 2, "start_steps": 50, "updates_per_train": 1}
 """Sizes that make learning quick, where an algorithm has such a setting."""
 STATISTICS = ("mean", "deviation", "count")
 HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -101,7 +102,7 @@ RUNS: dict[str, dict[str, Any]] = {
 
 TINY = {
     "batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2, "learning_starts": 20, "start_steps": 20, "lookup_step": 4,
-    "burn_in": 2, "batch_episode": 2,
+    "burn_in": 2, "batch_episode": 2, "updates_per_train": 2,
 }  # fmt: skip
 
 
@@ -425,7 +426,7 @@ def test_dqn_on_a_continuous_action_space_is_an_explained_refusal(capsys: pytest
     assert main(["env_cfg.id=Pendulum-v1"]) == 2
     said = capsys.readouterr().err
     assert "DQN needs actions that are Discrete" in said
-    assert "Algorithms that can: PPO" in said
+    assert re.search("Algorithms that can: .*PPO", said)
     assert tasks() == []
 
 
