@@ -1,7 +1,10 @@
 """What a collector makes: fragments of steps, and episodes that have ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from algos.base import Tree
 from envs.base import Array, Step, VectorEnv
@@ -37,6 +40,19 @@ class Fragment:
     @property
     def rows(self) -> int:
         return self.columns["reward"].shape[1]
+
+
+def join(fragments: Sequence[Fragment]) -> Fragment:
+    """Fragments of the same steps by several workers, as one of all their rows, in the order given."""
+    if len(fragments) == 1:
+        return fragments[0]
+    columns = {name: np.concatenate([f.columns[name] for f in fragments], axis=1) for name in fragments[0].columns}
+    states = [f.start["state"] for f in fragments]
+    start = {
+        "state": None if states[0] is None else np.concatenate(states),
+        "first": np.concatenate([f.start["first"] for f in fragments]),
+    }
+    return Fragment(columns, start, fragments[0].origin)
 
 
 class Episode(NamedTuple):

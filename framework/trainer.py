@@ -1,18 +1,17 @@
-"""Training in one process: collect, add, learn what is owed, save between rounds."""
+"""Training: round after round, until a stop rule is met; evaluate and save between rounds."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
 from config.config import GeneralConfig
 from framework.checkpoint import CheckpointStore, Saved
-from framework.collector import Collector, Episode, Fragment
 from framework.evaluator import Evaluation, Evaluator, Interrupted
-from framework.learner import Learner
-from framework.memory import Memory
+from framework.learner import Learned
 from framework.recorders import TrajectoryRecorder
 from framework.run_log import Count, RunLog
+from framework.topology import Accepted, Topology
 
 MOST_CHOSEN_FROM = 20
 """Checkpoints that are compared at the end of a run without online evaluation."""
@@ -31,17 +30,15 @@ class Trainer:
     def __init__(
         self,
         cfg: GeneralConfig,
-        collector: Collector,
-        memory: Memory,
-        learner: Learner,
+        topology: Topology,
         evaluator: Evaluator,
         store: CheckpointStore,
         log: RunLog,
         trajectories: TrajectoryRecorder | None = None,
         facts: dict[str, Any] | None = None,
     ) -> None:
-        self.cfg, self.collector, self.memory, self.learner = cfg, collector, memory, learner
-        self.evaluator, self.store, self.log, self.trajectories = evaluator, store, log, trajectories
+        self.cfg, self.topology, self.evaluator = cfg, topology, evaluator
+        self.store, self.log, self.trajectories = store, log, trajectories
         self.facts = facts or {}
         self.count = Count()
         self.best: float | None = None
@@ -61,7 +58,7 @@ class Trainer:
 
     @property
     def agent(self) -> Agent:
-        return self.learner.agent
+        return self.topology.agent
 
     # the loop ---------------------------------------------------------------------------------------------
 
@@ -75,29 +72,23 @@ class Trainer:
         return reason
 
     def round(self) -> None:
-        """Collect one fragment, add it, learn all that is owed."""
-        progress = self.progress()
-        fragment, episodes = self.collector.collect(self.learner.spec.fragment, progress)
-        self.memory.add(fragment)
-        self._account(fragment, episodes, progress)
-        while (chunk := self.memory.take(progress.fraction)) is not None:
-            learned = self.learner.learn(chunk, self.progress())
-            if learned.priorities is not None and chunk.keys is not None:
-                self.memory.feedback(chunk.keys, learned.priorities)
-            self.log.updates(learned, self.count.update)
-            self.count = self.count._replace(update=self.count.update + learned.updates)
-        self.collector.settle()
-        self.log.console.round(self.count, progress.fraction)
+        """Collect, add, learn."""
+        fraction = self.progress().fraction
+        self._account(self.topology.round(self.progress))
+        self.log.console.round(self.count, fraction)
 
-    def _account(self, fragment: Fragment, episodes: list[Episode], progress: Progress) -> None:
-        """Steps and episodes count where a fragment is accepted, and nowhere else."""
-        before = self.count
-        for number, episode in enumerate(episodes, start=1):
-            step = before.step + (episode.steps - fragment.origin.first_step) * fragment.rows
-            self.log.episode(episode, Count(step, before.episode + number, before.update), progress)
-        valid = fragment.columns.get("valid")
-        steps = fragment.steps * fragment.rows if valid is None else int(valid.sum())
-        self.count = Count(before.step + steps, before.episode + len(episodes), before.update)
+    def _account(self, events: Iterable[Accepted | Learned]) -> None:
+        """Count and write down what has happened."""
+        for event in events:
+            before = self.count
+            if isinstance(event, Learned):
+                self.log.updates(event, before.update)
+                self.count = before._replace(update=before.update + event.updates)
+                continue
+            for number, episode in enumerate(event.episodes, start=1):
+                step = before.step + (episode.steps - event.first_step) * event.rows
+                self.log.episode(episode, Count(step, before.episode + number, before.update), event.progress)
+            self.count = Count(before.step + event.steps, before.episode + len(event.episodes), before.update)
 
     def progress(self) -> Progress:
         """How far the run is, for schedules: by whichever limit is nearest. Never by the clock."""
@@ -135,6 +126,7 @@ class Trainer:
 
     def save_point(self) -> None:
         """Evaluate, if asked to, and save. Broken off in the evaluation, it comes again after the resume."""
+        self._account(self.topology.rest(self.progress))
         try:
             evaluation = self.evaluate() if self.cfg.online_eval else None
         except Interrupted:
@@ -156,10 +148,11 @@ class Trainer:
 
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Write a checkpoint. A failed save is loud; the earlier ones stand, and training goes on."""
+        self._account(self.topology.rest(self.progress))
         facts = {**self.facts, **self.count._asdict()}
         self.unsaved = True
         try:
-            self.store.save(self.count.update, self.state(), self.memory, facts)
+            self.store.save(self.count.update, self.state(), self.topology.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
             self.unsaved = False
@@ -201,10 +194,8 @@ class Trainer:
         """Everything that is needed to go on exactly, but for what the memory's journal holds."""
         return {
             "count": dict(self.count._asdict()),
-            "agent": self.agent.state(),
+            **self.topology.state(),
             "evaluated": self.evaluated,
-            "collector": self.collector.state(),
-            "memory": self.memory.state(),
             "log": self.log.state(),
             "trajectories": self.trajectories.state() if self.trajectories else None,
             "best": self.best,
@@ -214,19 +205,18 @@ class Trainer:
             "elapsed": self.seconds(),
         }
 
-    def load_state(self, saved: Saved, branch: bool) -> list[int]:
+    def load_state(self, saved: Saved, branch: bool) -> list[str]:
         """Stand where the checkpoint was taken. branch: the run goes on in another directory, with logs of its own.
         Returns the rows whose running episode could not be repeated."""
         tree = saved.tree
         self.count = Count(**tree["count"])
-        self.agent.load_state(tree["agent"])
-        self.memory.load_state(tree["memory"], saved.journal)
+        different = self.topology.load_state(tree, saved.journal)
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
         if not branch:
-            self.memory.journalled()
+            self.topology.memory.journalled()
             self.store.realign_best(self.best_update)
             self.log.load_state(tree["log"])
             if self.trajectories and tree["trajectories"]:
                 self.trajectories.load_state(tree["trajectories"])
-        return self.collector.load_state(tree["collector"])
+        return different

@@ -23,6 +23,7 @@ from framework.run_log import RunLog
 from framework.signals import StopSignals, Watchdog, Watched
 from framework.story import film, tell
 from framework.task_dir import circumstances
+from framework.topology import Local
 from framework.trainer import Score, Trainer
 from framework.trajectories import TrajectoryWriter
 from framework.words import resume_command
@@ -82,11 +83,11 @@ class _Run:
         self.log = RunLog(task, self.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
         self.eval_env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
         self.evaluator = Evaluator(self.eval_env, seed, cfg.max_step, self._check)
+        collector = build.make_collector(config, env, self.agent, seed, recorders=recorders)
+        self.topology = Local(collector, memory, Learner(self.agent, config.algo.memory(spec.rows)))
         self.trainer = Trainer(
             cfg,
-            build.make_collector(config, env, self.agent, seed, recorders=recorders),
-            memory,
-            Learner(self.agent, config.algo.memory(spec.rows)),
+            self.topology,
             self.evaluator,
             self.store,
             self.log,
@@ -162,14 +163,14 @@ class _Run:
         count = self.trainer.count
         self.console.note(f"going on from {saved.path}: {count.episode} episodes, {count.step} steps")
         if different or not self.env.replayable:
-            rows = ", ".join(map(str, different)) or "all"
+            rows = ", ".join(different) or "all"
             text = f"not exact: the running episodes of rows {rows} could not be repeated and begin anew"
             self.console.warn(text)
             self.task.write_run({"inexact_resume": text})
 
     def _collectors(self) -> list[Watched]:
         evaluating = self.evaluator.collector
-        return [self.trainer.collector, *([evaluating] if evaluating else [])]
+        return [self.topology.collector, *([evaluating] if evaluating else [])]
 
     # the ways a run ends ----------------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ class _Run:
         self.trainer.save()
         print(
             f"\nerror: {self.spec.id} has not answered for {cfg.env_timeout:g} s, after "
-            f"{self.trainer.collector.steps} steps, with action {self.trainer.collector.last_action()}. The run was "
+            f"{self.topology.collector.steps} steps, with action {self.topology.collector.last_action()}. The run was "
             f"saved; to go on: {self._resume_command()}",
             file=sys.stderr,
         )

@@ -40,9 +40,11 @@ Ends = dict[tuple[int, int], str]
 """(step, row) -> which flag is set there: terminated, truncated or dummy."""
 
 
-def ramp(first: int, steps: int, rows: int = 1, ends: Ends | None = None, incarnation: int = 0) -> Fragment:
+def ramp(
+    first: int, steps: int, rows: int = 1, ends: Ends | None = None, fresh: bool = False, worker: int = 0
+) -> Fragment:
     """Steps first .. first + steps - 1. The observation is 1000 row + step, its successor that and a half, and the
-    reward is 1 + the step: every number says where it comes from."""
+    reward is 1 + the step: every number says where it comes from. fresh: all rows begin an episode."""
     ends = ends or {}
     t, row = np.meshgrid(np.arange(first, first + steps), np.arange(rows), indexing="ij")
     obs = (1000 * row + t).astype(np.float32)
@@ -64,7 +66,7 @@ def ramp(first: int, steps: int, rows: int = 1, ends: Ends | None = None, incarn
     }
     if "dummy" in ends.values():
         columns["valid"] = ~flag("dummy")
-    return Fragment(columns, {}, Origin(incarnation=incarnation, first_step=first))
+    return Fragment(columns, {"first": np.full(rows, fresh)}, Origin(worker=worker, first_step=first))
 
 
 def replay(capacity: int = 8, batch: int = 4, seed: int = 0, **settings: Any) -> Replay:

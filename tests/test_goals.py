@@ -172,7 +172,7 @@ def judge(achieved, desired):
 GOAL = Goal(ACHIEVED, DESIRED, judge)
 
 
-def steps(first, count, rows=1, ends=(), incarnation=0):
+def steps(first, count, rows=1, ends=(), fresh=False):
     """Step t of row i starts at 100 i + t and achieves 100 i + t + 1; its reward is 7. ends: (step, row) pairs."""
     t, row = np.meshgrid(np.arange(first, first + count), np.arange(rows), indexing="ij")
     here = (100 * row + t).astype(np.float32)
@@ -192,7 +192,7 @@ def steps(first, count, rows=1, ends=(), incarnation=0):
         "terminated": np.zeros((count, rows), bool),
         "truncated": truncated,
     }
-    return Fragment(columns, {}, Origin(incarnation=incarnation, first_step=first))
+    return Fragment(columns, {"first": np.full(rows, fresh)}, Origin(first_step=first))
 
 
 def kept(relabel=1.0, capacity=64, batch=64, seed=0, **settings):
@@ -287,7 +287,7 @@ def test_what_is_in_the_memory_is_left_as_it_was_collected():
 def test_no_goal_comes_from_across_a_lost_collector():
     held = kept(batch=256)
     held.add(steps(0, 3))
-    held.add(steps(3, 3, incarnation=1))
+    held.add(steps(3, 3, fresh=True))
     assert drawn(held) == expected(0, 6, [(2, 0)])
 
 
@@ -301,7 +301,7 @@ def work(held, first, count):
     """So many steps of two rows, each learned from; all that was handed out, as bytes."""
     seen = []
     for t in range(first, first + count):
-        held.add(steps(t, 1, 2, ENDS, incarnation=int(t >= 13)))
+        held.add(steps(t, 1, 2, ENDS, fresh=t == 13))
         while (chunk := held.take(0.0)) is not None:
             seen += [column.tobytes() for column in chunk.columns.values()]
     return seen

@@ -8,6 +8,7 @@ from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import Goal
 from framework.fragment import Columns, Fragment
+from framework.memory.apart import Apart
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout
@@ -21,6 +22,9 @@ class Memory(Protocol):
 
     def take(self, fraction: float) -> Chunk | None:
         """What is to be learned from now, or None when nothing is owed. fraction: how much of the run is done."""
+
+    def owed(self) -> int:
+        """How many chunks take would hand out now."""
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """New priorities [K, B] of samples that were handed out; samples overwritten meanwhile are ignored."""
@@ -44,9 +48,14 @@ class Memory(Protocol):
         """Stand where `state` was taken; journal holds what was written, in order."""
 
 
-def make(spec: MemorySpec, rng: np.random.Generator, goal: Goal | None = None) -> Memory:
-    """The memory that an algorithm's config asks for; goal is that of the environment."""
-    return Replay(spec, rng, goal) if isinstance(spec, ReplaySpec) else Rollout(spec)
+def make(
+    spec: MemorySpec, rng: np.random.Generator, goal: Goal | None = None, collectors: int = 1, apart: bool = False
+) -> Memory:
+    """The memory that an algorithm's config asks for; goal is that of the environment. apart: the steps of several
+    collectors are windows of their own, and not joined into one."""
+    if isinstance(spec, ReplaySpec):
+        return Replay(spec, rng, goal, collectors)
+    return Apart(spec, collectors) if apart else Rollout(spec)
 
 
 __all__ = ["Chunk", "Keys", "Memory", "Replay", "Rollout", "make"]

@@ -34,13 +34,16 @@ class Hindsight:
             self._born[row] = first + t + 1
 
     def relabel(
-        self, columns: Columns, place: np.ndarray, step: np.ndarray, newest: int, rng: np.random.Generator
+        self,
+        columns: Columns,
+        chosen: np.ndarray,
+        place: np.ndarray,
+        step: np.ndarray,
+        newest: int,
+        rng: np.random.Generator,
     ) -> None:
-        """Change a share of the samples [K, B], which are steps of these numbers at these places of the flat ring, as
-        if what they reached later had been wanted: the goal in obs and next_obs, the reward, and the discount."""
-        chosen = rng.random(place.shape) < self.spec.relabel
-        if not chosen.any():
-            return
+        """Change the chosen ones of the samples [K, B], which are steps of these numbers at these places of the flat
+        ring, as if what they reached later had been wanted: the goal in obs and next_obs, the reward, the discount."""
         wanted = self._achieved[self._later(place[chosen], step[chosen], newest, rng)]
         for name in ("obs", "next_obs"):
             columns[name][..., self.goal.desired][chosen] = wanted

@@ -1,59 +1,63 @@
-"""A ring of transitions [L, N] in time order per row, from which minibatches are drawn."""
+"""A memory of transitions, from which minibatches are drawn."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
 from envs.base import Goal
-from framework.errors import JoystickError
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.relabel import Hindsight
+from framework.memory.rings import Rings
 from framework.memory.sum_tree import SumTree
 
 _NOT_LEARNED_FROM = ("end", "valid")
 _OF_THE_SUCCESSOR = ("next_obs", "next_action_mask")
+_OF_THE_FRAME = ("first", "after", "leaf", "priority")
+"""What a frame of the journal holds besides steps."""
 _MOST_AT_ONCE = 64
 """Minibatches of one chunk: enough that drawing them costs little, few enough to stay small."""
 
 
 class Replay:
-    """Uniform or prioritised. n-step returns are folded when sampling, by index arithmetic on the ring."""
+    """Uniform or prioritised, of one or several collectors. n-step returns are folded when sampling, by index
+    arithmetic on the rings."""
 
-    def __init__(self, spec: ReplaySpec, rng: np.random.Generator, goal: Goal | None = None) -> None:
+    def __init__(
+        self, spec: ReplaySpec, rng: np.random.Generator, goal: Goal | None = None, collectors: int = 1
+    ) -> None:
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
             raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
         self.spec, self.rng, self._goal = spec, rng, goal
-        self._columns: Columns = {}
-        """name -> [L, N, ...]"""
-        self._flat: Columns = {}
-        """The same memory seen as [L * N, ...]."""
-        self._length = self._rows = 0
-        self._added = 0
-        """Steps of the vector environment added so far; the ring's next slot is this modulo L."""
+        self._rings = Rings(spec.capacity, collectors)
         self._credit = 0.0
         """Updates owed."""
-        self._journalled = 0
-        self._incarnation: int | None = None
+        self._journalled = np.zeros(collectors, np.int64)
+        """Steps of each collector that the journal has."""
+        self._frames: list[tuple[int, np.ndarray]] = []
+        """Of each frame of the journal: its position, and the steps of each collector until then."""
         self._tree: SumTree | None = None
-        self._hindsight: Hindsight | None = None
+        self._hindsight: list[Hindsight] = []
+        """Of each ring, for a memory that relabels."""
+        self._position = self._passed = 0
+        """Where in the journal these rings began, and up to where nobody needs it any more."""
         self._skipped = (*_NOT_LEARNED_FROM, *(("state",) if spec.sequence > 1 else ()))
         """Columns that samples do not have step by step."""
 
     # adding -----------------------------------------------------------------------------------------------
 
     def add(self, fragment: Fragment) -> None:
-        columns = self._kept(fragment.columns)
-        if not self._columns:
+        columns, rings, ring = self._kept(fragment.columns), self._rings, fragment.origin.worker
+        if not rings.flat:
             self._allocate(columns)
-        if self._added and self._incarnation != fragment.origin.incarnation:
-            # A collector was lost in mid-episode: nothing may be chained across this point.
-            self._columns["end"][(self._added - 1) % self._length] = True
-            self._look_back()
-            self._journalled = min(self._journalled, self._added - 1)
-        self._incarnation = fragment.origin.incarnation
-        self._write(columns, fragment.steps)
-        if self._added * self._rows >= self.spec.warmup:
+        if rings.added[ring]:
+            self._cut(ring, fragment.start["first"])
+        first = rings.added[ring]
+        rings.write(ring, columns)
+        self._judge(ring, first, columns)
+        if rings.added.sum() * rings.rows >= self.spec.warmup:
             fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
             self._credit += fresh * self.spec.updates_per_step
 
@@ -65,56 +69,53 @@ class Replay:
         return kept
 
     def _allocate(self, columns: Columns) -> None:
-        """Room for the whole ring, shaped like these columns [T, N, ...]."""
-        self._rows = columns["reward"].shape[1]
-        self._length = max(1, self.spec.capacity // self._rows)
-        try:
-            self._columns = {
-                name: np.zeros((self._length, *value.shape[1:]), value.dtype) for name, value in columns.items()
-            }
-        except MemoryError as error:
-            raise JoystickError(
-                f"a memory of {self.spec.capacity} transitions is more than this machine has; "
-                "choose a smaller algo_cfg.buffer_size"
-            ) from error
-        self._flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self._columns.items()}
+        self._rings.allocate(columns)
         if self.spec.priority_alpha:
-            self._tree = SumTree(self._length * self._rows)
+            self._tree = SumTree(len(self._rings.flat["reward"]))
         self._look_back()
 
-    def _look_back(self) -> None:
-        """Begin hindsight with what stands in the ring now."""
-        if self._goal is not None and self.spec.relabel:
-            steps = np.arange(self.oldest(), self._added)
-            self._hindsight = Hindsight(self.spec, self._goal, self._columns["next_obs"])
-            self._hindsight.added(self.oldest(), self._columns["end"][steps % self._length])
+    def _cut(self, ring: int, first: np.ndarray) -> None:
+        """Rows that begin an episode now: if the one before did not come to its end (a collector was lost), nothing
+        may be chained across this point all the same."""
+        newest = self._rings.places(ring, self._rings.added[[ring]] - 1)[0]
+        lost = newest[first & ~self._rings.flat["end"][newest]]
+        if lost.size:
+            self._rings.flat["end"][lost] = True
+            self._look_back()
+            self._journalled[ring] = min(self._journalled[ring], self._rings.added[ring] - 1)
 
-    def _write(self, columns: Columns, steps: int) -> None:
-        at = self._added % self._length
-        if steps == 1:
-            slots: slice | np.ndarray = slice(at, at + 1)
-        else:
-            slots = (at + np.arange(steps)) % self._length
-        for name, ring in self._columns.items():
-            ring[slots] = columns[name]
-        self._added += steps
-        if self._hindsight is not None:
-            self._hindsight.added(self._added - steps, columns["end"])
+    def _look_back(self) -> None:
+        """Begin hindsight with what stands in the rings now."""
+        if self._goal is None or not self.spec.relabel:
+            return
+        rings, self._hindsight = self._rings, []
+        for ring in range(rings.count):
+            self._hindsight.append(Hindsight(self.spec, self._goal, rings.of_ring("next_obs", ring)))
+            oldest = int(rings.oldest[ring])
+            steps = np.arange(oldest, rings.added[ring])
+            self._hindsight[ring].added(oldest, rings.of_ring("end", ring)[steps % rings.length])
+
+    def _judge(self, ring: int, first: int, columns: Columns) -> None:
+        """New steps are in the ring: who keeps books on single steps, writes them down."""
+        if self._hindsight:
+            self._hindsight[ring].added(first, columns["end"])
         if self._tree is not None:
-            slots = np.arange(self._added - steps, self._added) % self._length
-            places = slots[:, None] * self._rows + np.arange(self._rows)
+            places = self._rings.places(ring, np.arange(first, self._rings.added[ring]))
             self._tree.set(places, self._tree.highest * columns.get("valid", np.ones(places.shape)))
 
     # sampling ---------------------------------------------------------------------------------------------
 
     @property
     def size(self) -> int:
-        """Transitions in the ring."""
-        return min(self._added, self._length) * self._rows
+        """Transitions held."""
+        return self._rings.size
+
+    def owed(self) -> int:
+        return -(-int(self._credit) // _MOST_AT_ONCE) if self._rings.pieces(self.spec.sequence) else 0
 
     def take(self, fraction: float) -> Chunk | None:
         batches = min(int(self._credit), _MOST_AT_ONCE)
-        if batches == 0 or min(self._added, self._length) < self.spec.sequence:
+        if batches == 0 or not self._rings.pieces(self.spec.sequence):
             return None
         self._credit -= batches
         shape = (batches, self.spec.batch_size)
@@ -126,35 +127,42 @@ class Replay:
         else:
             place, weights = self._tree.draw(shape, self.rng, self._beta(fraction), self.size)
         columns = self._gather(place)
-        step = self._serial(place)
-        if self._hindsight is not None:
-            self._hindsight.relabel(columns, place, step, self._added - 1, self.rng)
+        step = self._rings.serial(place)
+        if self._hindsight:
+            self._relabel(columns, place, step)
         if weights is not None:
             columns["weight"] = weights
         return Chunk(columns, Keys(place, step))
 
     def _draw(self, shape: tuple[int, int]) -> np.ndarray:
-        place = self.rng.integers(0, self.size, shape)
-        if "valid" in self._flat:
-            while not (valid := self._flat["valid"][place]).all():
-                place[~valid] = self.rng.integers(0, self.size, int((~valid).sum()))
+        place = self._rings.choose(self.rng, shape)
+        if "valid" in self._rings.flat:
+            while not (valid := self._rings.flat["valid"][place]).all():
+                place[~valid] = self._rings.choose(self.rng, (int((~valid).sum()),))
         return place
+
+    def _relabel(self, columns: Columns, place: np.ndarray, step: np.ndarray) -> None:
+        ring = self._rings.ring(place)
+        chosen = self.rng.random(place.shape) < self.spec.relabel
+        for number, hindsight in enumerate(self._hindsight):
+            here = chosen & (ring == number)
+            if here.any():
+                local = place - number * self._rings.length * self._rings.rows
+                hindsight.relabel(columns, here, local, step, int(self._rings.added[number]) - 1, self.rng)
 
     def _take_sequences(self, shape: tuple[int, int]) -> Chunk:
         """Pieces of the history of single rows, [K, L, B, ...], that begin anywhere."""
-        length = self.spec.sequence
-        step = self.rng.integers(self.oldest(), self._added - length + 1, shape)
-        row = self.rng.integers(0, self._rows, shape)
-        steps = step[:, None] + np.arange(length)[:, None]
-        places = steps % self._length * self._rows + row[:, None]
+        rings, length = self._rings, self.spec.sequence
+        begin = rings.choose(self.rng, shape, length)
+        places = rings.ahead(begin[:, None], np.arange(length)[:, None])
         columns = self._gather(places)
-        ended = self._flat["end"][places]
+        ended = rings.flat["end"][places]
         columns["first"] = np.concatenate([np.zeros_like(ended[:, :1]), ended[:, :-1]], axis=1)
-        if "state" in self._flat:
-            columns["state"] = self._flat["state"][places[:, 0]]
-        if "valid" in self._flat:
-            columns["valid"] = self._flat["valid"][places]
-        return Chunk(columns, Keys(places[:, 0], self._serial(places[:, 0])))
+        if "state" in rings.flat:
+            columns["state"] = rings.flat["state"][begin]
+        if "valid" in rings.flat:
+            columns["valid"] = rings.flat["valid"][places]
+        return Chunk(columns, Keys(begin, rings.serial(begin)))
 
     def _beta(self, fraction: float) -> float:
         return self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
@@ -162,42 +170,37 @@ class Replay:
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
             return self._gather_n_step(place)
-        return {name: flat.take(place, axis=0) for name, flat in self._flat.items() if name not in self._skipped}
+        return {name: flat.take(place, axis=0) for name, flat in self._rings.flat.items() if name not in self._skipped}
 
     def _gather_n_step(self, place: np.ndarray) -> Columns:
         """Rewards of up to n steps, then the value of the state after them. A window ends where its episode does,
         or at the newest step."""
+        rings, flat = self._rings, self._rings.flat
         columns = {
-            name: flat.take(place, axis=0)
-            for name, flat in self._flat.items()
+            name: column.take(place, axis=0)
+            for name, column in flat.items()
             if name not in (*self._skipped, *_OF_THE_SUCCESSOR, "discount", "reward")
         }
-        newest = (self._added - 1) % self._length
-        reward = self._flat["reward"].take(place)
+        reward = flat["reward"].take(place)
         factor = np.full(place.shape, self.spec.gamma, np.float32)
         last = place
         for _ in range(self.spec.n_step - 1):
-            going = ~(self._flat["end"].take(last) | (last // self._rows == newest))
-            last = np.where(going, (last + self._rows) % len(self._flat["reward"]), last)
-            reward += np.where(going, factor * self._flat["reward"].take(last), np.float32(0))
+            going = ~(flat["end"].take(last) | rings.is_newest(last))
+            last = np.where(going, rings.ahead(last), last)
+            reward += np.where(going, factor * flat["reward"].take(last), np.float32(0))
             factor = np.where(going, factor * np.float32(self.spec.gamma), factor)
         columns["reward"] = reward
         for name in _OF_THE_SUCCESSOR:
-            if name in self._flat:
-                columns[name] = self._flat[name].take(last, axis=0)
+            if name in flat:
+                columns[name] = flat[name].take(last, axis=0)
         # the last step's own discount is gamma, or 0 after a terminal state
-        columns["discount"] = np.where(self._flat["discount"].take(last) > 0, factor, np.float32(0))
+        columns["discount"] = np.where(flat["discount"].take(last) > 0, factor, np.float32(0))
         return columns
-
-    def _serial(self, place: np.ndarray) -> np.ndarray:
-        """The step number, from 0, of what stands at each place now."""
-        slot, at = place // self._rows, self._added % self._length
-        return self._added - 1 - (at - 1 - slot) % self._length
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         if self._tree is None:
             return
-        present = self._serial(keys.place) == keys.serial
+        present = self._rings.serial(keys.place) == keys.serial
         raised = (np.abs(priorities) + self.spec.priority_epsilon) ** self.spec.priority_alpha
         self._tree.set(keys.place[present], raised[present])
 
@@ -205,61 +208,90 @@ class Replay:
 
     def state(self) -> Tree:
         return {
-            "added": self._added,
+            "added": self._rings.added.tolist(),
+            "position": self._position,
             "credit": self._credit,
-            "incarnation": self._incarnation,
             "rng": stream_state(self.rng),
             "highest": None if self._tree is None else self._tree.highest,
         }
 
     def oldest(self) -> int:
-        return max(0, self._added - self._length)
+        while self._frames and (self._frames[0][1] <= self._rings.oldest).all():
+            self._passed = self._frames.pop(0)[0]
+        return self._passed
 
     def newest(self) -> int:
-        return self._added
+        return self._position + int(self._rings.added.sum())
 
     def journal(self) -> Columns | None:
-        first = max(self._journalled, self.oldest())
-        slots = np.arange(first, self._added) % max(1, self._length)
-        frame = {name: ring[slots] for name, ring in self._columns.items()}
-        frame["first"] = np.array(first)
+        rings = self._rings
+        first = np.maximum(self._journalled, rings.oldest)
+        slots = [rings.slots(ring, np.arange(first[ring], rings.added[ring])) for ring in range(rings.count)]
+        frame = {name: whole[np.concatenate(slots)] for name, whole in rings.steps.items()}
+        frame["first"], frame["after"] = first, rings.added.copy()
         if self._tree is not None:
             frame["leaf"], frame["priority"] = self._tree.changes()
         return frame
 
     def journalled(self) -> None:
-        self._journalled = self._added
+        self._journalled = self._rings.added.copy()
+        self._frames.append((self.newest(), self._rings.added.copy()))
         if self._tree is not None:
             self._tree.forget_changes()
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        whole_from = reached = 0
+        added = np.array(state["added"])
+        if len(added) != self._rings.count:
+            return self._load_rings_of_others(state, journal)
+        self._position = self._passed = state["position"]
+        whole_from, reached = np.zeros((2, len(added)), np.int64)
         for frame in journal:
-            if int(frame["first"]) > reached:
-                whole_from = int(frame["first"])
-            reached = self._restore(frame)
-        self._added, self._credit = state["added"], state["credit"]
-        if reached != self._added or whole_from > self.oldest():
-            raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {self.oldest()} to {self._added}")
-        self._incarnation = state["incarnation"]
+            first, after = frame["first"], frame["after"]
+            whole_from = np.where(first > reached, first, whole_from)
+            reached = after
+            self._restore(frame)
+            self._frames.append((self._position + int(after.sum()), after))
+        self._rings.added = added
+        oldest = self._rings.oldest
+        if (reached != added).any() or (whole_from > oldest).any():
+            raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {oldest} to {added}")
+        self._journalled = added.copy()
+        self._credit = state["credit"]
         restore_stream(self.rng, state["rng"])
-        if self._columns:
+        if self._rings.flat:
             self._look_back()
         if self._tree is not None:
             self._tree.highest = state["highest"]
+        return None
 
-    def _restore(self, frame: Columns) -> int:
-        """Put a frame's steps in their places. Returns the step after its last."""
-        first = int(frame["first"])
-        ring = {name: value for name, value in frame.items() if name not in ("first", "leaf", "priority")}
-        if not ring:
-            return first
-        if not self._columns:
-            self._allocate(ring)
-        after = first + len(ring["reward"])
-        slots = np.arange(first, after) % self._length
-        for name, value in ring.items():
-            self._columns[name][slots] = value
+    def _restore(self, frame: Columns) -> None:
+        """Put a frame's steps in their places."""
+        rings = self._rings
+        steps = {name: value for name, value in frame.items() if name not in _OF_THE_FRAME}
+        if not steps:
+            return
+        if not rings.flat:
+            self._allocate(steps)
+        ranges = zip(frame["first"].tolist(), frame["after"].tolist(), strict=True)
+        slots = [rings.slots(ring, np.arange(first, after)) for ring, (first, after) in enumerate(ranges)]
+        rings.put(np.concatenate(slots), steps)
         if self._tree is not None:
             self._tree.set(frame["leaf"], frame["priority"])
-        return after
+
+    def _load_rings_of_others(self, state: Tree, journal: list[Columns]) -> None:
+        """The run goes on with another number of collectors: what is remembered moves to the rings that there are
+        now, as far as there is room, and the journal is written anew from here."""
+        other = Replay(replace(self.spec, relabel=0.0), self.rng, collectors=len(state["added"]))
+        other.load_state(state, journal)
+        self._position = self._passed = other.newest()
+        self._credit = state["credit"]
+        if not other._rings.flat:
+            return
+        self._allocate(other._rings.history(0))
+        for ring in range(other._rings.count):
+            columns, here = other._rings.history(ring), ring % self._rings.count
+            if len(columns["end"]):
+                columns["end"][-1] = True
+                first = int(self._rings.added[here])
+                self._rings.write(here, columns)
+                self._judge(here, first, columns)

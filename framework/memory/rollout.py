@@ -20,6 +20,7 @@ class Rollout:
 
     def add(self, fragment: Fragment) -> None:
         spec = self.spec
+        self._cut(fragment)
         whole = spec.unit == "steps" and not self._pending and not spec.overlap and fragment.steps >= spec.length
         # A fragment that fills the window is learned from before the collector reuses its arrays.
         columns = fragment.columns if whole else {name: value.copy() for name, value in fragment.columns.items()}
@@ -29,12 +30,28 @@ class Rollout:
         self._steps += fragment.steps
         self._episodes += int(_ended(columns).sum())
 
+    def _cut(self, fragment: Fragment) -> None:
+        """A row that begins an episode now, though what is pending did not come to its end (a collector was lost), is
+        cut off there; and what other rows collected before a resume is given up."""
+        if not self._pending:
+            return
+        last = self._pending[-1]
+        if last["reward"].shape[1] != fragment.rows:
+            self._keep(None)
+        else:
+            last["truncated"][-1] |= fragment.start["first"] & ~last["terminated"][-1]
+
+    def owed(self) -> int:
+        spec = self.spec
+        full = self._episodes >= spec.length if spec.unit == "episodes" else self._steps >= spec.length + spec.overlap
+        return int(full)
+
     def take(self, fraction: float) -> Chunk | None:
         spec = self.spec
-        if spec.unit == "episodes":
-            return self._take_episodes() if self._episodes >= spec.length else None
-        if self._steps < spec.length + spec.overlap:
+        if not self.owed():
             return None
+        if spec.unit == "episodes":
+            return self._take_episodes()
         columns = self._joined()
         self._keep({name: value[spec.length :].copy() for name, value in columns.items()} if spec.overlap else None)
         return Chunk(self._with_beginnings(columns))
@@ -95,7 +112,7 @@ class Rollout:
         return 0
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        self._pending = state["pending"]
+        self._pending = state.get("pending", [])  # windows that were not joined are given up
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
         self._episodes = sum(int(_ended(part).sum()) for part in self._pending)
 

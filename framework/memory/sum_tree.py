@@ -36,11 +36,10 @@ class SumTree:
         while node[0, 0] < self._base:
             node *= 2
             left = self._sums[node]
-            right = rest >= left
+            right = (rest >= left) & (self._sums[node + 1] > 0)  # rounding may not step past the last filled leaf
             rest -= np.where(right, left, 0.0)
             node += right
-        # rounding may step past the last filled leaf
-        place = np.minimum(node - self._base, size - 1)
+        place = node - self._base
         share = self._sums[place + self._base] / self._sums[1]
         weights = (size * share) ** -beta
         return place, (weights / weights.max(axis=1, keepdims=True)).astype(np.float32)
