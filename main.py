@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import sys
-from importlib.util import find_spec
 
 from config import arguments
 
@@ -64,9 +63,6 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     flags = {name: getattr(request, name) for name in ("algo", "env", "resume", "into", "allow_import")}
     try:
         config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
-        if config.general.mp_backend == "ray" and find_spec("framework.distributed") is None:
-            place = config.where["general_cfg.mp_backend"]
-            raise ConfigError([f"{place}: general_cfg.mp_backend: ray is not built yet; write mp_backend: single"])
     except ConfigError as error:
         print(error, f"Nothing was started: {len(error.problems)} to mend.", sep="\n", file=sys.stderr)
         return 2

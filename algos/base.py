@@ -137,6 +137,11 @@ class Agent(ABC):
         """Once per chunk, before minibatches are cut: adds advantages and returns, sets learning rates."""
         return window
 
+    def standardise(self, batch: Batch) -> Batch:
+        """Once per minibatch, while it is whole (several learners share it): what needs all of its samples, such as
+        advantages of mean 0."""
+        return batch
+
     @abstractmethod
     def update(self, batch: Batch) -> Result:
         """One gradient step (or table update) from one minibatch."""

@@ -80,7 +80,17 @@ class GeneralConfig(Strict):
     n_learners: PositiveInt = 1
     """Processes that learn, with mp_backend ray."""
     share_buffer: bool = True
-    """Several learners draw from one memory, with mp_backend ray."""
+    """Several learners learn from one memory, each its part of every batch; there is no other way here."""
+    run_ahead: Annotated[Int, Field(ge=0, le=64)] | None = None
+    """With mp_backend ray: chunks that may wait to be learned from while workers go on collecting. 0: workers wait for
+    the weights that follow from what they have collected, as in one process. null: 0 for algorithms that learn from
+    fresh steps, and 2 for those with a replay memory."""
+    ray_address: str | None = None
+    """A running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
+    num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
+    """Cores that a worker asks a cluster for; parts of one are allowed."""
+    num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
+    """GPUs that a learner asks Ray for; parts of one are allowed. device says whether it uses them."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
     """Threads of torch. 0 chooses: one for small networks, all cores for images."""
 
@@ -114,8 +124,19 @@ class GeneralConfig(Strict):
             limits = (self.max_episode, self.max_total_step, self.max_update, self.max_time)
             if 0 in limits:
                 yield Problem("max_episode", "a limit of 0 trains nothing; -1 means no limit")
+        yield from self._problems_of_processes()
+        if self.reward_threshold is not None and not self.online_eval:
+            yield Problem("reward_threshold", "is compared with online evaluation; set online_eval: true")
+
+    def _problems_of_processes(self) -> Iterator[Problem]:
         for key in ("n_workers", "n_learners"):
             if getattr(self, key) > 1 and self.mp_backend == "single":
                 yield Problem(key, f"{getattr(self, key)} processes need mp_backend: ray; single has one of everything")
-        if self.reward_threshold is not None and not self.online_eval:
-            yield Problem("reward_threshold", "is compared with online evaluation; set online_eval: true")
+        if not self.share_buffer:
+            yield Problem("share_buffer", "learners have one memory in common here, and average their gradients")
+        if self.mp_backend == "single":
+            for key in ("run_ahead", "ray_address"):
+                if getattr(self, key) is not None:
+                    yield Problem(key, "is for several processes; set mp_backend: ray")
+        if self.num_gpus_per_learner and self.device == "cpu":
+            yield Problem("num_gpus_per_learner", "learners on device cpu use no GPU; set device: cuda")

@@ -18,6 +18,9 @@ from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
 from framework.seeding import number, stream
 
+CPU = torch.device("cpu")
+"""Where acting happens, whatever learning uses."""
+
 
 def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
     """A vector environment. Only one that draws gets the render mode."""
@@ -61,9 +64,12 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     return agent
 
 
-def make_memory(config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None) -> memory.Memory:
+def make_memory(
+    config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None, collectors: int = 1, apart: bool = False
+) -> memory.Memory:
     """The memory that the algorithm asks for; JoystickError where this machine is too small for it, or it for a single
-    sample. goal: that of the environment, for a memory that relabels."""
+    sample. goal: that of the environment, for a memory that relabels. spec.rows are those of all collectors; apart:
+    their windows are not joined."""
     memories_that_fit(config, spec)
     wanted: MemorySpec = config.algo.memory(spec.rows)
     if isinstance(wanted, ReplaySpec) and wanted.capacity // spec.rows < wanted.sequence:
@@ -71,12 +77,12 @@ def make_memory(config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None =
             f"a sequence has {wanted.sequence} steps, and algo_cfg.buffer_size {wanted.capacity} keeps "
             f"{wanted.capacity // spec.rows} of each of {spec.rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
-    return memory.make(wanted, stream(seed, "memory"), goal)
+    return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart)
 
 
 def memories_that_fit(config: RunConfig, spec: EnvSpec) -> float:
     """How many full ones this machine has room for; JoystickError where it is not even one."""
-    needed, free = memory_bytes(config, spec), _available_bytes()
+    needed, free = memory_bytes(config, spec), available_bytes()
     if free is None:
         return float("inf")
     if needed > free:
@@ -98,7 +104,7 @@ def _bytes(space: spaces.Space) -> int:
     return int(np.prod(space.shape or ())) * np.dtype(space.dtype or np.int64).itemsize
 
 
-def _available_bytes() -> int | None:
+def available_bytes() -> int | None:
     try:
         with open("/proc/meminfo") as file:
             lines = dict(line.split(":", 1) for line in file)
@@ -108,12 +114,32 @@ def _available_bytes() -> int | None:
 
 
 def make_collector(
-    config: RunConfig, env: VectorEnv, agent: Agent, seed: int, worker: int = 0, recorders: Iterable[Recorder] = ()
+    config: RunConfig,
+    env: VectorEnv,
+    agent: Agent,
+    seed: int,
+    worker: int = 0,
+    recorders: Iterable[Recorder] = (),
+    incarnation: int = 0,
+    episodes: np.ndarray | None = None,
+    remembered: int = 1,
 ) -> Collector:
-    """The collector of a worker (the only one, in one process)."""
+    """The collector of a worker (the only one, in one process). One that takes the place of a lost one has a later
+    incarnation, with a stream of its own, and goes on with these episode numbers [N]."""
 
     def seed_of(row: int, episode: int) -> int:
         return number(seed, "episode", worker, row, episode)
 
-    rng = stream(seed, "act", worker)
-    return Collector(env, agent, rng, seed_of, config.general.max_step, worker, recorders=tuple(recorders))
+    rng = stream(seed, "act", worker, *([incarnation] if incarnation else []))
+    return Collector(
+        env,
+        agent,
+        rng,
+        seed_of,
+        config.general.max_step,
+        worker,
+        incarnation,
+        tuple(recorders),
+        first_episode=episodes,
+        remembered=remembered,
+    )

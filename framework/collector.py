@@ -1,7 +1,9 @@
 """The only code that steps environments: training, evaluation, test, rendering and trajectories all come here."""
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,16 @@ class _Rows:
         return _Rows(obs, episode, seed, length, total, born, self.state)
 
 
+class _Mark(NamedTuple):
+    """Where a collector stood when a round was complete."""
+
+    rows: _Rows
+    end: int
+    """Index on the tape of the next action."""
+    rng: Tree
+    steps: int
+
+
 @dataclass
 class Collector:
     """Steps N rows with a policy. `state` is that of the last complete round, so it is exact at any moment."""
@@ -50,6 +62,10 @@ class Collector:
     """Steps made so far."""
     inside: bool = False
     """The environment is at work; a watchdog looks at this and at steps."""
+    first_episode: Array | None = None
+    """Number [N] of the first episode of each row; 0 where it is not said."""
+    remembered: int = 1
+    """Complete rounds whose state can still be asked for."""
     _tape: list[Array] = field(default_factory=list)
     """One row of actions per step, as far back as the longest running episode."""
     _tape_start: int = 0
@@ -57,12 +73,14 @@ class Collector:
 
     def __post_init__(self) -> None:
         rows = self.env.rows
-        seeds = np.array([self.episode_seed(row, 0) for row in range(rows)], np.int64)
-        obs = self.env.reset(np.ones(rows, bool), seeds)
         zeros = np.zeros(rows, np.int64)
+        episode = zeros if self.first_episode is None else self.first_episode.copy()
+        seeds = np.array([self.episode_seed(row, number) for row, number in enumerate(episode.tolist())], np.int64)
+        obs = self.env.reset(np.ones(rows, bool), seeds)
         state = self.agent.initial_state(rows)
-        self._now = _Rows(obs, zeros, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), state)
+        self._now = _Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), state)
         self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
+        self._marks: deque[_Mark] = deque(maxlen=self.remembered)
         self.settle()
 
     # one step ---------------------------------------------------------------------------------------------
@@ -134,6 +152,10 @@ class Collector:
         if now.state is not None and fresh is not None:
             now.state = np.where(rows[:, None], fresh, now.state)
 
+    def running(self) -> Array:
+        """Numbers [N] of the running episodes."""
+        return self._now.episode.copy()
+
     def last_action(self) -> Array | None:
         """What the environment was given last, for a message."""
         return self._tape[-1] if self._tape else None
@@ -196,34 +218,34 @@ class Collector:
 
     # stopping and going on --------------------------------------------------------------------------------
 
-    def state(self) -> Tree:
-        """Everything that is needed to stand here again: seeds, the actions since, and what was seen last."""
-        at = self._round
-        end = self._round_end - self._tape_start
+    def state(self, back: int = 0) -> Tree:
+        """Everything that is needed to stand again where the last round was complete, or one so many before it: seeds,
+        actions, and what was seen last."""
+        mark = self._marks[-1 - back]
+        at = mark.rows
+        end = mark.end - self._tape_start
         first = int(at.born.min()) - self._tape_start
         tape = np.stack(self._tape[first:end]) if end > first else np.zeros((0, self.env.rows))
         rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
-        age = self._round_end - at.born
+        age = mark.end - at.born
         return {
             "rows": rows,
             "policy": at.state,
             "age": age,
             "tape": tape,
-            "rng": self._round_rng,
-            "steps": self._round_steps,
+            "rng": mark.rng,
+            "steps": mark.steps,
             "incarnation": self.incarnation,
         }
 
     def settle(self) -> None:
         """A round is complete: `state` describes this moment until the next one, even if the next breaks off."""
-        oldest = int(self._now.born.min())
+        end = self._tape_start + len(self._tape)
+        self._marks.append(_Mark(self._now.copy(), end, stream_state(self.rng), self.steps))
+        oldest = int(self._marks[0].rows.born.min())
         if oldest - self._tape_start > 4096:
             del self._tape[: oldest - self._tape_start]
             self._tape_start = oldest
-        self._round = self._now.copy()
-        self._round_end = self._tape_start + len(self._tape)
-        self._round_rng = stream_state(self.rng)
-        self._round_steps = self.steps
 
     def load_state(self, state: Tree) -> list[int]:
         """Replay the running episodes from their seeds. Returns the rows that came out differently: they start a
@@ -245,6 +267,7 @@ class Collector:
             self._begin(~same)
         restore_stream(self.rng, state["rng"])
         self.steps = int(state["steps"])
+        self._marks.clear()
         self.settle()
         return np.flatnonzero(~same).tolist()
 

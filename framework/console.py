@@ -5,7 +5,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -83,8 +83,9 @@ class Console:
         self._earlier = seconds
         self._pace.clear()
 
-    def round(self, count: Counts, fraction: float) -> None:
-        """A round is over; fraction is the share of the planned run, 0 for an endless one."""
+    def round(self, count: Counts, fraction: float, says: Callable[[], str] = str) -> None:
+        """A round is over; fraction is the share of the planned run, 0 for an endless one. says: what the parts of the
+        run say of their work."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -96,7 +97,7 @@ class Console:
             self._pace.popleft()
         head, counters = self._progress(count, fraction)
         rows = [("trained", counters), ("return", self._recent()), ("evaluation", self._evaluation)]
-        rows.append(("agent", listed(self._values)))
+        rows += [("agent", listed(self._values)), ("processes", says())]
         self._screen.draw(fraction or None, head, [row for row in rows if row[1]])
 
     def episode(self, number: int, total: float, length: int, values: Mapping[str, float]) -> None:

@@ -1,7 +1,8 @@
 """The only code that applies gradients: a chunk in, minibatches through agent.update, metrics and priorities out."""
 
+import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -23,11 +24,47 @@ class Learned(NamedTuple):
     """[K, B], for the memory's feedback."""
 
 
+class Share(NamedTuple):
+    """The part of one learner among several."""
+
+    rank: int
+    world: int
+    total: Callable[[list[torch.Tensor]], None]
+    """Replaces tensors by their sums over all learners, in place."""
+
+
 class Learner:
     """An agent that learns, and the shape of its minibatches."""
 
     def __init__(self, agent: Agent, spec: MemorySpec) -> None:
         self.agent, self.spec = agent, spec
+        self._share: Share | None = None
+        self._weight = 1.0
+        """Share of the samples of this minibatch that are ours."""
+
+    def divide(self, share: Share) -> None:
+        """From now on learn from a part of every minibatch, and average gradients with the others."""
+        self._share = share
+        self.agent.reduce = self._average
+
+    def _average(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Means over all samples of the minibatch, of what each learner found in its own part."""
+        assert self._share is not None
+        tensors = list(tensors)
+        torch._foreach_mul_(tensors, self._weight)
+        self._share.total(tensors)
+
+    def _mine(self, batch: Batch) -> Batch:
+        """Our part of a minibatch [B, ...], or of sequences [L, B, ...]."""
+        if self._share is None:
+            return batch
+        axis = {name: 1 if "first" in batch and name != "state" else 0 for name in batch}
+        rank, world, _ = self._share
+        total = batch["reward"].shape[axis["reward"]]
+        start, stop = total * rank // world, total * (rank + 1) // world
+        self._weight = (stop - start) / total
+        # a part of a larger array may start at any byte (see docs/design.md)
+        return {name: value.narrow(axis[name], start, stop - start).clone() for name, value in batch.items()}
 
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
         """All updates that this chunk is good for."""
@@ -44,7 +81,7 @@ class Learner:
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
-            results.append(self.agent.update(batch))
+            results.append(self.agent.update(self._mine(self.agent.standardise(batch))))
             if results[-1].stop:
                 break
         metrics = _numbers(results)
@@ -76,6 +113,14 @@ class Learner:
             for start in range(0, total - size + 1, size):
                 chosen = order[start : start + size] if start + 2 * size <= total else order[start:]
                 yield {name: value.index_select(axis[name], chosen) for name, value in samples.items()}
+
+
+def digest(weights: Mapping[str, np.ndarray]) -> str:
+    """A fingerprint of weights, to the bit."""
+    found = hashlib.sha256()
+    for name in sorted(weights):
+        found.update(name.encode() + np.ascontiguousarray(weights[name]).tobytes())
+    return found.hexdigest()
 
 
 def _single_steps(window: Batch) -> Batch:

@@ -1,13 +1,12 @@
 """Recorders see every step of a collector: they keep actions, whole trajectories, or pictures."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
-from algos.base import Tree
 from envs.base import Array, Step, VectorEnv
 from framework.fragment import Episode
-from framework.trajectories import TrajectoryWriter
 from framework.video import GifWriter
 
 
@@ -30,10 +29,16 @@ class Tape:
         self._running[row] = []
 
 
-class TrajectoryRecorder:
-    """Gathers the steps of every row and writes each episode when it ends."""
+class Writer(Protocol):
+    """Takes whole trajectories."""
 
-    def __init__(self, writer: TrajectoryWriter, rows: int) -> None:
+    def add(self, episode: Mapping[str, Any]) -> None: ...
+
+
+class TrajectoryRecorder:
+    """Gathers the steps of every row and hands each episode to the writer when it ends."""
+
+    def __init__(self, writer: Writer, rows: int) -> None:
         self.writer = writer
         self._running: list[list[tuple[Any, ...]]] = [[] for _ in range(rows)]
 
@@ -54,13 +59,6 @@ class TrajectoryRecorder:
 
     def drop(self, row: int) -> None:
         self._running[row] = []
-
-    def state(self) -> Tree:
-        """Where the files stand; the running episodes come back when the collector replays them."""
-        return self.writer.state()
-
-    def load_state(self, state: Tree) -> None:
-        self.writer.restore(state)
 
 
 class Camera:

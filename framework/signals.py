@@ -63,6 +63,8 @@ class Watched(Protocol):
     steps: int
     inside: bool
 
+    def last_action(self) -> object: ...
+
 
 class Watchdog:
     """Calls `alarm` when an environment does not come back from a step."""

@@ -5,9 +5,17 @@ from typing import NamedTuple, Protocol
 
 from algos.base import Agent, Progress, Tree
 from framework.collector import Collector
+from framework.errors import JoystickError
 from framework.fragment import Episode, Fragment
 from framework.learner import Learned, Learner
 from framework.memory import Memory
+from framework.recorders import TrajectoryRecorder
+from framework.signals import Watched
+from framework.trajectories import TrajectoryWriter
+
+
+class Lost(JoystickError):
+    """A process that kept the memory or learned has died: what it knew is in the latest checkpoint."""
 
 
 class Accepted(NamedTuple):
@@ -46,6 +54,21 @@ class Topology(Protocol):
     def load_state(self, state: Tree, journal: list) -> list[str]:
         """Stand where `state` was taken. Returns the rows whose running episodes could not be repeated."""
 
+    def record(self, writer: TrajectoryWriter) -> None:
+        """Every episode of training goes to this writer."""
+
+    def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+        """From now on warn through `say`, and break a long round off where `stopping` is true."""
+
+    def restart(self) -> None:
+        """After Lost: stand as at the beginning, ready for load_state."""
+
+    def watched(self) -> list[Watched]:
+        """Collectors in this process, in which an environment may hang."""
+
+    def says(self) -> str:
+        """Which of its parts limits the speed; nothing where there is only one."""
+
 
 def accepted(fragment: Fragment, episodes: list[Episode], progress: Progress) -> Accepted:
     """What this fragment counts for."""
@@ -79,6 +102,21 @@ class Local:
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Between rounds everything rests."""
         yield from ()
+
+    def record(self, writer: TrajectoryWriter) -> None:
+        self.collector.recorders = (TrajectoryRecorder(writer, self.collector.env.rows),)
+
+    def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+        """A round is short, and says nothing."""
+
+    def restart(self) -> None:
+        raise NotImplementedError("nothing is ever lost in one process")
+
+    def watched(self) -> list[Watched]:
+        return [self.collector]
+
+    def says(self) -> str:
+        return ""
 
     def state(self) -> Tree:
         return {

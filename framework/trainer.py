@@ -9,9 +9,9 @@ from config.config import GeneralConfig
 from framework.checkpoint import CheckpointStore, Saved
 from framework.evaluator import Evaluation, Evaluator, Interrupted
 from framework.learner import Learned
-from framework.recorders import TrajectoryRecorder
 from framework.run_log import Count, RunLog
 from framework.topology import Accepted, Topology
+from framework.trajectories import TrajectoryWriter
 
 MOST_CHOSEN_FROM = 20
 """Checkpoints that are compared at the end of a run without online evaluation."""
@@ -34,8 +34,9 @@ class Trainer:
         evaluator: Evaluator,
         store: CheckpointStore,
         log: RunLog,
-        trajectories: TrajectoryRecorder | None = None,
+        trajectories: TrajectoryWriter | None = None,
         facts: dict[str, Any] | None = None,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.cfg, self.topology, self.evaluator = cfg, topology, evaluator
         self.store, self.log, self.trajectories = store, log, trajectories
@@ -52,7 +53,7 @@ class Trainer:
         self.saved = 0
         """Updates (or steps, see model_save_unit) at the last save point."""
         self.elapsed = 0.0
-        self.stopping: Callable[[], bool] = lambda: False
+        self.stopping = stopping
         """True when the run was asked to stop (a signal)."""
         self._started = time.monotonic()
 
@@ -75,7 +76,7 @@ class Trainer:
         """Collect, add, learn."""
         fraction = self.progress().fraction
         self._account(self.topology.round(self.progress))
-        self.log.console.round(self.count, fraction)
+        self.log.console.round(self.count, fraction, self.topology.says)
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Count and write down what has happened."""
@@ -218,5 +219,5 @@ class Trainer:
             self.store.realign_best(self.best_update)
             self.log.load_state(tree["log"])
             if self.trajectories and tree["trajectories"]:
-                self.trajectories.load_state(tree["trajectories"])
+                self.trajectories.restore(tree["trajectories"])
         return different

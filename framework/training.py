@@ -1,12 +1,13 @@
 """A training run from its first line to its last: set up or resume, train, score, draw, report."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 
-from algos.base import Agent
 from config.config import GeneralConfig
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
@@ -16,39 +17,51 @@ from framework.console import Console
 from framework.errors import MISTAKE, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.learner import Learner
-from framework.memory import Memory
-from framework.recorders import Tape, TrajectoryRecorder
+from framework.recorders import Tape
 from framework.resume import Start, identity, start, with_seed
 from framework.run_log import RunLog
 from framework.signals import StopSignals, Watchdog, Watched
 from framework.story import film, tell
 from framework.task_dir import circumstances
-from framework.topology import Local
+from framework.topology import Local, Lost, Topology
 from framework.trainer import Score, Trainer
 from framework.trajectories import TrajectoryWriter
 from framework.words import resume_command
 
+MOST_LOSSES = 3
+"""Times that a run brings lost processes back."""
 LOADING = ("load_checkpoint", "load_path", "load_model_step")
 
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Exit status of a training run."""
+    config = with_seed(config)
     env = build.make_env(config, config.env.n_envs)
-    try:
-        spec = build.env_spec(config, env)
-        config = with_seed(config)
-        seed = config.general.seed
-        build.choose_threads(config, spec)  # before the agent: even its first weights depend on it, in the last bits
+    with contextlib.closing(env), contextlib.ExitStack() as stack:
         # What may be refused is made before the task directory is.
-        agent = build.make_agent(config, spec, seed, build.device_of(config))
-        memory = build.make_memory(config, spec, seed, env.goal)
-        begin = start(config, spec)
+        topology = stack.enter_context(_topology(config, env))
+        begin = start(config, topology.agent.spec)
         try:
-            return _Run(config, env, agent, memory, begin, command_line, signals).go()
+            return _Run(config, env, topology, begin, command_line, signals).go()
         finally:
             begin.task.close()
-    finally:
-        env.close()
+
+
+@contextlib.contextmanager
+def _topology(config: RunConfig, env: VectorEnv) -> Iterator[Topology]:
+    """One process, or many."""
+    spec, seed = build.env_spec(config, env), config.general.seed
+    build.choose_threads(config, spec)  # before the agent: even its first weights depend on it, in the last bits
+    if config.general.mp_backend == "ray":
+        from framework.distributed.start import topology
+
+        with topology(config, spec) as remote:
+            yield remote
+        return
+    agent = build.make_agent(config, spec, seed, build.device_of(config))
+    memory = build.make_memory(config, spec, seed, env.goal)
+    collector = build.make_collector(config, env, agent, seed)
+    yield Local(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
 
 
 def _repeatable(config: RunConfig) -> RunConfig:
@@ -64,38 +77,35 @@ class _Run:
         self,
         config: RunConfig,
         env: VectorEnv,
-        agent: Agent,
-        memory: Memory,
+        topology: Topology,
         begin: Start,
         command_line: list[str],
         signals: StopSignals,
     ) -> None:
-        self.config, self.env, self.agent, self.start, self.signals = config, env, agent, begin, signals
-        self.spec = spec = agent.spec
+        self.config, self.env, self.topology, self.start, self.signals = config, env, topology, begin, signals
+        self.agent = topology.agent
+        self.spec = spec = self.agent.spec
         self.task = task = begin.task
+        self.command_line = command_line
         cfg, seed = config.general, config.general.seed
         self.console = Console(task.logs / "log.txt", cfg)
         self.trajectories = None
         if cfg.collect_traj:
-            self.trajectories = TrajectoryRecorder(TrajectoryWriter(task.results), env.rows)
-        recorders = (self.trajectories,) if self.trajectories else ()
+            self.trajectories = TrajectoryWriter(task.results)
+            topology.record(self.trajectories)
         self.store = begin.store
         self.log = RunLog(task, self.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
         self.eval_env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
         self.evaluator = Evaluator(self.eval_env, seed, cfg.max_step, self._check)
-        collector = build.make_collector(config, env, self.agent, seed, recorders=recorders)
-        self.topology = Local(collector, memory, Learner(self.agent, config.algo.memory(spec.rows)))
+        facts = identity(config, spec)
         self.trainer = Trainer(
-            cfg,
-            self.topology,
-            self.evaluator,
-            self.store,
-            self.log,
-            self.trajectories,
-            facts=identity(config, spec),
+            cfg, topology, self.evaluator, self.store, self.log, self.trajectories, facts, self._asked_to_stop
         )
-        self.trainer.stopping = lambda: self.signals.received is not None
-        self.command_line = command_line
+        topology.attend(self.console.warn, self._asked_to_stop)
+        self.losses = 0
+
+    def _asked_to_stop(self) -> bool:
+        return self.signals.received is not None
 
     def _check(self) -> None:
         if self.signals.received is not None:
@@ -110,7 +120,7 @@ class _Run:
             watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
             before = self.trainer.count
             self.console.start(before, self.trainer.elapsed)
-            reason = self.trainer.run()
+            reason = self._train()
             if self.trainer.count == before:
                 self.console.note(f"nothing was left to train: {reason}; a higher limit goes on")
             watchdog.close()
@@ -124,8 +134,23 @@ class _Run:
             self.console.close()
             self.log.close()
             if self.trajectories is not None:
-                self.trajectories.writer.close()
+                self.trajectories.close()
             self.eval_env.close()
+
+    def _train(self) -> str:
+        """Until a stop rule is met. Lost processes are brought back, with what the latest checkpoint knows."""
+        while True:
+            try:
+                return self.trainer.run()
+            except Lost as lost:
+                self.losses += 1
+                if self.losses > MOST_LOSSES:
+                    raise
+                saved = self.store.newest(self.console.warn)
+                self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
+                self.topology.restart()
+                self.trainer.load_state(saved, branch=False)
+                self.store.continue_from(saved)
 
     def _write_down(self) -> None:
         """The effective config and the circumstances are on disk before the first step."""
@@ -153,6 +178,8 @@ class _Run:
     def _load(self) -> None:
         saved = self.start.saved
         if saved is None:
+            if self.config.general.mp_backend == "ray":
+                self.trainer.save()  # what a process that dies early is brought back from
             return
         try:
             different = self.trainer.load_state(saved, self.start.branch)
@@ -170,7 +197,7 @@ class _Run:
 
     def _collectors(self) -> list[Watched]:
         evaluating = self.evaluator.collector
-        return [self.topology.collector, *([evaluating] if evaluating else [])]
+        return [*self.topology.watched(), *([evaluating] if evaluating else [])]
 
     # the ways a run ends ----------------------------------------------------------------------------------
 
@@ -217,9 +244,10 @@ class _Run:
         """Called by the watchdog: the environment does not come back, so neither will the main thread."""
         cfg = self.config.general
         self.trainer.save()
+        hanging = next(collector for collector in self._collectors() if collector.inside)
         print(
             f"\nerror: {self.spec.id} has not answered for {cfg.env_timeout:g} s, after "
-            f"{self.topology.collector.steps} steps, with action {self.topology.collector.last_action()}. The run was "
+            f"{hanging.steps} steps, with action {hanging.last_action()}. The run was "
             f"saved; to go on: {self._resume_command()}",
             file=sys.stderr,
         )

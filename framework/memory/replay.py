@@ -17,7 +17,7 @@ _NOT_LEARNED_FROM = ("end", "valid")
 _OF_THE_SUCCESSOR = ("next_obs", "next_action_mask")
 _OF_THE_FRAME = ("first", "after", "leaf", "priority")
 """What a frame of the journal holds besides steps."""
-_MOST_AT_ONCE = 64
+MOST_AT_ONCE = 64
 """Minibatches of one chunk: enough that drawing them costs little, few enough to stay small."""
 
 
@@ -111,10 +111,10 @@ class Replay:
         return self._rings.size
 
     def owed(self) -> int:
-        return -(-int(self._credit) // _MOST_AT_ONCE) if self._rings.pieces(self.spec.sequence) else 0
+        return -(-int(self._credit) // MOST_AT_ONCE) if self._rings.pieces(self.spec.sequence) else 0
 
     def take(self, fraction: float) -> Chunk | None:
-        batches = min(int(self._credit), _MOST_AT_ONCE)
+        batches = min(int(self._credit), MOST_AT_ONCE)
         if batches == 0 or not self._rings.pieces(self.spec.sequence):
             return None
         self._credit -= batches

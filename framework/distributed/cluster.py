@@ -1,0 +1,181 @@
+"""Ray itself: a small one of our own on this machine, or somebody's cluster; and nothing of ours left behind."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from config.config import GeneralConfig
+from framework.distributed import reaper
+from framework.errors import JoystickError
+
+ROOT = Path(__file__).resolve().parents[2]
+WAY_OUT = "general_cfg.mp_backend: single trains without Ray"
+OLDEST = (2, 40)
+LEAST_STORE = 80 * 2**20
+"""Bytes of shared memory below which Ray does not start."""
+CONNECT_SECONDS = 5.0
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket of our own Ray is on 127.0.0.1
+}
+NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "*.gif", "*.log", ".venv*/", "venv/"]
+
+
+class RayError(JoystickError):
+    """Ray is missing, broken, or cannot be reached."""
+
+
+def load() -> ModuleType:
+    """The package ray, or one line that says what is wrong with it."""
+    try:
+        import ray
+    except ImportError as error:
+        if error.name == "ray":
+            raise RayError(f"mp_backend: ray needs Ray: pip install ray; {WAY_OUT}") from None
+        raise RayError(f"Ray cannot be imported ({error}): pip install --upgrade ray; {WAY_OUT}") from None
+    version = tuple(int(part) for part in ray.__version__.split(".")[:2])
+    if version < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={wanted}'; {WAY_OUT}")
+    return ray
+
+
+@contextlib.contextmanager
+def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
+    """A running Ray, and its end. store_bytes: shared memory that the run needs."""
+    if cfg.ray_address is None:
+        # read by Ray when it is imported
+        os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    ray = load()
+    with _connected(ray, cfg.ray_address) if cfg.ray_address else _local(ray, store_bytes):
+        yield ray
+
+
+@contextlib.contextmanager
+def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
+    """Our own: on the loopback interface, without dashboard, in a folder that goes away again."""
+    folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=_short_folder()))
+    watch = reaper.start(folder)
+    try:
+        with _said_in_one_line():
+            ray.init(
+                num_cpus=1,  # our actors ask for none: this machine runs as many as are wanted
+                num_gpus=0 if not _has_gpu() else None,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="critical",
+                object_store_memory=max(LEAST_STORE, store_bytes),
+                _temp_dir=str(folder),
+                runtime_env={"env_vars": _environment()},
+            )
+        _silence(ray)
+        yield
+    finally:
+        with contextlib.suppress(Exception):
+            ray.shutdown()
+        watch.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _connected(ray: ModuleType, address: str) -> Iterator[None]:
+    """A cluster that is there already; our code travels to it."""
+    if address != "auto":
+        _must_listen(address)
+    with _said_in_one_line(address):
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level="critical",
+            runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": {"OMP_NUM_THREADS": "1"}},
+        )
+    _silence(ray)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _must_listen(address: str) -> None:
+    """Ray itself would try for a minute."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise RayError(
+            f"general_cfg.ray_address: nothing answers at {address} ({error}). `ray start --head` on the first machine "
+            f"prints the address; without ray_address, Ray is started here; {WAY_OUT}"
+        ) from None
+
+
+@contextlib.contextmanager
+def _said_in_one_line(address: str | None = None) -> Iterator[None]:
+    """Whatever keeps Ray from starting, as one line with the way out."""
+    try:
+        yield
+    except JoystickError:
+        raise
+    except Exception as error:  # Ray raises what it likes here: RuntimeError, ConnectionError, ValueError, OSError
+        cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        place = f"cannot be reached at {address}" if address else "could not be started"
+        raise RayError(f"Ray {place}: {cause[:300]}; {WAY_OUT}") from None
+
+
+def _environment() -> dict[str, str]:
+    """Of our processes: a thread for each, where gloo may speak, and where our packages are."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
+    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_LOOPBACK": "1"}
+
+
+def _short_folder() -> str | None:
+    """Sockets in it have at most 107 characters."""
+    folder = tempfile.gettempdir()
+    return folder if len(folder) <= 24 else "/tmp"
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _silence(ray: ModuleType) -> None:
+    """Our driver says itself that a worker died, in a line."""
+    worker: Any = sys.modules.get("ray._private.worker")
+    if worker is not None and hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *args, **kwargs: None
+
+
+def reason(error: Exception) -> str:
+    """Why an actor failed: what it raised itself, without Ray's traceback."""
+    cause = getattr(error, "cause", None)
+    text = str(cause if cause is not None else error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:400] if lines else type(error).__name__
+
+
+def processes_that_fit(count: int, each: int) -> None:
+    """RayError where this machine has not the memory for so many processes."""
+    from framework.build import available_bytes
+
+    free = available_bytes()
+    if free is not None and count * each > free:
+        raise RayError(
+            f"general_cfg.n_workers: {count} processes need about {count * each / 2**30:.0f} GiB and this machine has "
+            f"{free / 2**30:.0f} GiB free; about {max(1, free // each)} fit"
+        )
+
+
+def options(cpus: float, gpus: float, cluster: bool) -> dict[str, Any]:
+    """What an actor asks Ray for. Never Ray's own restart: it would repeat the random streams of its birth."""
+    return {"num_cpus": cpus if cluster else 0, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0}

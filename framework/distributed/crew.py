@@ -1,0 +1,172 @@
+"""The workers as the driver sees them: who is at work on what, and who takes the place of one that died."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algos.base import EnvSpec, Progress, Tree
+from config.loader import RunConfig
+from framework.distributed import cluster
+from framework.distributed.worker import HUNG, OUTSTANDING, Report, Worker
+from framework.errors import JoystickError
+
+MOST_DEATHS = 5
+"""Deaths of a worker, without a calm between them, that end the run."""
+CALM_FRAGMENTS = 20
+"""Accepted fragments after which earlier deaths are forgotten."""
+FIRST_PAUSE = 0.5
+"""Seconds before a dead worker is replaced; twice as many after each further death."""
+START_SECONDS = 120.0
+
+
+class Asked(NamedTuple):
+    """A fragment that a worker was asked for: references to what comes."""
+
+    report: Any
+    fragment: Any
+
+
+@dataclass
+class Hand:
+    """One worker."""
+
+    number: int
+    actor: Any = None
+    """None while a replacement waits for its time."""
+    incarnation: int = 0
+    asked: deque[Asked] = field(default_factory=deque)
+    accepted: int = 0
+    """Fragments of this actor that were accepted."""
+    steps: int = 0
+    """Steps of this worker's rows that were accepted, over all incarnations."""
+    episode: np.ndarray | None = None
+    """Number [N] of the running episode of each row."""
+    saved: Tree | None = None
+    """Where an actor begins that does not begin anew."""
+    deaths: int = 0
+    not_before: float = 0.0
+
+
+class Crew:
+    """All workers of a run."""
+
+    def __init__(
+        self, ray: Any, config: RunConfig, spec: EnvSpec, ahead: bool, say: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self.ray, self.config, self.spec, self.say = ray, config, spec, say
+        self.most_asked = OUTSTANDING if ahead else 1
+        self.hands = [Hand(number) for number in range(config.general.n_workers)]
+        cfg = config.general
+        wanted = cluster.options(cfg.num_cpus_per_worker, 0, cfg.ray_address is not None)
+        self._kind = ray.remote(**wanted)(Worker)
+        self._config = ray.put(config)
+        for hand in self.hands:
+            self._start(hand)
+
+    def _start(self, hand: Hand) -> None:
+        hand.actor = self._kind.remote(self._config, self.spec, hand.number, hand.incarnation, hand.episode)
+        hand.accepted = 0
+        if hand.saved is None and hand.incarnation:
+            hand.actor.continue_at.remote(hand.steps)
+
+    def check(self) -> None:
+        """All stand; JoystickError says why one does not."""
+        try:
+            self.ray.get([hand.actor.pid.remote() for hand in self.hands], timeout=START_SECONDS)
+        except Exception as error:
+            raise JoystickError(f"a worker cannot begin: {cluster.reason(error)}") from None
+
+    # work -------------------------------------------------------------------------------------------------
+
+    def send(self, hand: Hand, steps: int, progress: Progress, version: int, weights: Any) -> None:
+        """Ask for a fragment."""
+        report, fragment = hand.actor.collect.options(num_returns=2).remote(steps, progress, version, weights)
+        hand.asked.append(Asked(report, fragment))
+
+    def idle(self) -> list[Hand]:
+        """Who may be asked for more. A worker whose time has come to be replaced is."""
+        for hand in self.hands:
+            if hand.actor is None and time.monotonic() >= hand.not_before:
+                self._start(hand)
+        return [hand for hand in self.hands if hand.actor is not None and len(hand.asked) < self.most_asked]
+
+    def awaited(self) -> dict[Any, Hand]:
+        """The next report of each worker."""
+        return {hand.asked[0].report: hand for hand in self.hands if hand.asked}
+
+    def receive(self, hand: Hand) -> tuple[Report, Any] | None:
+        """A report that has come, and the fragment's reference; None where the worker has died."""
+        try:
+            report: Report = self.ray.get(hand.asked[0].report)
+        except Exception as error:
+            self._failed(hand, error)
+            return None
+        return report, hand.asked.popleft().fragment
+
+    def accept(self, hand: Hand, report: Report) -> None:
+        """Its fragment counts."""
+        hand.accepted, hand.episode, hand.steps = report.fragments, report.episode, report.steps
+        if hand.accepted >= CALM_FRAGMENTS:
+            hand.deaths = 0
+
+    # deaths -----------------------------------------------------------------------------------------------
+
+    def _failed(self, hand: Hand, error: Exception) -> None:
+        """An error of the environment ends the run, as in one process; a death is mended."""
+        if not isinstance(error, self.ray.exceptions.RayActorError):
+            cause = getattr(error, "cause", None)
+            if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
+                raise cause from None
+            raise JoystickError(f"worker {hand.number}: {cluster.reason(error)}") from error
+        hand.deaths += 1
+        why = cluster.reason(error)
+        if f"exit code {HUNG}" in str(error):
+            why = f"its environment has not answered for {self.config.general.env_timeout:g} s"
+        if hand.deaths > MOST_DEATHS:
+            raise JoystickError(f"worker {hand.number} died {hand.deaths} times, the last time because {why}")
+        pause = FIRST_PAUSE * 2 ** (hand.deaths - 1)
+        self.say(f"worker {hand.number} died ({why}); another takes its place in {pause:g} s")
+        hand.actor, hand.not_before = None, time.monotonic() + pause
+        hand.asked.clear()
+        hand.saved = None
+        hand.incarnation += 1
+        # running episodes are lost; their successors have seeds of their own
+        hand.episode = np.ones(self.config.env.n_envs, np.int64) if hand.episode is None else hand.episode + 1
+
+    # stopping and going on --------------------------------------------------------------------------------
+
+    def state(self) -> list[Tree]:
+        """Where each collector stood after the last fragment that was accepted of it. One that died meanwhile stands
+        where its successor begins."""
+        states: list[Tree] = []
+        while len(states) < len(self.hands):
+            hand = self.hands[len(states)]
+            while hand.actor is None:
+                time.sleep(0.05)
+                self.idle()
+            try:
+                states.append(self.ray.get(hand.actor.state.remote(hand.accepted)))
+            except Exception as error:
+                self._failed(hand, error)
+        return states
+
+    def load_state(self, states: list[Tree]) -> list[str]:
+        """Each worker stands where one stood before; those without a state begin anew. Returns the rows that could
+        not be repeated, in words."""
+        different = []
+        calls = [hand.actor.load_state.remote(state) for hand, state in zip(self.hands, states, strict=False)]
+        for hand, state, rows in zip(self.hands, states, self.ray.get(calls), strict=False):
+            hand.steps, hand.incarnation = int(state["steps"]), int(state["incarnation"])
+            hand.episode = state["rows"]["episode"].copy()
+            different += [f"{row} of worker {hand.number}" for row in rows]
+        return different
+
+    def end(self) -> None:
+        """Kill them all."""
+        for hand in self.hands:
+            if hand.actor is not None:
+                self.ray.kill(hand.actor)

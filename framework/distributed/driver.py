@@ -1,0 +1,280 @@
+"""The topology of many processes: the driver holds every reference, asks, waits, and hands on."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algos.base import Agent, EnvSpec, Tree
+from config.loader import RunConfig
+from config.schema import ReplaySpec
+from framework.distributed import cluster
+from framework.distributed.crew import Crew, Hand
+from framework.distributed.data_server import DataServer
+from framework.distributed.gauges import Gauges
+from framework.distributed.learner import Learner, Lesson
+from framework.distributed.worker import Report
+from framework.errors import JoystickError
+from framework.learner import Learned
+from framework.signals import Watched
+from framework.topology import Accepted, Lost, Now
+from framework.trajectories import TrajectoryWriter
+
+POLL_SECONDS = 0.2
+"""Between two looks at whether the run was asked to stop."""
+UPDATES_OF_A_FRAGMENT = 64
+"""With a replay memory, workers that run ahead collect so many updates' worth at once,"""
+LONGEST_FRAGMENT = 128
+"""but no more steps than this."""
+
+
+class Lessons(NamedTuple):
+    """A chunk that is being learned from."""
+
+    lessons: list[Any]
+    """References to what each learner says of it."""
+    weights: Any
+    """Reference to the weights after it."""
+
+
+class Remote:
+    """Workers, a data server and learners. run_ahead 0 is the order of one process, with the same numbers."""
+
+    def __init__(self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent) -> None:
+        self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
+        self.ahead = run_ahead(config)
+        self.say: Callable[[str], None] = lambda text: None
+        self.stopping: Callable[[], bool] = lambda: False
+        self.keep: Callable[[dict[str, Any]], None] = lambda episode: None
+        """What is done with a trajectory."""
+        self.crew: Crew
+        self._others: list[Tree] = []
+        self._start()
+
+    def _start(self) -> None:
+        """All processes, anew."""
+        ray, config, spec, cfg = self.ray, self.config, self.spec, self.config.general
+        on_cluster = cfg.ray_address is not None
+        apart = self.ahead > 0
+        self.crew = Crew(ray, config, spec, apart, lambda text: self.say(text))
+        shipped = ray.put(config)
+        server = ray.remote(**cluster.options(1, 0, on_cluster))(DataServer)
+        learner = ray.remote(**cluster.options(1, cfg.num_gpus_per_learner, on_cluster))(Learner)
+        self.server = server.remote(shipped, spec, cfg.n_workers, apart)
+        self.learners = [learner.remote(shipped, spec, rank, cfg.n_learners) for rank in range(cfg.n_learners)]
+        self.memory: Any = _Memory(self)
+        self.fragment = _fragment(config, spec, self.ahead)
+        self.owed, self._takes = 0, 0
+        self.learning: list[Lessons] = []
+        self.adding: dict[Any, int] = {}
+        """Reference to what the data server says of fragments -> takes until then."""
+        self._arrived: dict[int, tuple[Hand, Report, Any]] = {}
+        """Fragments that wait for those of the other workers."""
+        self.version, self.weights = 0, None
+        self.gauges = Gauges(cfg.n_workers, cfg.n_learners)
+        self._check()
+
+    def _check(self) -> None:
+        """All processes stand, and the learners have met."""
+        self.crew.check()
+        try:
+            self.ray.get([part.pid.remote() for part in (self.server, *self.learners)])
+            if len(self.learners) > 1:
+                address = self.ray.get(self.learners[0].address.remote())
+                self.ray.get([learner.join.remote(address) for learner in self.learners])
+            self.weights = self.learners[0].weights.remote()
+        except Exception as error:
+            raise JoystickError(f"the data server or a learner cannot begin: {cluster.reason(error)}") from None
+
+    # a round ----------------------------------------------------------------------------------------------
+
+    def round(self, now: Now) -> Iterator[Accepted | Learned]:
+        """Until something has happened; with run_ahead 0, until all that was collected is learned from."""
+        while True:
+            self._learn(now)
+            self._collect(now)
+            yield from self._receive()
+            if self.stopping() or self.ahead or not (self.adding or self.learning or self.owed or self._collecting()):
+                return
+
+    def rest(self, now: Now) -> Iterator[Accepted | Learned]:
+        """Let what is being learned come to its end. Workers go on; what they collect is accepted later."""
+        while self.adding or self.learning:
+            yield from self._receive(workers=False)
+        self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
+        if len(self.learners) > 1 and len(set(self._get([each.digest.remote() for each in self.learners]))) > 1:
+            raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
+
+    def _collecting(self) -> bool:
+        return bool(self._arrived) or any(hand.asked for hand in self.crew.hands)
+
+    def _learn(self, now: Now) -> None:
+        """Give the learners what is owed: with run_ahead, one chunk waits at their door while they learn."""
+        while self.owed > 0 and len(self.learning) < (2 if self.ahead else 1):
+            progress = now()
+            chunk = self.server.take.remote(progress.fraction)
+            calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
+            self.learning.append(Lessons([lesson for lesson, _ in calls], calls[0][1]))
+            self.owed -= 1
+            self._takes += 1
+
+    def _collect(self, now: Now) -> None:
+        """Send the workers out, unless too much waits to be learned from."""
+        if self.owed + len(self.learning) > self.ahead or (self.adding and not self.ahead):
+            return
+        progress = now()
+        for hand in self.crew.idle():
+            if hand.number not in self._arrived:
+                self.crew.send(hand, self.fragment, progress, self.version, self.weights)
+
+    # what comes back --------------------------------------------------------------------------------------
+
+    def _receive(self, workers: bool = True) -> Iterator[Accepted | Learned]:
+        """Wait for something, for a while, and take in all that is there."""
+        reports = self.crew.awaited() if workers else {}
+        first = self.learning[:1]
+        refs = [*reports, *self.adding, *(first[0].lessons if first else [])]
+        if not refs:
+            time.sleep(POLL_SECONDS / 4)
+            return
+        done, left = self.ray.wait(refs, num_returns=1, timeout=POLL_SECONDS, fetch_local=False)
+        if left and done:
+            done += self.ray.wait(left, num_returns=len(left), timeout=0, fetch_local=False)[0]
+        for ref in done:
+            if ref in self.adding:
+                self._added(ref)
+            elif ref in reports:
+                yield from self._collected(reports[ref])
+        if first and all(lesson in done for lesson in first[0].lessons):
+            yield from self._learned(self.learning.pop(0))
+        elif first and any(lesson in done for lesson in first[0].lessons):
+            self._get([lesson for lesson in first[0].lessons if lesson in done])  # one that died is heard of here
+
+    def _collected(self, hand: Hand) -> Iterator[Accepted]:
+        received = self.crew.receive(hand)
+        if received is None:
+            return
+        self._arrived[hand.number] = (hand, *received)
+        if self.ahead == 0 and len(self._arrived) < len(self.crew.hands):
+            return
+        arrived = [self._arrived[number] for number in sorted(self._arrived)]
+        self._arrived.clear()
+        self.adding[self.server.add.remote(*[fragment for _, _, fragment in arrived])] = self._takes
+        for hand, report, _ in arrived:
+            self.crew.accept(hand, report)
+            self.gauges.collected(hand.number, report, self.version - report.version)
+            for episode in report.trajectories:
+                self.keep(episode)
+            yield report.accepted
+
+    def _added(self, ref: Any) -> None:
+        takes = self.adding.pop(ref)
+        self.owed = self._get(ref) - (self._takes - takes)
+
+    def _learned(self, lessons: Lessons) -> Iterator[Learned]:
+        heard: list[Lesson] = self._get(lessons.lessons)
+        learned = _joined([lesson.learned for lesson in heard])
+        self.gauges.learned([lesson.times for lesson in heard], self.owed)
+        if not learned.updates:
+            return
+        self.version, self.weights = self.version + 1, lessons.weights
+        if learned.priorities is not None and heard[0].keys is not None:
+            self.server.feedback.remote(heard[0].keys, learned.priorities)
+        yield learned
+
+    def _get(self, refs: Any) -> Any:
+        """ray.get, where a death of the data server or of a learner is Lost."""
+        try:
+            return self.ray.get(refs)
+        except self.ray.exceptions.RayActorError as error:
+            raise Lost(f"a learner or the data server died ({cluster.reason(error)})") from None
+        except self.ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, self.ray.exceptions.RayActorError):
+                raise Lost(f"a learner or the data server died ({cluster.reason(cause)})") from None
+            if len(self.learners) > 1 and isinstance(cause, RuntimeError):
+                raise Lost(f"the learners have lost one another ({cluster.reason(error)})") from None
+            if isinstance(cause, JoystickError):
+                raise cause from None
+            raise JoystickError(cluster.reason(error)) from error
+        except self.ray.exceptions.RayError as error:
+            raise Lost(f"what a process has made is lost ({cluster.reason(error)})") from None
+
+    # stopping and going on --------------------------------------------------------------------------------
+
+    def state(self) -> Tree:
+        return {
+            "agent": self._get(self.learners[0].state.remote()),
+            "collectors": [*self.crew.state(), *self._others],
+            "memory": self.memory.state(),
+        }
+
+    def load_state(self, state: Tree, journal: list) -> list[str]:
+        self._get([learner.load_state.remote(state["agent"]) for learner in self.learners])
+        self.agent.load_state(state["agent"])
+        self.weights = self.learners[0].weights.remote()
+        self.owed = self._get(self.server.load_state.remote(state["memory"], journal))
+        count = len(self.crew.hands)
+        self._others = state["collectors"][count:]
+        return self.crew.load_state(state["collectors"][:count])
+
+    def restart(self) -> None:
+        """New processes in place of all."""
+        self.end()
+        self._start()
+
+    def end(self) -> None:
+        """Kill all processes."""
+        self.crew.end()
+        for part in (self.server, *self.learners):
+            self.ray.kill(part)
+
+    def record(self, writer: TrajectoryWriter) -> None:
+        self.keep = writer.add
+
+    def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+        self.say, self.stopping = say, stopping
+
+    def watched(self) -> list[Watched]:
+        return []
+
+    def says(self) -> str:
+        """Which part limits the speed."""
+        return self.gauges.text()
+
+
+class _Memory:
+    """The data server's memory, for who saves it."""
+
+    def __init__(self, topology: Remote) -> None:
+        self._ask = lambda name: topology._get(topology.server.ask.remote(name))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: self._ask(name)
+
+
+def run_ahead(config: RunConfig) -> int:
+    """Chunks that may wait to be learned from while workers collect."""
+    if config.general.run_ahead is not None:
+        return config.general.run_ahead
+    return 2 if isinstance(config.algo.memory(1), ReplaySpec) else 0
+
+
+def _fragment(config: RunConfig, spec: EnvSpec, ahead: int) -> int:
+    """Steps of a fragment."""
+    wanted = config.algo.memory(spec.rows)
+    if not (ahead and isinstance(wanted, ReplaySpec)):
+        return int(wanted.fragment)
+    rows = config.env.n_envs
+    steps = UPDATES_OF_A_FRAGMENT / wanted.updates_per_step / rows
+    return max(wanted.fragment, min(LONGEST_FRAGMENT, round(steps)))
+
+
+def _joined(parts: list[Learned]) -> Learned:
+    """What several learners say of their parts of the same minibatches."""
+    if len(parts) == 1:
+        return parts[0]
+    metrics = {name: np.mean([part.metrics[name] for part in parts], axis=0).tolist() for name in parts[0].metrics}
+    priorities = [part.priorities for part in parts if part.priorities is not None]
+    return Learned(metrics, parts[0].updates, np.concatenate(priorities, axis=1) if priorities else None)

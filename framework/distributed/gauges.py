@@ -1,0 +1,93 @@
+"""Which part of a run with many processes limits its speed, measured while it runs."""
+
+import time
+from collections import deque
+from typing import NamedTuple
+
+from framework.distributed.meter import Times
+from framework.distributed.worker import Report
+
+WINDOW_SECONDS = 10.0
+
+
+class _Look(NamedTuple):
+    """How things stood at a moment."""
+
+    at: float
+    workers: tuple[Times, ...]
+    learners: tuple[Times, ...]
+    steps: tuple[int, ...]
+
+
+class Gauges:
+    """Fed with what processes say of themselves; tells of the last seconds."""
+
+    def __init__(self, workers: int, learners: int) -> None:
+        self._workers, self._learners = [Times()] * workers, [Times()] * learners
+        self._steps = [0] * workers
+        self._looks: deque[_Look] = deque()
+        self._late: deque[int] = deque(maxlen=100)
+        """Versions by which the weights of a fragment were behind."""
+        self._owed: deque[int] = deque(maxlen=100)
+
+    def collected(self, worker: int, report: Report, late: int) -> None:
+        """A fragment has been accepted."""
+        self._workers[worker] = report.times
+        self._steps[worker] += report.accepted.steps
+        self._late.append(late)
+
+    def learned(self, times: list[Times], owed: int) -> None:
+        """A chunk has been learned from; so many more wait."""
+        self._learners = list(times)
+        self._owed.append(owed)
+
+    def shares(self) -> tuple[list[float], list[float], list[float]] | None:
+        """Busy share of each worker, of each learner, and steps per second of each worker; None at the beginning."""
+        now = time.monotonic()
+        self._looks.append(_Look(now, tuple(self._workers), tuple(self._learners), tuple(self._steps)))
+        while len(self._looks) > 2 and now - self._looks[0].at > WINDOW_SECONDS:
+            self._looks.popleft()
+        then, past = self._looks[0], now - self._looks[0].at
+        if past <= 0:
+            return None
+        return (
+            [_share(a, b) for a, b in zip(then.workers, self._workers, strict=True)],
+            [_share(a, b) for a, b in zip(then.learners, self._learners, strict=True)],
+            [max(0, b - a) / past for a, b in zip(then.steps, self._steps, strict=True)],
+        )
+
+    def text(self) -> str:
+        """For a person: who is busy, what waits, and what would help."""
+        found = self.shares()
+        if found is None:
+            return ""
+        workers, learners, speed = found
+        late, owed = _mean(self._late), _mean(self._owed)
+        return (
+            f"workers {_percents(workers)} busy at {_mean(speed):,.0f} steps/s each, learners {_percents(learners)}; "
+            f"{owed:.1f} chunks wait, weights {late:.1f} versions old: {advice(workers, learners)}"
+        )
+
+
+def advice(workers: list[float], learners: list[float]) -> str:
+    """What limits the speed, and what would help."""
+    collecting, learning = _mean(workers), _mean(learners)
+    if max(collecting, learning) < 0.6:
+        return "the way between processes is the limit; more env_cfg.n_envs send more at once"
+    if learning >= collecting:
+        return "learning is the limit; more n_workers would not help, n_learners or a GPU may"
+    return "the environment is the limit; more n_workers help where there are cores for them"
+
+
+def _share(then: Times, now: Times) -> float:
+    busy, waited = now.busy - then.busy, now.waited - then.waited
+    return busy / (busy + waited) if busy + waited > 0 else 0.0
+
+
+def _percents(shares: list[float]) -> str:
+    few = shares[:4]
+    return ", ".join(f"{share:.0%}" for share in few) + (" ..." if len(shares) > len(few) else "")
+
+
+def _mean(numbers: list[float] | deque[int]) -> float:
+    return sum(numbers) / len(numbers) if numbers else 0.0

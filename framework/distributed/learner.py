@@ -1,0 +1,86 @@
+"""An Agent that learns in a process of its own, alone or with others that average their gradients."""
+
+import os
+import socket
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from algos.base import Array, EnvSpec, Progress, Tree
+from config.loader import RunConfig
+from framework import build, learner
+from framework.distributed.meter import Meter, Times
+from framework.learner import Learned
+from framework.memory.chunk import Chunk, Keys
+
+
+class Lesson(NamedTuple):
+    """What the driver hears of a chunk that was learned from."""
+
+    learned: Learned
+    keys: Keys | None
+    times: Times
+
+
+class Learner:
+    """Learns from a chunk each time that it is given one."""
+
+    def __init__(self, config: RunConfig, spec: EnvSpec, rank: int, world: int) -> None:
+        build.choose_threads(config, spec)
+        agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
+        self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
+        self.rank, self.world, self.meter = rank, world, Meter()
+
+    def address(self) -> str:
+        """Where the learners may meet: a free port of this machine."""
+        host = "127.0.0.1" if "JOYSTICK_LOOPBACK" in os.environ else socket.gethostbyname(socket.gethostname())
+        with socket.socket() as probe:
+            probe.bind((host, 0))
+            return f"tcp://{host}:{probe.getsockname()[1]}"
+
+    def join(self, address: str) -> None:
+        """Meet the others, and take a part of every batch from now on."""
+        cuda = self.learner.agent.device.type == "cuda"
+        dist.init_process_group("nccl" if cuda else "gloo", init_method=address, rank=self.rank, world_size=self.world)
+        self.learner.divide(learner.Share(self.rank, self.world, _sum))
+
+    def learn(self, chunk: Chunk | None, progress: Progress) -> tuple[Lesson, dict[str, Array] | None]:
+        """All updates that a chunk is good for, and the weights after them."""
+        with self.meter:
+            if chunk is None:
+                return Lesson(Learned({}, 0), None, self.meter.read()), None
+            own = Chunk({name: np.array(value) for name, value in chunk.columns.items()}, chunk.keys)
+            learned = self.learner.learn(own, progress)
+            weights = self.learner.agent.weights() if self.rank == 0 else None
+        keys = chunk.keys if learned.priorities is not None else None
+        return Lesson(learned, keys, self.meter.read()), weights
+
+    def digest(self) -> str:
+        """Of all weights; the same for every learner."""
+        return learner.digest(self.learner.agent.weights())
+
+    def weights(self) -> dict[str, Array]:
+        """Everything that acting depends on."""
+        return self.learner.agent.weights()
+
+    def state(self) -> Tree:
+        """Everything that learning depends on."""
+        return self.learner.agent.state()
+
+    def load_state(self, state: Tree) -> None:
+        """Go on where state was taken."""
+        self.learner.agent.load_state(state)
+
+    def pid(self) -> int:
+        """Its process."""
+        return os.getpid()
+
+
+def _sum(tensors: list[torch.Tensor]) -> None:
+    """Add up over all learners, in place: one message for all tensors."""
+    flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+    dist.all_reduce(flat)
+    for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.copy_(part.view_as(tensor))

@@ -1,0 +1,78 @@
+"""From a config to a running topology of processes, and its end."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from algos.base import EnvSpec
+from config.loader import ConfigError, RunConfig
+from config.schema import MemorySpec, ReplaySpec, RolloutSpec
+from framework import build
+from framework.distributed import cluster
+from framework.distributed.driver import LONGEST_FRAGMENT, Remote, run_ahead
+from framework.memory.replay import MOST_AT_ONCE
+
+PROCESS_BYTES = 300 * 2**20
+"""Memory that a process of ours takes with torch and Ray in it."""
+STORE_FRAGMENTS = 8
+"""Fragments and chunks for which there is room in shared memory, for each worker."""
+
+
+@contextlib.contextmanager
+def topology(config: RunConfig, spec: EnvSpec) -> Iterator[Remote]:
+    """Processes as the config says; none of them is alive afterwards."""
+    cfg = config.general
+    spec = replace(spec, rows=spec.rows * (1 if run_ahead(config) and _is_rollout(config) else cfg.n_workers))
+    _refuse(config, spec)
+    if cfg.ray_address is None:
+        cluster.processes_that_fit(cfg.n_workers, PROCESS_BYTES)
+    agent = build.make_agent(config, spec, cfg.seed, build.CPU)
+    with cluster.started(cfg, _store_bytes(config, spec)) as ray:
+        remote = Remote(ray, config, spec, agent)
+        try:
+            yield remote
+        finally:
+            remote.end()
+
+
+def _is_rollout(config: RunConfig) -> bool:
+    return isinstance(config.algo.memory(1), RolloutSpec)
+
+
+def _refuse(config: RunConfig, spec: EnvSpec) -> None:
+    """ConfigError where the processes cannot share the work."""
+    cfg, wanted = config.general, config.algo.memory(spec.rows)
+    batch = _minibatch(wanted, spec.rows)
+    if batch is not None and batch % cfg.n_learners:
+        place = config.where.get("general_cfg.n_learners", "default")
+        raise ConfigError(
+            [f"{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {cfg.n_learners}"]
+        )
+    if cfg.n_learners > 1 and not hasattr(config.algo, "max_grad_norm"):
+        place = config.where.get("general_cfg.n_learners", "default")
+        raise ConfigError([f"{place}: general_cfg.n_learners: {config.algo_package.NAME} has no gradients to share"])
+
+
+def _minibatch(wanted: MemorySpec, rows: int) -> int | None:
+    """Samples of a minibatch, which learners divide; None where it depends on what was collected."""
+    if isinstance(wanted, ReplaySpec):
+        return wanted.batch_size
+    if wanted.unit == "episodes":
+        return None
+    samples = wanted.length * rows // (wanted.sequence or wanted.length)
+    return min(wanted.minibatch or samples, samples)
+
+
+def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
+    """Shared memory for what is on its way between processes."""
+    wanted = config.algo.memory(spec.rows)
+    step = build.memory_bytes(config, spec) // max(1, _steps(wanted, spec.rows))
+    fragment = LONGEST_FRAGMENT * spec.rows * step
+    chunk = wanted.length * spec.rows * step if isinstance(wanted, RolloutSpec) else 0
+    if isinstance(wanted, ReplaySpec):
+        chunk = MOST_AT_ONCE * wanted.batch_size * wanted.sequence * step
+    return 64 * 2**20 + STORE_FRAGMENTS * (config.general.n_workers * fragment + chunk)
+
+
+def _steps(wanted: MemorySpec, rows: int) -> int:
+    return wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * rows
