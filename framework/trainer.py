@@ -183,7 +183,7 @@ class Trainer:
     def _choose_best(self) -> None:
         """Nothing was evaluated on the way: the last checkpoints are now, and the best of them is kept."""
         kept, now = self.agent.state(), self.count
-        for number in self.store.numbers()[-MOST_CHOSEN_FROM:]:
+        for number in [n for n in self.store.numbers() if n or not now.update][-MOST_CHOSEN_FROM:]:
             saved = self.store.read(number, with_journal=False)
             self.agent.load_state(saved.tree["agent"])
             self.count = Count(**saved.tree["count"])

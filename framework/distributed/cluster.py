@@ -25,7 +25,7 @@ CONNECT_SECONDS = 5.0
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
+    "RAY_worker_niceness": "0",  # 15 by default: beside other work on this machine, our processes would stand still
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket of our own Ray is on 127.0.0.1
 }
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "*.gif", "*.log", ".venv*/", "venv/"]
@@ -53,8 +53,7 @@ def load() -> ModuleType:
 @contextlib.contextmanager
 def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
     """A running Ray, and its end. store_bytes: shared memory that the run needs."""
-    if cfg.ray_address is None:
-        # read by Ray when it is imported
+    if cfg.ray_address is None and "ray" not in sys.modules:  # Ray reads them when it is imported, and never again
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     ray = load()
     with _connected(ray, cfg.ray_address) if cfg.ray_address else _local(ray, store_bytes):
