@@ -1,7 +1,7 @@
 """Where the three objects live: the contract between a Trainer and what collects, keeps and learns for it."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from algos.base import Agent, Progress, Tree
 from framework.collector import Collector
@@ -60,6 +60,9 @@ class Topology(Protocol):
     def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
         """From now on warn through `say`, and break a long round off where `stopping` is true."""
 
+    def processes(self) -> dict[str, Any]:
+        """Process ids of the parts that have a process of their own."""
+
     def restart(self) -> None:
         """After Lost: stand as at the beginning, ready for load_state."""
 
@@ -108,6 +111,9 @@ class Local:
 
     def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
         """A round is short, and says nothing."""
+
+    def processes(self) -> dict[str, Any]:
+        return {}
 
     def restart(self) -> None:
         raise NotImplementedError("nothing is ever lost in one process")

@@ -117,6 +117,7 @@ class _Run:
         try:
             self._write_down()
             self._load()
+            self.task.write_run({"processes": self.topology.processes()})
             watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
             before = self.trainer.count
             self.console.start(before, self.trainer.elapsed)
@@ -151,6 +152,7 @@ class _Run:
                 self.topology.restart()
                 self.trainer.load_state(saved, branch=False)
                 self.store.continue_from(saved)
+                self.task.write_run({"processes": self.topology.processes()})
 
     def _write_down(self) -> None:
         """The effective config and the circumstances are on disk before the first step."""

@@ -165,6 +165,10 @@ class Crew:
             different += [f"{row} of worker {hand.number}" for row in rows]
         return different
 
+    def pids(self) -> list[int]:
+        """Their processes."""
+        return self.ray.get([hand.actor.pid.remote() for hand in self.hands if hand.actor is not None])
+
     def end(self) -> None:
         """Kill them all."""
         for hand in self.hands:

@@ -219,6 +219,11 @@ class Remote:
         self._others = state["collectors"][count:]
         return self.crew.load_state(state["collectors"][:count])
 
+    def processes(self) -> dict[str, Any]:
+        """Process ids, for who wants to look at them."""
+        server, *learners = self._get([part.pid.remote() for part in (self.server, *self.learners)])
+        return {"workers": self.crew.pids(), "data_server": server, "learners": learners}
+
     def restart(self) -> None:
         """New processes in place of all."""
         self.end()

@@ -1,0 +1,211 @@
+"""What dies while a run goes on, by kill -9, and what becomes of the run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from framework.checkpoint import CheckpointStore
+from tests.helpers_ray import RAY, TINY, episodes
+
+ROOT = Path(__file__).parent.parent
+PATIENCE = 120
+SLOW = ("--algo=DQN", "env_cfg.id=sleep", "env_cfg.seconds=0.004", "general_cfg.env_name=toy")
+
+
+class Run:
+    """A run of main.py in a process of its own."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder = folder
+        command = [sys.executable, str(ROOT / "main.py"), *TINY, RAY, *words, "--into", str(folder)]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def facts(self) -> dict:
+        """run.json, once the processes are known."""
+        path, until = self.folder / "run.json", time.monotonic() + PATIENCE
+        while time.monotonic() < until and self.process.poll() is None:
+            facts = json.loads(path.read_text()) if path.exists() else {}
+            if facts.get("processes"):
+                return facts
+            time.sleep(0.05)
+        raise AssertionError(f"the run did not begin: {self.process.communicate()[0]}")
+
+    def episodes(self, count: int) -> list[dict]:
+        """The rows of train.csv, once there are so many."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until and self.process.poll() is None:
+            path = self.folder / "results" / "train.csv"
+            if path.exists() and len(rows := episodes(self.folder)) >= count:
+                return rows
+            time.sleep(0.05)
+        raise AssertionError(f"the run did not get so far: {self.process.communicate()[0]}")
+
+    def ended(self) -> tuple[int, str]:
+        """Exit status and output."""
+        output = self.process.communicate(timeout=PATIENCE)[0]
+        return self.process.returncode, output
+
+
+def counted_once(folder: Path) -> list[dict]:
+    """Every episode of every worker and row has one line, one number and one seed."""
+    rows = episodes(folder)
+    assert [row["episode"] for row in rows] == list(range(1, len(rows) + 1))
+    assert max(Counter((row["worker"], row["row"], row["seed"]) for row in rows).values()) == 1
+    return rows
+
+
+def gone(pids: list[int], seconds: float = 30.0) -> bool:
+    """None of these processes is alive."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def of_ray(folder: str = "joystick-") -> set[int]:
+    """Processes of Ray's that were started from our folders."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.encode() in (place / "cmdline").read_bytes():
+                found.add(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def everybody(facts: dict) -> list[int]:
+    processes = facts["processes"]
+    return [*processes["workers"], *processes["learners"], processes["data_server"]]
+
+
+@pytest.mark.parametrize("words", [(), ("general_cfg.run_ahead=0",)], ids=["free", "lockstep"])
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_counted_twice(words, tmp_path):
+    """RAY-1, RAY-8: killed twice, at moments that nobody chose."""
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.n_workers=2", "general_cfg.max_episode=120", *words)
+    facts = run.facts()
+    run.episodes(10)
+    os.kill(facts["processes"]["workers"][1], signal.SIGKILL)
+    run.episodes(40)
+    os.kill(facts["processes"]["workers"][0], signal.SIGKILL)
+    status, output = run.ended()
+    assert status == 0, output
+    assert output.count("another takes its place") == 2
+    rows = counted_once(run.folder)
+    assert {row["worker"] for row in rows[-40:]} == {0, 1}
+    assert gone(everybody(facts))
+
+
+def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(tmp_path):
+    """RAY-2: replaced later and later, and not for ever. What was collected before is saved."""
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=10000")
+    facts = run.facts()
+    run.episodes(10)
+    times = []
+    while run.process.poll() is None and len(times) < 20:
+        if victims := [pid for pid in workers() if pid not in times]:
+            os.kill(victims[0], signal.SIGKILL)
+            times.append(victims[0])
+        time.sleep(0.05)
+    status, output = run.ended()
+    assert status == 2
+    assert output.count("another takes its place") == 5
+    assert "worker 0 died 6 times" in output
+    assert "Traceback" not in output
+    assert "--resume" in output
+    counted_once(run.folder)
+    assert gone([*everybody(facts), *times])
+
+
+def workers() -> list[int]:
+    """Processes in which a worker lives."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if (place / "cmdline").read_bytes().startswith(b"ray::Worker"):
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("part", ["data_server", "learner"])
+def test_what_kept_the_memory_or_learned_is_brought_back_from_the_last_checkpoint(part, tmp_path):
+    """RAY-1: and the curve has each episode once."""
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=100", "general_cfg.model_save_fre=100")
+    facts = run.facts()
+    run.episodes(30)
+    processes = facts["processes"]
+    os.kill(processes["learners"][0] if part == "learner" else processes["data_server"], signal.SIGKILL)
+    status, output = run.ended()
+    assert status == 0, output
+    assert "all processes begin again at checkpoint" in output
+    counted_once(run.folder)
+    assert gone(everybody(facts))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_stops_and_the_run_can_be_gone_on_with(number, tmp_path):
+    """RAY-4: with another number of workers."""
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=400")
+    facts = run.facts()
+    run.episodes(20)
+    run.process.send_signal(number)
+    status, output = run.ended()
+    assert status == 128 + number, output
+    assert gone(everybody(facts))
+    before = len(counted_once(run.folder))
+    words = (f"--resume={run.folder}", "general_cfg.n_workers=2", f"general_cfg.max_episode={before + 40}")
+    command = [sys.executable, str(ROOT / "main.py"), *words]
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert again.returncode == 0, again.stderr
+    rows = counted_once(run.folder)
+    assert {row["worker"] for row in rows[before:]} == {0, 1}
+
+
+def test_after_the_driver_was_killed_nothing_of_ours_lives(tmp_path):
+    """RAY-4: kill -9 of the driver; and no folder is left."""
+    folders = set(Path("/tmp").glob("joystick-*"))
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=1000", "general_cfg.model_save_fre=50")
+    facts = run.facts()
+    run.episodes(20)
+    mine = of_ray(str((set(Path("/tmp").glob("joystick-*")) - folders).pop()))
+    run.process.kill()
+    run.process.wait()
+    assert len(mine) >= 3
+    assert gone([*everybody(facts), *mine])
+    assert CheckpointStore(run.folder / "models").newest(print).tree["count"]["update"] >= 0
+    assert not set(Path("/tmp").glob("joystick-*")) - folders
+
+
+def test_nothing_listens_on_an_interface_that_others_can_reach(tmp_path):
+    """RAY-9: every socket of ours is on the loopback interface, also where learners meet."""
+    words = ("general_cfg.n_learners=2", "general_cfg.n_workers=2")
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=60", *words)
+    facts = run.facts()
+    run.episodes(5)
+    open_to_all = [place for pid in everybody(facts) for place in listening(pid) if not place.startswith("0100007F:")]
+    status, output = run.ended()
+    assert status == 0, output
+    assert not open_to_all
+
+
+def listening(pid: int) -> list[str]:
+    """Local addresses, in hex, of the sockets on which a process listens."""
+    inodes = {os.readlink(link).strip("socket:[]") for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                found.append(fields[1])
+    return found
