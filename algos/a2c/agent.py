@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algos import base
 from algos.a2c.config import Config
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim, unroll
 from algos.common.actor_critic import (
     ActorCritic,
@@ -21,13 +21,13 @@ from algos.common.actor_critic import (
     standardise,
 )
 from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.weights import load_weights, weights_of
 
 
 class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
+    KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -74,26 +74,3 @@ class Agent(base.Agent):
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         metrics = (loss, policy, value, entropy)
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "scaler": self.scaler.state() if self.scaler else None,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        if self.scaler is not None:
-            self.scaler.load_state(state["scaler"])
-        restore_stream(self.streams.learn, state["learn"])

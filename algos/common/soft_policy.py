@@ -11,6 +11,7 @@ from algos.base import Act, Array, EnvSpec, Progress, Streams, Tree
 from algos.common import networks, optim
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.distributions import SquashedGaussian
+from algos.common.keep import load_state_of, state_of
 from algos.common.temperature import Temperature
 
 
@@ -24,6 +25,7 @@ class SoftPolicy:
     TemperatureConfig."""
 
     METRICS = ("actor_loss", "entropy", "alpha")
+    KEPT = ("optimizer", "temperature", "metrics")
 
     def __init__(
         self,
@@ -93,14 +95,8 @@ class SoftPolicy:
 
     def state(self) -> Tree:
         """What learning depends on besides the weights, and the metrics of the last step."""
-        return {
-            "optimizer": optim.state_tree(self.optimizer),
-            "temperature": self.temperature.state(),
-            "metrics": {name: float(metric) for name, metric in self.metrics.items()},
-        }
+        return state_of(self, self.KEPT)
 
     def load_state(self, state: Tree) -> None:
         """Go on where state() was taken."""
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.temperature.load_state(state["temperature"])
-        self.metrics = {name: torch.tensor(state["metrics"][name], device=self.device) for name in self.metrics}
+        load_state_of(self, self.KEPT, state)

@@ -7,12 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim
 from algos.common.normalize import normalizer_for
 from algos.common.renorm import batch_statistics
 from algos.common.soft_policy import SoftPolicy
-from algos.common.weights import load_weights, weights_of
 from algos.crossq.config import Config
 
 
@@ -26,6 +25,7 @@ class Agent(base.Agent):
     """A squashed Gaussian policy and critics, all with batch renormalisation."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    KEPT: ClassVar = ("networks", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -92,27 +92,3 @@ class Agent(base.Agent):
         """The policy learns with the statistics of this batch, and from critics with their running ones."""
         with batch_statistics(self.policy.network):
             self.policy.improve(obs, lambda action: self.critic(obs, action).squeeze(-1).amin(0), self.reduce)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "policy": self.policy.state(),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.policy.load_state(state["policy"])
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

@@ -7,14 +7,13 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
 from algos.common.normalize import normalizer_for
 from algos.common.recurrent import Recurrent
 from algos.common.tables import actions_of
-from algos.common.weights import load_weights, weights_of
 from algos.dqn.config import Config
 from algos.dqn.heads import HEADS, Head, Successor, of_action
 
@@ -23,6 +22,7 @@ class Agent(base.Agent):
     """An online and a target network, and a head that says what their outputs mean."""
 
     METRICS: ClassVar = ("loss", "q_mean")
+    KEPT: ClassVar = ("network", "target", "optimizer", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -132,27 +132,3 @@ class Agent(base.Agent):
         reward = batch["reward"] * self.cfg.reward_scale
         chooser = None if online is None else legal_values(online)
         return Successor(reward, batch["discount"], out, legal_values(out), chooser)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.network)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.network, weights)
-
-    def state(self) -> Tree:
-        return {
-            "network": weights_of(self.network),
-            "target": weights_of(self.target),
-            "optimizer": optim.state_tree(self.optimizer),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.network, state["network"])
-        load_weights(self.target, state["target"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
@@ -17,7 +17,6 @@ from algos.common.normalize import normalizer_for
 from algos.common.recurrent import Recurrent
 from algos.common.returns import discounted_sums
 from algos.common.tables import actions_of
-from algos.common.weights import load_weights, weights_of
 from algos.pqn.config import Config
 
 
@@ -37,6 +36,7 @@ class Agent(base.Agent):
     """One network."""
 
     METRICS: ClassVar = ("loss", "q_mean")
+    KEPT: ClassVar = ("network", "optimizer")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -103,23 +103,3 @@ class Agent(base.Agent):
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         return Result({"loss": loss.detach(), "q_mean": chosen.detach().mean()})
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.network)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.network, weights)
-
-    def state(self) -> Tree:
-        return {
-            "network": weights_of(self.network),
-            "optimizer": optim.state_tree(self.optimizer),
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.network, state["network"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        restore_stream(self.streams.learn, state["learn"])

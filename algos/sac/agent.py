@@ -7,11 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
-from algos.common.weights import load_weights, weights_of
 from algos.sac.config import Config
 
 
@@ -25,6 +24,7 @@ class Agent(base.Agent):
     """A squashed Gaussian policy, critics and their targets."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -102,29 +102,3 @@ class Agent(base.Agent):
         """What the policy follows [B]."""
         q = self.critic(obs, action).squeeze(-1)
         return q.amin(0) if self.cfg.actor_value == "min" else q.mean(0)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "target": weights_of(self.target),
-            "optimizer": optim.state_tree(self.optimizer),
-            "policy": self.policy.state(),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        load_weights(self.target, state["target"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.policy.load_state(state["policy"])
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

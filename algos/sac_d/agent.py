@@ -8,13 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.distributions import IMPOSSIBLE, Categorical
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
 from algos.common.temperature import Temperature
-from algos.common.weights import load_weights, weights_of
 from algos.sac_d.config import Config
 
 
@@ -37,6 +36,7 @@ class Agent(base.Agent):
     """A categorical policy, critics and their targets."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "entropy", "alpha")
+    KEPT: ClassVar = ("networks", "target", "actor_optimizer", "critic_optimizer", "temperature", "metrics", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -136,33 +136,3 @@ class Agent(base.Agent):
         if mask is None:
             return cfg.target_entropy_scale * float(np.log(self.actions))
         return cfg.target_entropy_scale * mask.sum(-1).log()
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "target": weights_of(self.target),
-            "actor_optimizer": optim.state_tree(self.actor_optimizer),
-            "critic_optimizer": optim.state_tree(self.critic_optimizer),
-            "temperature": self.temperature.state(),
-            "metrics": {name: float(metric) for name, metric in self.metrics.items()},
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        load_weights(self.target, state["target"])
-        optim.load_state_tree(self.actor_optimizer, state["actor_optimizer"])
-        optim.load_state_tree(self.critic_optimizer, state["critic_optimizer"])
-        self.temperature.load_state(state["temperature"])
-        self.metrics = {name: torch.tensor(state["metrics"][name], device=self.device) for name in self.metrics}
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

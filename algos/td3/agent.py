@@ -7,11 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.normalize import normalizer_for
-from algos.common.weights import load_weights, weights_of
 from algos.td3.config import Config
 
 
@@ -35,6 +34,7 @@ class Agent(base.Agent):
     """A policy and critics, and a slow copy of each."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss")
+    KEPT: ClassVar = ("networks", "targets", "actor_optimizer", "critic_optimizer", "actor_loss", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -117,31 +117,3 @@ class Agent(base.Agent):
         loss.backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         self.actor_loss = loss.detach()
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "targets": weights_of(self.targets),
-            "actor_optimizer": optim.state_tree(self.actor_optimizer),
-            "critic_optimizer": optim.state_tree(self.critic_optimizer),
-            "actor_loss": float(self.actor_loss),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        load_weights(self.targets, state["targets"])
-        optim.load_state_tree(self.actor_optimizer, state["actor_optimizer"])
-        optim.load_state_tree(self.critic_optimizer, state["critic_optimizer"])
-        self.actor_loss = torch.tensor(state["actor_loss"], device=self.device)
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

@@ -7,11 +7,10 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardise
 from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.weights import load_weights, weights_of
 from algos.trpo.config import Config
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
 
@@ -33,6 +32,7 @@ class Agent(base.Agent):
     """A policy network without an optimizer, and a value network with one."""
 
     METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step")
+    KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -134,26 +134,3 @@ class Agent(base.Agent):
                 optim.apply_gradients(self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
                 losses.append(loss.detach())
         return torch.stack(losses).mean()
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "scaler": self.scaler.state() if self.scaler else None,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        if self.scaler is not None:
-            self.scaler.load_state(state["scaler"])
-        restore_stream(self.streams.learn, state["learn"])
