@@ -9,7 +9,7 @@ from torch import Tensor
 from algos import base
 from algos.a2c.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
-from algos.common import networks, optim, unroll
+from algos.common import networks, optim
 from algos.common.actor_critic import (
     ActorCritic,
     advantages,
@@ -64,10 +64,11 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg, distribution = self.cfg, self.policy.distribution
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs, values, steps = self.policy.outputs(batch), self.policy.value(batch), unroll.single_steps(batch)
-        advantage = standardise(steps["advantage"]) if cfg.normalize_advantage else steps["advantage"]
-        policy = policy_loss(distribution.log_prob(outputs, steps["drawn"]), advantage)
-        value = squared_error(values, steps["target"])
+        batch = self.policy.carried.with_views(batch)
+        outputs, values = self.policy.outputs(batch), self.policy.value(batch)
+        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
+        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), advantage)
+        value = squared_error(values, batch["target"])
         entropy = distribution.entropy(outputs).mean()
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()

@@ -18,6 +18,8 @@ from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Lay
 
 __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 
+OBSERVING = (Conv2d, Pooling, Flatten, Embed, schema.Lstm, schema.Gru)
+"""Layers that see the observation alone, before an action joins."""
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
 
@@ -266,10 +268,10 @@ def build(
         chain.flatten()
         output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(chain.shape[0])
         _initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
-    return _assembled([*chain.modules, output])
+    return assembled([*chain.modules, output])
 
 
-def _assembled(modules: list[nn.Module]) -> "Network | Recurrent":
+def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
     """One network, or with lstm or gru among the modules, stages with these between them."""
     stages: list[list[nn.Module]] = [[]]
     for module in modules:
@@ -295,17 +297,17 @@ def noisy(layers: Layers, std_init: float) -> Layers:
 
 def features(
     spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None
-) -> tuple[Network, int, Layers]:
-    """The part of a network that is for the observation alone, up to the last conv2d, pooling, flatten or embed; how
-    many features [B, width] it gives, and the layers from there on."""
+) -> tuple["Network | Recurrent", int, Layers]:
+    """The part of a network that is for the observation alone, up to the last of OBSERVING; how many features
+    [B, width] it gives, and the layers from there on."""
     chain, rest = _observed(spec, layers, cfg, normalizer)
     rest = _with_convolutions(chain, rest)
-    own = [index for index, layer in enumerate(rest, start=1) if isinstance(layer, Conv2d | Pooling | Flatten | Embed)]
+    own = [index for index, layer in enumerate(rest, start=1) if isinstance(layer, OBSERVING)]
     cut = own[-1] if own else 0
     for layer in rest[:cut]:
         ADD[type(layer)](chain, layer)
     chain.flatten()
-    return Network(*chain.modules), chain.shape[0], rest[cut:]
+    return assembled(chain.modules), chain.shape[0], rest[cut:]
 
 
 def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common import networks, optim, unroll
+from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardise
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.ppo.config import Config
@@ -119,10 +119,11 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs, values, steps = self.policy.outputs(batch), self.policy.value(batch), unroll.single_steps(batch)
+        batch = self.policy.carried.with_views(batch)
+        outputs, values = self.policy.outputs(batch), self.policy.value(batch)
         entropy = self.policy.distribution.entropy(outputs).mean()
-        policy = self._policy_loss(outputs, steps)
-        value = value_loss(values, steps["value"], steps["target"], cfg.value_clip)
+        policy = self._policy_loss(outputs, batch)
+        value = value_loss(values, batch["value"], batch["target"], cfg.value_clip)
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
-from algos.common import networks, optim, unroll
+from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, follow_schedule, make_optimizer, policy_loss, seen, squared_error
 from algos.common.normalize import normalizer_for
 from algos.common.returns import discounted_sums
@@ -78,12 +78,13 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg, distribution = self.cfg, self.policy.distribution
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs, steps = self.policy.outputs(batch), unroll.single_steps(batch)
-        policy = policy_loss(distribution.log_prob(outputs, steps["drawn"]), steps["advantage"])
+        batch = self.policy.carried.with_views(batch)
+        outputs = self.policy.outputs(batch)
+        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
         entropy = distribution.entropy(outputs).mean()
         value = torch.zeros_like(policy)
         if self.policy.critic is not None:
-            value = squared_error(self.policy.value(batch), steps["target"])
+            value = squared_error(self.policy.value(batch), batch["target"])
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)

@@ -11,6 +11,7 @@ from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
+from algos.common.unroll import Observed
 from algos.sac.config import Config
 
 
@@ -31,6 +32,7 @@ class Agent(base.Agent):
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer)
         self.critic = self._critic(cfg.n_critics).to(device)
+        self.policy.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
         # of many critics, those that judge the next action are copied to a place of their own
         few = cfg.target_critics < cfg.n_critics
@@ -69,12 +71,13 @@ class Agent(base.Agent):
         self.policy.follow_schedule(progress.fraction)
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         self.updates += 1
+        batch = self.policy.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
@@ -98,7 +101,7 @@ class Agent(base.Agent):
         alpha = self.policy.temperature.alpha()
         return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)
 
-    def _value(self, obs: Tensor, action: Tensor) -> Tensor:
+    def _value(self, obs: Observed, action: Tensor) -> Tensor:
         """What the policy follows [B]."""
         q = self.critic(obs, action).squeeze(-1)
         return q.amin(0) if self.cfg.actor_value == "min" else q.mean(0)

@@ -55,6 +55,7 @@ class Agent(base.Agent):
             spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
             out=cfg.n_quantiles, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
+        self.policy.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
         self.levels = (torch.arange(cfg.n_quantiles, device=device) + 0.5) / cfg.n_quantiles
         self.parameters: list[Tensor] = list(self.critic.parameters())
@@ -84,12 +85,14 @@ class Agent(base.Agent):
         self.policy.follow_schedule(progress.fraction)
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
-        cfg, obs, weight = self.cfg, batch["obs"], batch.get("weight")
+        cfg = self.cfg
         self.updates += 1
+        batch = self.policy.carried.with_views(batch, cfg.burn_in)
+        obs, weight = batch["obs"], batch.get("weight")
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         quantiles = self.critic(obs, self.policy.bounds.to_unit(batch["action"]))
