@@ -133,11 +133,12 @@ def remembering(algo: str, **more: Any) -> dict[str, Any]:
         layers = run["algo_cfg"][key]
         run["algo_cfg"][key] = [*layers[:2], {"layer_type": "lstm", "layer_size": [4]}, *layers[2:]]
     run["algo_cfg"] |= {"batch_size": 4, **more}
+    run["general_cfg"] |= {"model_save_fre": 40, "max_total_step": 200}
     return run
 
 
-WITH_A_MEMORY = ("SAC", "REDQ", "DroQ", "SAC_D", "TQC", "CrossQ", "TD3", "DDPG")
-RUNS |= {f"{name} with a memory": remembering(name, normalize_obs=True) for name in WITH_A_MEMORY}
+WITH_A_MEMORY = ("SAC", "REDQ", "SAC_D", "TQC", "CrossQ", "TD3", "DDPG")
+RUNS |= {f"{name} with a memory": remembering(name, train_fre=8, normalize_obs=True) for name in WITH_A_MEMORY}
 RUNS["TRPO with a memory"] = remembering("TRPO", batch_size=64)
 PLANNED = ("DQN with priorities", "PER_DQN", "RainbowDQN")
 """With priorities, beta follows the plan of the whole run: another limit is another run."""
