@@ -47,10 +47,10 @@ def networks(one):
     return getattr(policy, "network", None) or one.actor, one.critic.front, policy.carried
 
 
-def chunk_of(one, steps=60, rows=3):
+def chunk_of(one, steps=60, rows=3, delay=2):
     """The first chunk of fresh experience, and the collector's columns."""
     algo = "SAC_D" if hasattr(one, "actions") else "SAC"
-    collector, memory = collector_of(toy(algo, rows), one), memory_of(one)
+    collector, memory = collector_of(toy(algo, rows, delay), one), memory_of(one)
     fragment = collector.collect(steps, LATER)[0]
     columns = {name: value.copy() for name, value in fragment.columns.items()}
     memory.add(fragment)
@@ -80,8 +80,8 @@ def by_hand(network, batch, state, warm):
 def test_a_sequence_gives_what_acting_gave_step_by_step(algo, actor, critic):
     """TRM-5: for observations and true successors, through the ends of episodes; the state before is the stored one."""
     one = agent(algo, actor=actor, critic=critic)
-    batch = batch_of(chunk_of(one)[0])
-    assert batch["first"].any()
+    batch = batch_of(chunk_of(one, delay=7)[0])
+    assert batch["first"].any(0).tolist() not in ([True] * 8, [False] * 8), "some sequences are within one episode"
     policy, front, carried = networks(one)
     views, states = carried.with_views(batch, 2), carried.parts(batch["state"])
     with torch.no_grad():
