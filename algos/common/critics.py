@@ -8,7 +8,8 @@ from torch.nn import functional as F
 
 from algos.base import EnvSpec
 from algos.common import networks
-from algos.common.networks import ACTIVATIONS, INITS, Network, NetworkError, RandomZeros
+from algos.common.first_weights import INITS
+from algos.common.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
 from algos.common.recurrent import Recurrent
 from algos.common.renorm import BatchRenorm
 from algos.common.unroll import Observed, outputs_of, outputs_of_both

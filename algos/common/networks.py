@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
-from torch import Tensor, nn
+from torch import nn
 
 from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
+from algos.common.first_weights import initialise
 from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual
 from algos.common.recurrent import Gru, Lstm, Recurrent
 from algos.common.renorm import BatchRenorm
@@ -218,32 +219,6 @@ def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.
     return _Chain(*encode(space, normalizer)), layers
 
 
-def _kaiming_normal(weight: Tensor, gain: float) -> None:
-    nn.init.kaiming_normal_(weight, nonlinearity="linear")
-    with torch.no_grad():
-        weight.mul_(gain)
-
-
-# name -> (how a weight is drawn, gain of the layers before the output)
-INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
-    "orthogonal": (nn.init.orthogonal_, math.sqrt(2)),
-    "xavier": (nn.init.xavier_uniform_, 1.0),
-    "kaiming": (_kaiming_normal, math.sqrt(2)),
-}
-
-
-def _initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
-    """Draw the weights of linear and convolutional layers anew and set their biases to 0; default leaves torch's."""
-    if init == "default":
-        return
-    draw, hidden_gain = INITS[init]
-    for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
-        for layer in (layer for module in modules for layer in module.modules()):
-            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear):
-                draw(layer.weight, gain)
-                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
-
-
 def build(
     spec: EnvSpec,
     layers: Layers,
@@ -267,7 +242,7 @@ def build(
         add(chain, rest)
         chain.flatten()
         output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(chain.shape[0])
-        _initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
+        initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
     return assembled([*chain.modules, output])
 
 
