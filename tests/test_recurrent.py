@@ -9,7 +9,7 @@ from helpers_core import agent_of, collector_of, memory_of, score, spec_of, toy_
 import algos
 from algos.base import Progress
 from config.loader import ConfigError
-from config.schema import Gru, Linear, Lstm
+from config.schema import Gru, Linear, Lstm, NetworkConfig
 from framework.learner import Learner
 
 REMEMBERS = [Linear(layer_size=[16], activation="tanh"), Gru(layer_size=[16])]
@@ -99,6 +99,13 @@ def test_every_parameter_moves_with_finite_gradients(algo):
         one.update(batch)
     assert all(seen)
     assert [name for name, array in one.weights().items() if np.array_equal(array, before[name])] == []
+
+
+def test_every_algorithm_with_a_network_knows_these_layers():
+    configs = {name: algos.get(name).Config for name in algos.available()}
+    networks = {name: config for name, config in configs.items() if issubclass(config, NetworkConfig)}
+    assert len(networks) > 20
+    assert [name for name, config in networks.items() if not {"lstm", "gru"} <= set(config.SPECIAL_LAYERS)] == []
 
 
 def test_algorithms_without_a_memory_refuse_these_layers_and_name_those_that_have_one(monkeypatch):
