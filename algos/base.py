@@ -13,6 +13,9 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
+from algos.common.keep import load_state_of, restore_stream, state_of, stream_state
+from algos.common.weights import load_weights, weights_of
+
 Array = np.ndarray
 Batch = dict[str, torch.Tensor]
 Tree = dict[str, Any]
@@ -103,6 +106,9 @@ class Agent(ABC):
 
     METRICS: ClassVar[tuple[str, ...]] = ()
     """Names of the metrics, in the order of the columns in results/train.csv."""
+    KEPT: ClassVar[tuple[str, ...]] = ()
+    """Attributes that `state` saves besides the learning stream: modules, optimizers, numbers, and objects with a state
+    of their own. The first one is the module whose weights acting depends on."""
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
@@ -146,35 +152,30 @@ class Agent(ABC):
     def update(self, batch: Batch) -> Result:
         """One gradient step (or table update) from one minibatch."""
 
-    # carrying on ----------------------------------------------------------------------------------------
+    # carrying on, by the names in KEPT; an agent without a network writes its own ------------------------
 
-    @abstractmethod
     def weights(self) -> dict[str, Array]:
         """Everything that acting depends on, normaliser statistics included."""
+        return weights_of(self._network())
 
-    @abstractmethod
     def load_weights(self, weights: dict[str, Array]) -> None:
         """After this, the same observations and rng give the same actions."""
+        load_weights(self._network(), weights)
 
-    @abstractmethod
+    def _network(self) -> torch.nn.Module:
+        if not self.KEPT:
+            raise TypeError(f"{type(self).__module__}: KEPT names nothing; or write weights, state and their load_")
+        return getattr(self, self.KEPT[0])
+
     def state(self) -> Tree:
         """Everything that is needed to go on exactly: weights, optimizer, targets, counters, learning stream."""
+        return {**state_of(self, self.KEPT), "learn": stream_state(self.streams.learn)}
 
-    @abstractmethod
     def load_state(self, state: Tree) -> None:
         """After this, the same chunks give the same updates."""
+        load_state_of(self, self.KEPT, state)
+        restore_stream(self.streams.learn, state["learn"])
 
     def parameter_count(self) -> int:
         """Numbers that learning changes."""
         return sum(array.size for array in self.weights().values())
-
-
-def stream_state(rng: np.random.Generator) -> dict:
-    """Where a stream stands, as plain numbers."""
-    state = rng.bit_generator.state
-    return {**state, "state": dict(state["state"])}
-
-
-def restore_stream(rng: np.random.Generator, state: dict) -> None:
-    """Put a stream back to where it stood."""
-    rng.bit_generator.state = state

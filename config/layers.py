@@ -1,120 +1,166 @@
-"""The sources of settings, one layer each: a YAML file, an earlier run, the command line."""
+"""The layers of a network, as a list in the configuration has them."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
-from config.document import Document, DocumentError, Place, parse
-from config.effective import SECTIONS
-from config.messages import shown
-from config.schema import Strict
+from pydantic import BeforeValidator, Field
 
+from config.strict import Int, NonNegative, Positive, PositiveInt, Strict, listed, lower
 
-class Stray(NamedTuple):
-    """A setting outside of any section."""
-
-    key: str
-    where: str
-    value: str
-    """With its equals sign, as on the command line; empty in a file."""
+Activation = Annotated[
+    Literal["relu", "tanh", "sigmoid", "softmax", "leakyrelu", "gelu", "silu", "elu", "none"],
+    BeforeValidator(lower),
+]
+_Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
 
 
-@dataclass
-class Layer:
-    """What one source says, and where it says it."""
+class Linear(Strict):
+    """A fully connected layer; several sizes in layer_size make several layers."""
 
-    written: bool
-    """By the user, for this run."""
-    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
-    strays: list[Stray] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def put(self, section: str, key: str, value: Any, place: Place) -> None:
-        self.sections.setdefault(section, {})[key] = value
-        self.places.setdefault(section, Place(place.text, section)).parts[key] = place
-
-    def missing(self) -> list[str]:
-        """Sections that are absent or empty."""
-        return [name for name in SECTIONS if not self.sections.get(name)]
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["linear"] = "linear"
+    """linear"""
+    layer_size: _Sizes
+    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
+    activation: Activation = "relu"
+    """Function after each layer."""
 
 
-def from_document(document: Document, *, written: bool) -> Layer:
-    """The layer of a file."""
-    layer = Layer(written, problems=list(document.duplicates))
-    if document.value is None:
-        return layer
-    if not isinstance(document.value, dict):
-        layer.problems.append(
-            f"{document.place.text}: got {shown(document.value)}; expected the sections {', '.join(SECTIONS)}"
-        )
-        return layer
-    for key, value in document.value.items():
-        place = document.place.parts[key]
-        if key not in SECTIONS:
-            layer.strays.append(Stray(key, place.text, ""))
-        elif isinstance(value, dict):
-            layer.sections[key], layer.places[key] = value, place
-        elif value is not None:
-            layer.problems.append(f"{place.text}: {key}: got {shown(value)}; expected lines of the form name: value")
-    return layer
+class Conv2d(Strict):
+    """A convolution over images of shape channels x height x width."""
+
+    ALIASES: ClassVar = {"out_channels": "out_channel", "in_channels": "in_channel"}
+    layer_type: Literal["conv2d"] = "conv2d"
+    """conv2d"""
+    out_channel: PositiveInt
+    """Number of filters."""
+    in_channel: PositiveInt | None = None
+    """Number of input channels; null takes what the layer before gives, a number is checked against it."""
+    kernel_size: PositiveInt = 4
+    """Side of the square kernel, in pixels."""
+    stride: PositiveInt = 4
+    """Step of the kernel, in pixels."""
+    padding: Annotated[Int, Field(ge=0)] = 0
+    """Zeros added on each side, in pixels."""
+    activation: Activation = "relu"
+    """Function after the convolution."""
 
 
-def from_task(document: Document, *, testing: bool) -> Layer:
-    """The layer of an earlier run's config.yaml, without what that run loaded itself."""
-    layer = from_document(document, written=False)
-    general = layer.sections.get("general_cfg", {})
-    for key in ("mode", "load_checkpoint", "load_path", "load_model_step"):
-        general.pop(key, None)
-    if not testing:
-        path = "general_cfg.load_model_step"
-        layer.put("general_cfg", "load_model_step", "latest", Place(document.place.text, path))
-    return layer
+class Pooling(Strict):
+    """The maximum or mean of each window of an image."""
+
+    layer_type: Literal["pooling"] = "pooling"
+    """pooling"""
+    pooling_type: Annotated[Literal["max2d", "avg2d"], BeforeValidator(lower)] = "max2d"
+    """max2d or avg2d."""
+    kernel_size: PositiveInt = 2
+    """Side of the window, in pixels."""
+    stride: PositiveInt = 2
+    """Step of the window, in pixels."""
 
 
-def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]]) -> Layer:
-    """The layer of section.key=value words, and of flags as (flag, section.key, value)."""
-    layer = Layer(written=True)
-    for flag, path, value in flags:
-        section, _, key = path.partition(".")
-        layer.put(section, key, value, Place(flag, path))
-    for override in overrides:
-        path, equals, text = override.partition("=")
-        section, _, key = path.partition(".")
-        if section not in SECTIONS or not key or not equals:
-            layer.strays.append(Stray(path.rpartition(".")[2] or path, "command line", equals + text))
-            continue
-        try:
-            document = parse(text, "command line", path=path, numbered=False)
-        except DocumentError as error:
-            layer.problems.append(str(error))
-            continue
-        layer.problems += document.duplicates
-        layer.put(section, key, document.value, document.place)
-    return layer
+class Flatten(Strict):
+    """Makes a vector of an image. Inserted by itself where a linear layer follows an image."""
+
+    layer_type: Literal["flatten"] = "flatten"
+    """flatten"""
 
 
-def merge(layers: Iterable[Layer], section: str, model: type[Strict]) -> tuple[dict[str, Any], Place]:
-    """The settings of a section under their field names, and their places. A later layer wins."""
-    values: dict[str, Any] = {}
-    merged = Place("defaults", section)
-    for layer in layers:
-        place = layer.places.get(section)
-        if place is None:
-            continue
-        merged.text = place.text
-        for key, value in layer.sections[section].items():
-            name = model.field_name(key)
-            values[name], merged.parts[name] = value, place.parts[key]
-    return values, merged
+class Embed(Strict):
+    """A table of vectors, for a Discrete observation. Only as the first layer."""
+
+    layer_type: Literal["embed"] = "embed"
+    """embed"""
+    embedding_dim: PositiveInt
+    """Length of each vector."""
+    n_embeddings: PositiveInt | None = None
+    """Number of rows; null takes the number of observations, a number is checked against it."""
 
 
-def doubled(layer: Layer, section: str, model: type[Strict]) -> Iterator[str]:
-    """Settings that one layer gives under two spellings."""
-    written: dict[str, str] = {}
-    for key in layer.sections.get(section, {}):
-        name = model.field_name(key)
-        if name in written:
-            place = layer.places[section].parts[key]
-            yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
-        written[name] = key
+class LayerNorm(Strict):
+    """Layer normalisation over the features."""
+
+    layer_type: Literal["layernorm"] = "layernorm"
+    """layernorm"""
+    activation: Activation = "none"
+    """Function after the normalisation."""
+
+
+class BatchRenorm(Strict):
+    """Batch renormalisation: by the minibatch while learning from it, by running statistics otherwise."""
+
+    layer_type: Literal["batchrenorm"] = "batchrenorm"
+    """batchrenorm"""
+    momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
+    """Share of the newest minibatch in the running mean and deviation."""
+    warmup: Annotated[Int, Field(ge=0)] = 100_000
+    """Minibatches before the running statistics count while learning; until then it is batch normalisation."""
+    r_max: Annotated[float, Field(ge=1.0)] = 3.0
+    """Largest ratio of the minibatch's deviation to the running one that is corrected for."""
+    d_max: NonNegative = 5.0
+    """Largest distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
+
+
+class NoisyLinear(Strict):
+    """A fully connected layer with noise of learned size on its weights: exploration for value networks."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["noisy_linear"] = "noisy_linear"
+    """noisy_linear"""
+    layer_size: _Sizes
+    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
+    activation: Activation = "relu"
+    """Function after each layer."""
+    std_init: Positive = 0.5
+    """Size of the noise at the start, divided by the root of the number of inputs."""
+
+
+class Lstm(Strict):
+    """A long short-term memory: remembers over the steps of an episode."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["lstm"] = "lstm"
+    """lstm"""
+    layer_size: _Sizes
+    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
+
+
+class Gru(Strict):
+    """A gated recurrent unit: remembers over the steps of an episode, with fewer weights than an lstm."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["gru"] = "gru"
+    """gru"""
+    layer_size: _Sizes
+    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
+
+
+class Dropout(Strict):
+    """Random zeros while learning; inactive while acting."""
+
+    layer_type: Literal["dropout"] = "dropout"
+    """dropout"""
+    rate: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
+    """Share of values set to zero."""
+
+
+def _lower_layer_type(value: Any) -> Any:
+    return (
+        {**value, "layer_type": lower(value["layer_type"])}
+        if isinstance(value, dict) and "layer_type" in value
+        else value
+    )
+
+
+Layer = Annotated[
+    Annotated[
+        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | BatchRenorm | Dropout,
+        Field(discriminator="layer_type"),
+    ],
+    BeforeValidator(_lower_layer_type),
+]
+Layers = list[Layer]
+
+
+def mlp(*sizes: int, activation: Activation = "relu") -> Layers:
+    """The default of a layer list: fully connected layers of these sizes."""
+    return [Linear(layer_size=[size], activation=activation) for size in sizes]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from config import layers, presets, tasks
+from config import presets, sources, tasks
 from config.config import GeneralConfig
 from config.document import Document, DocumentError, Place, read
 from config.effective import SECTIONS, RunConfig
@@ -50,20 +50,20 @@ def load(
 ) -> RunConfig:
     """The configuration of a run; algo, env, resume and into are the flags of these names."""
     work = _Assembly(find_algo, find_env, tuple(allow_import))
-    work.layers = [layers.from_command_line(overrides, _flags(algo, env, resume))]
+    work.sources = [sources.from_command_line(overrides, sources.flags(algo, env, resume))]
     preset = work.preset(preset_root) if (algo or env) and not (yaml_path or resume) else None
     path = yaml_path or preset
     document = _read(path) if path else None
     if document:
-        work.layers.insert(0, layers.from_document(document, written=preset is None))
-        if preset is None and (missing := work.layers[0].missing()):
+        work.sources.insert(0, sources.from_document(document, written=preset is None))
+        if preset is None and (missing := work.sources[0].missing()):
             work.notes.append(f"{path} says nothing under {', '.join(missing)}: the defaults are used")
     task = work.task(task_root)
     earlier = _read(task / "config.yaml") if task else None
     if not (document or earlier or algo or env):
         work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
-        work.layers.insert(0, layers.from_task(earlier, testing=work.general("mode") == "test"))
+        work.sources.insert(0, sources.from_task(earlier, testing=work.general("mode") == "test"))
         work.compare(earlier, task)
     source = document or earlier
     return work.finish(
@@ -82,18 +82,6 @@ def _read(path: str | Path) -> Document:
         raise ConfigError([str(error)]) from None
 
 
-def _flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[str, str, Any]]:
-    flags: list[tuple[str, str, Any]] = []
-    if algo:
-        flags.append(("--algo", "general_cfg.algo_name", algo))
-    if env:
-        flags.append(("--env", "env_cfg.id", env))
-    if resume:
-        settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
-        flags += [("--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
-    return flags
-
-
 def _position(problem: str) -> tuple[bool, int]:
     """Problems in files come first, in the order of their lines."""
     line = re.match(r".+?:(\d+):", problem)
@@ -109,25 +97,25 @@ def _spellings(model: type[Strict]) -> set[str]:
 
 
 class _Assembly:
-    """Layers become sections; problems are collected on the way."""
+    """Sources become sections; problems are collected on the way."""
 
     def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...]) -> None:
         self.finders = {"algo_name": find_algo, "env_name": find_env}
         self.allow = allow
-        self.layers: list[layers.Layer] = []
+        self.sources: list[sources.Source] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
         self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig}
 
     def general(self, key: str) -> Any:
         """A general setting as written, or its default; not validated yet."""
-        values, _ = layers.merge(self.layers, "general_cfg", GeneralConfig)
+        values, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
         value = values.get(key)
         return GeneralConfig.model_fields[key].default if value is None else value
 
     def report(self, section: str, key: str, message: str) -> None:
         """A problem at the place where the key was written, or at its section."""
-        _, place = layers.merge(self.layers, section, self.models.get(section, Strict))
+        _, place = sources.merge(self.sources, section, self.models.get(section, Strict))
         spot = locate(place, [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)])
         self.problems.append(f"{spot.text}: {section}.{key}: {message}")
 
@@ -146,7 +134,7 @@ class _Assembly:
 
     def compare(self, earlier: Document, task: Path | None) -> None:
         """A model of another algorithm is one problem, not one for each of its settings."""
-        past = layers.from_document(earlier, written=False).sections.get("general_cfg", {}).get("algo_name")
+        past = sources.from_document(earlier, written=False).sections.get("general_cfg", {}).get("algo_name")
         now = self.general("algo_name")
         if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
             raise ConfigError([*self.problems, f"{task} was trained with {past}, and algo_name is {now}"])
@@ -156,14 +144,14 @@ class _Assembly:
         algo = str(self.general("algo_name"))
         package, _ = self.find("algo_name", algo)
         kind, _ = self.find("env_name", str(self.general("env_name")))
-        command = self.layers[0].sections.get("env_cfg", {})
+        command = self.sources[0].sections.get("env_cfg", {})
         env = str(command.get("id") or getattr(kind and kind.Config(), "id", ""))
         path = presets.find(package.NAME if package else algo, env, root)
         if path is None:
             self.notes.append(f"no preset for {algo} on {env}: the Python defaults are used")
             return None
         self.notes.append(f"preset: {path}")
-        spelled = layers.from_document(_read(path), written=False).sections.get("env_cfg", {}).get("id")
+        spelled = sources.from_document(_read(path), written=False).sections.get("env_cfg", {}).get("id")
         if "id" in command and str(spelled).lower() == env.lower():
             command["id"] = spelled
         return path
@@ -203,9 +191,9 @@ class _Assembly:
     def section(self, section: str) -> Any:
         """The validated section, or None; its contradictions are reported as far as it can be read."""
         model = self.models[section]
-        for layer in self.layers:
-            self.problems += layers.doubled(layer, section, model)
-        values, place = layers.merge(self.layers, section, model)
+        for source in self.sources:
+            self.problems += sources.doubled(source, section, model)
+        values, place = sources.merge(self.sources, section, model)
         try:
             instance = model.model_validate(values)
         except ValidationError as error:
@@ -250,7 +238,7 @@ class _Assembly:
     def strays(self) -> None:
         """Settings that stand outside of any section."""
         known = {name: _spellings(model) for name, model in self.models.items()}
-        for key, where, value in (stray for layer in self.layers for stray in layer.strays):
+        for key, where, value in (stray for source in self.sources for stray in source.strays):
             owner = next((name for name in known if key in known[name]), None)
             section = None if value else nearest(key, SECTIONS)
             near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
@@ -268,8 +256,8 @@ class _Assembly:
                 self.report("env_cfg", key, message)
 
     def finish(self, **rest: Any) -> RunConfig:
-        for layer in self.layers:
-            self.problems += layer.problems
+        for source in self.sources:
+            self.problems += source.problems
         packages: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
         self.models |= {section: package.Config for section, package in packages.items() if package}
         self.strays()
@@ -284,8 +272,8 @@ class _Assembly:
             env=built["env_cfg"],
             algo_package=packages["algo_cfg"],
             env_package=packages["env_cfg"],
-            where={path: place.text for path, place in self.places(self.layers)},
-            explicit=frozenset(path for path, _ in self.places(layer for layer in self.layers if layer.written)),
+            where={path: place.text for path, place in self.places(self.sources)},
+            explicit=frozenset(path for path, _ in self.places(source for source in self.sources if source.written)),
             allow_import=self.allow,
             notes=tuple(self.notes),
             **rest,
@@ -299,9 +287,9 @@ class _Assembly:
             "env_name": env if "." in env else packages["env_cfg"].__name__.rpartition(".")[2],
         }
 
-    def places(self, sources: Iterable[layers.Layer]) -> Iterator[tuple[str, Place]]:
-        """Every setting that is written in these layers, as section.field, and where."""
-        sources = list(sources)
+    def places(self, some: Iterable[sources.Source]) -> Iterator[tuple[str, Place]]:
+        """Every setting that is written in these sources, as section.field, and where."""
+        some = list(some)
         for section, model in self.models.items():
-            for key, place in layers.merge(sources, section, model)[1].parts.items():
+            for key, place in sources.merge(some, section, model)[1].parts.items():
                 yield f"{section}.{key}", place

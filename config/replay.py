@@ -31,7 +31,7 @@ class ReplayConfig(NetworkConfig):
     }
 
     batch_size: PositiveInt = 256
-    """Transitions of a minibatch."""
+    """Transitions of a minibatch, or with lstm or gru layers sequences."""
     train_fre: PositiveInt = 1
     """Environment steps (transitions) between two looks at the memory."""
     updates_per_train: PositiveInt = 1
@@ -57,6 +57,10 @@ class ReplayConfig(NetworkConfig):
     """Added to each priority, so that nothing is never drawn."""
     her_ratio: Fraction = 0.0
     """Share of the samples whose goal is replaced by one that was reached later in the same episode."""
+    lookup_step: Annotated[Int, Field(ge=2)] = 16
+    """With lstm or gru layers: steps of a sampled sequence that are learned from."""
+    burn_in: Annotated[Int, Field(ge=0)] = 8
+    """With lstm or gru layers: steps before them that only bring the memory up to date."""
 
     def memory(self, rows: int) -> ReplaySpec:
         return ReplaySpec(
@@ -71,6 +75,7 @@ class ReplayConfig(NetworkConfig):
             priority_beta=self.per_beta,
             priority_epsilon=self.per_epsilon,
             relabel=self.her_ratio,
+            sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
         )
 
     def problems(self) -> Iterator[Problem]:
@@ -79,6 +84,19 @@ class ReplayConfig(NetworkConfig):
                 yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
         if self.her_ratio and self.n_step > 1:
             yield Problem("her_ratio", "goals are replaced in single steps; set n_step to 1")
+        if self.remembers():
+            yield from self._problems_of_sequences()
+
+    def _problems_of_sequences(self) -> Iterator[Problem]:
+        length = self.burn_in + self.lookup_step
+        if length > self.buffer_size:
+            yield Problem("lookup_step", f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}")
+        if self.n_step > 1:
+            yield Problem("n_step", "lstm and gru layers learn from single steps; set it to 1")
+        if self.her_ratio:
+            yield Problem("her_ratio", "goals are replaced in single steps, and lstm and gru layers need sequences")
+        if self.buffer_type.startswith("PER"):
+            yield Problem("buffer_type", f"{self.buffer_type} has no priorities for sequences; use REPLAY")
 
 
 class ActorCriticConfig(ReplayConfig):
@@ -90,7 +108,8 @@ class ActorCriticConfig(ReplayConfig):
     actor_layers: Layers = mlp(256, 256)
     """Layers between the observation and the policy; the output layer is added by itself."""
     critic_layers: Layers = mlp(256, 256)
-    """Layers of each critic. The action joins behind the last conv2d, pooling, flatten or embed, or at the start."""
+    """Layers of each critic. The action joins behind the last conv2d, pooling, flatten, embed, lstm or gru, or at the
+    start; what is before it is shared by all critics."""
     n_critics: PositiveInt = 2
     """Critics that learn side by side."""
     actor_lr: Positive = 3e-4

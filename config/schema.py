@@ -1,4 +1,5 @@
-"""The strict base model, and the parts of a configuration that several algorithms and environments share.
+"""What a configuration is made of: the sections that algorithms and environments share, what memory is wanted, and,
+from config/strict.py and config/layers.py, the strict base and the layers of networks.
 
 Every model here is typed, bounded, and documented field by field. The docstrings are the help text, the
 reference page and the JSON Schema. Nothing heavy is imported: a wrong config is answered before torch loads.
@@ -6,80 +7,67 @@ reference page and the JSON Schema. Nothing heavy is imported: a wrong config is
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator
 
+from config.layers import (
+    Activation,
+    BatchRenorm,
+    Conv2d,
+    Dropout,
+    Embed,
+    Flatten,
+    Gru,
+    Layer,
+    LayerNorm,
+    Layers,
+    Linear,
+    Lstm,
+    NoisyLinear,
+    Pooling,
+    mlp,
+)
+from config.strict import Fraction, Int, NonNegative, Positive, PositiveInt, Problem, Strict, listed, lower, upper
 
-class Problem(NamedTuple):
-    """One thing that is wrong with a section: the key it is about, and a sentence."""
-
-    key: str
-    message: str
-
-
-def _accepts_null(annotation: Any) -> bool:
-    return type(None) in getattr(annotation, "__args__", ())
-
-
-class Strict(BaseModel):
-    """Unknown keys fail, types are not guessed, a null means the default where null is not a value."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        frozen=True,
-        validate_default=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
-    ALIASES: ClassVar[dict[str, str]] = {}
-    """Other spellings that are accepted silently: spelling -> field."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _aliases_and_nulls(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        known: dict[str, Any] = {}
-        written: dict[str, str] = {}
-        for key, value in values.items():
-            name = cls.field_name(key)
-            if name in written:
-                raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
-            written[name] = key
-            field = cls.model_fields.get(name)
-            if value is None and field is not None and not _accepts_null(field.annotation):
-                continue
-            known[name] = value
-        return known
-
-    @classmethod
-    def field_name(cls, key: str) -> str:
-        """The field that a spelling means."""
-        return cls.ALIASES.get(key, key)
-
-    def problems(self) -> Iterator[Problem]:
-        """Settings of this section that contradict one another. All are reported, not only the first."""
-        return iter(())
-
-    def checks(self) -> Iterator[Problem]:
-        """The problems, and what is wrong by rules that all sections of this kind share."""
-        yield from self.problems()
-
-
-def _whole(value: Any) -> Any:
-    """1e5 is a whole number to a person; 64.5 is not."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def lower(value: Any) -> Any:
-    return value.lower() if isinstance(value, str) else value
-
-
-def upper(value: Any) -> Any:
-    return value.upper() if isinstance(value, str) else value
-
+__all__ = [
+    "USERS_OF_SPECIAL_LAYERS",
+    "Activation",
+    "AlgoConfig",
+    "BatchRenorm",
+    "Conv2d",
+    "Dropout",
+    "Embed",
+    "EnvConfig",
+    "Exploration",
+    "Flatten",
+    "Fraction",
+    "Gru",
+    "Int",
+    "Layer",
+    "LayerNorm",
+    "Layers",
+    "Linear",
+    "Lstm",
+    "MemorySpec",
+    "NetworkConfig",
+    "NoisyLinear",
+    "NonNegative",
+    "Pooling",
+    "Positive",
+    "PositiveInt",
+    "Problem",
+    "ReplayKind",
+    "ReplaySpec",
+    "RolloutSpec",
+    "Strict",
+    "TableConfig",
+    "exploration",
+    "listed",
+    "lower",
+    "mlp",
+    "upper",
+]
 
 EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
                          "boltzmann": "softmax"}  # fmt: skip
@@ -92,179 +80,6 @@ def exploration(value: Any) -> Any:
 
 Exploration = Annotated[Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration)]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
-
-
-def listed(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
-
-
-Int = Annotated[int, BeforeValidator(_whole)]
-PositiveInt = Annotated[Int, Field(ge=1)]
-Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-NonNegative = Annotated[float, Field(ge=0.0)]
-
-# ---------------------------------------------------------------------------------------------- layers
-
-Activation = Annotated[
-    Literal["relu", "tanh", "sigmoid", "softmax", "leakyrelu", "gelu", "silu", "elu", "none"],
-    BeforeValidator(lower),
-]
-_Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
-
-
-class Linear(Strict):
-    """A fully connected layer; several sizes in layer_size make several layers."""
-
-    ALIASES: ClassVar = {"layer_dim": "layer_size"}
-    layer_type: Literal["linear"] = "linear"
-    """linear"""
-    layer_size: _Sizes
-    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
-    activation: Activation = "relu"
-    """Function after each layer."""
-
-
-class Conv2d(Strict):
-    """A convolution over images of shape channels x height x width."""
-
-    ALIASES: ClassVar = {"out_channels": "out_channel", "in_channels": "in_channel"}
-    layer_type: Literal["conv2d"] = "conv2d"
-    """conv2d"""
-    out_channel: PositiveInt
-    """Number of filters."""
-    in_channel: PositiveInt | None = None
-    """Number of input channels; null takes what the layer before gives, a number is checked against it."""
-    kernel_size: PositiveInt = 4
-    """Side of the square kernel, in pixels."""
-    stride: PositiveInt = 4
-    """Step of the kernel, in pixels."""
-    padding: Annotated[Int, Field(ge=0)] = 0
-    """Zeros added on each side, in pixels."""
-    activation: Activation = "relu"
-    """Function after the convolution."""
-
-
-class Pooling(Strict):
-    """The maximum or mean of each window of an image."""
-
-    layer_type: Literal["pooling"] = "pooling"
-    """pooling"""
-    pooling_type: Annotated[Literal["max2d", "avg2d"], BeforeValidator(lower)] = "max2d"
-    """max2d or avg2d."""
-    kernel_size: PositiveInt = 2
-    """Side of the window, in pixels."""
-    stride: PositiveInt = 2
-    """Step of the window, in pixels."""
-
-
-class Flatten(Strict):
-    """Makes a vector of an image. Inserted by itself where a linear layer follows an image."""
-
-    layer_type: Literal["flatten"] = "flatten"
-    """flatten"""
-
-
-class Embed(Strict):
-    """A table of vectors, for a Discrete observation. Only as the first layer."""
-
-    layer_type: Literal["embed"] = "embed"
-    """embed"""
-    embedding_dim: PositiveInt
-    """Length of each vector."""
-    n_embeddings: PositiveInt | None = None
-    """Number of rows; null takes the number of observations, a number is checked against it."""
-
-
-class LayerNorm(Strict):
-    """Layer normalisation over the features."""
-
-    layer_type: Literal["layernorm"] = "layernorm"
-    """layernorm"""
-    activation: Activation = "none"
-    """Function after the normalisation."""
-
-
-class BatchRenorm(Strict):
-    """Batch renormalisation: by the minibatch while learning from it, by running statistics otherwise."""
-
-    layer_type: Literal["batchrenorm"] = "batchrenorm"
-    """batchrenorm"""
-    momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
-    """Share of the newest minibatch in the running mean and deviation."""
-    warmup: Annotated[Int, Field(ge=0)] = 100_000
-    """Minibatches before the running statistics count while learning; until then it is batch normalisation."""
-    r_max: Annotated[float, Field(ge=1.0)] = 3.0
-    """Largest ratio of the minibatch's deviation to the running one that is corrected for."""
-    d_max: NonNegative = 5.0
-    """Largest distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
-
-
-class NoisyLinear(Strict):
-    """A fully connected layer with noise of learned size on its weights: exploration for value networks."""
-
-    ALIASES: ClassVar = {"layer_dim": "layer_size"}
-    layer_type: Literal["noisy_linear"] = "noisy_linear"
-    """noisy_linear"""
-    layer_size: _Sizes
-    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
-    activation: Activation = "relu"
-    """Function after each layer."""
-    std_init: Positive = 0.5
-    """Size of the noise at the start, divided by the root of the number of inputs."""
-
-
-class Lstm(Strict):
-    """A long short-term memory: remembers over the steps of an episode."""
-
-    ALIASES: ClassVar = {"layer_dim": "layer_size"}
-    layer_type: Literal["lstm"] = "lstm"
-    """lstm"""
-    layer_size: _Sizes
-    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
-
-
-class Gru(Strict):
-    """A gated recurrent unit: remembers over the steps of an episode, with fewer weights than an lstm."""
-
-    ALIASES: ClassVar = {"layer_dim": "layer_size"}
-    layer_type: Literal["gru"] = "gru"
-    """gru"""
-    layer_size: _Sizes
-    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
-
-
-class Dropout(Strict):
-    """Random zeros while learning; inactive while acting."""
-
-    layer_type: Literal["dropout"] = "dropout"
-    """dropout"""
-    rate: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
-    """Share of values set to zero."""
-
-
-def _lower_layer_type(value: Any) -> Any:
-    return (
-        {**value, "layer_type": lower(value["layer_type"])}
-        if isinstance(value, dict) and "layer_type" in value
-        else value
-    )
-
-
-Layer = Annotated[
-    Annotated[
-        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | BatchRenorm | Dropout,
-        Field(discriminator="layer_type"),
-    ],
-    BeforeValidator(_lower_layer_type),
-]
-Layers = list[Layer]
-
-
-def mlp(*sizes: int, activation: Activation = "relu") -> Layers:
-    """The default of a layer list: fully connected layers of these sizes."""
-    return [Linear(layer_size=[size], activation=activation) for size in sizes]
-
 
 # ------------------------------------------------------------------------------------- what memory is wanted
 

@@ -120,12 +120,12 @@ def test_epsilon_does_not_change_how_much_randomness_is_drawn() -> None:
 # --------------------------------------------------------------------------------------------- target networks
 
 
-def test_a_soft_update_mixes_and_a_hard_update_copies() -> None:
+def test_a_soft_update_mixes_and_a_full_one_copies() -> None:
     # 0.75 * 4 + 0.25 * 8 = 5
     target, online = [torch.tensor([4.0])], [nn.Parameter(torch.tensor([8.0]))]
     targets.soft_update(target, online, 0.25)
     assert target[0].tolist() == [5.0]
-    targets.hard_update(target, online)
+    targets.soft_update(target, online, 1.0)
     assert target[0].tolist() == [8.0]
     assert not target[0].requires_grad
 

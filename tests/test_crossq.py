@@ -123,9 +123,9 @@ def test_present_and_next_actions_are_judged_in_one_pass_with_common_statistics(
     with torch.no_grad():
         next_action, log_prob = agent.policy.distribution.draw(agent.policy.network(batch["next_obs"]), noise)
         unit = torch.stack([batch["action"][:, 0] / 2, batch["action"][:, 1] / 5 - 1], 1)
-        twin = agent_for("CrossQ", alpha=0.2).critic
-        with batch_statistics(twin):
-            both = twin(torch.cat([batch["obs"], batch["next_obs"]]), torch.cat([unit, next_action])).squeeze(-1)
+    twin = agent_for("CrossQ", alpha=0.2).critic
+    with batch_statistics(twin):
+        both = twin(torch.cat([batch["obs"], batch["next_obs"]]), torch.cat([unit, next_action])).detach().squeeze(-1)
     q, target = agent._values(batch)
     torch.testing.assert_close(q.detach(), both[:, :16])
     expected = soft_target(batch["reward"], batch["discount"], both[:, 16:], log_prob, torch.tensor(0.2))

@@ -6,9 +6,10 @@ import torch
 from config_fixtures import loaded
 from helpers_core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained
 
+import algos
 from algos.base import Progress
 from config.loader import ConfigError
-from config.schema import Gru, Linear, Lstm
+from config.schema import Gru, Linear, Lstm, NetworkConfig
 from framework.learner import Learner
 
 REMEMBERS = [Linear(layer_size=[16], activation="tanh"), Gru(layer_size=[16])]
@@ -17,6 +18,7 @@ SETTINGS = {
     "PPO": {"batch_size": 128, "sgd_batch_size": 64, "k_epochs": 4, "lookup_step": 4, "lr": 0.01},
     "A2C": {"batch_size": 64, "lr": 0.01},
     "REINFORCE": {"batch_episode": 16, "lr": 0.01, "baseline": "value"},
+    "TRPO": {"batch_size": 128, "sgd_batch_size": 64, "lookup_step": 4, "critic_lr": 0.01, "max_kl": 0.05},
 }
 ALL_OF_THEM = pytest.mark.parametrize("algo", list(SETTINGS))
 
@@ -47,7 +49,7 @@ def test_values_and_probabilities_of_a_window_are_those_of_single_steps(algo, ac
     for t in range(len(window["reward"])):
         state = torch.where(window["first"][t].unsqueeze(1), 0.0, state)
         torch.testing.assert_close(state, window["state"][t], atol=1e-5, rtol=1e-4)
-        own, beside = policy._states(state)
+        own, beside = (policy.carried.parts(state).get(name) for name in ("actor", "critic"))
         assert value[t].tolist() == pytest.approx(by_hand(policy.critic, window["obs"][t], beside)[0][:, 0].tolist())
         parts = []
         for network, part in ((policy.actor, own), (policy.critic, beside)):
@@ -56,7 +58,7 @@ def test_values_and_probabilities_of_a_window_are_those_of_single_steps(algo, ac
             if network is policy.actor:
                 torch.testing.assert_close(outputs[t], out)
         state = torch.cat(parts, 1)
-        after = policy._states(state)[1]
+        after = policy.carried.parts(state).get("critic")
         expected = by_hand(policy.critic, window["next_obs"][t], after)[0][:, 0]
         torch.testing.assert_close(next_value[t], expected)
     torch.testing.assert_close(log_prob, window["log_prob"], atol=1e-5, rtol=1e-4)
@@ -72,7 +74,7 @@ def by_hand(network, obs, state):
 def test_a_cue_seen_at_the_first_step_is_remembered(algo, cell):
     env = toy_of("recall", rows=8, delay=2)
     layers = [Linear(layer_size=[16], activation="tanh"), cell(layer_size=[16])]
-    rounds = {"PPO": 25, "A2C": 200, "REINFORCE": 400}[algo]
+    rounds = {"PPO": 25, "A2C": 200, "REINFORCE": 400, "TRPO": 20}[algo]
     one = trained(agent(algo, env, layers, layers), env, rounds)
     assert score(one, toy_of("recall", delay=2)) == 1.0
 
@@ -99,7 +101,15 @@ def test_every_parameter_moves_with_finite_gradients(algo):
     assert [name for name, array in one.weights().items() if np.array_equal(array, before[name])] == []
 
 
-def test_algorithms_without_a_memory_refuse_these_layers_and_name_those_that_have_one():
+def test_every_algorithm_with_a_network_knows_these_layers():
+    configs = {name: algos.get(name).Config for name in algos.available()}
+    networks = {name: config for name, config in configs.items() if issubclass(config, NetworkConfig)}
+    assert len(networks) > 20
+    assert [name for name, config in networks.items() if not {"lstm", "gru"} <= set(config.SPECIAL_LAYERS)] == []
+
+
+def test_algorithms_without_a_memory_refuse_these_layers_and_name_those_that_have_one(monkeypatch):
+    monkeypatch.setattr(algos.get("SAC").Config, "SPECIAL_LAYERS", ())
     with pytest.raises(ConfigError, match=r"critic_layers: lstm is nothing that this algorithm can use; DRQN, Recurr"):
         loaded(
             None, "general_cfg.algo_name=SAC", "env_cfg.id=Pendulum-v1",

@@ -124,6 +124,22 @@ def tiny(algo: str) -> dict[str, Any]:
 
 
 RUNS |= {name: tiny(name) for name in algos.available() if name not in {run.split(",")[0] for run in RUNS}}
+
+
+def remembering(algo: str, **more: Any) -> dict[str, Any]:
+    """The same with a memory in both lists."""
+    run = tiny(algo)
+    for key in ("actor_layers", "critic_layers"):
+        layers = run["algo_cfg"][key]
+        run["algo_cfg"][key] = [*layers[:2], {"layer_type": "lstm", "layer_size": [4]}, *layers[2:]]
+    run["algo_cfg"] |= {"batch_size": 4, **more}
+    run["general_cfg"] |= {"model_save_fre": 40, "max_total_step": 200}
+    return run
+
+
+WITH_A_MEMORY = ("SAC", "REDQ", "SAC_D", "TQC", "CrossQ", "TD3", "DDPG")
+RUNS |= {f"{name} with a memory": remembering(name, train_fre=8, normalize_obs=True) for name in WITH_A_MEMORY}
+RUNS["TRPO with a memory"] = remembering("TRPO", batch_size=64)
 PLANNED = ("DQN with priorities", "PER_DQN", "RainbowDQN")
 """With priorities, beta follows the plan of the whole run: another limit is another run."""
 

@@ -158,6 +158,8 @@ def test_recall_pays_for_the_cue_that_was_shown_so_many_steps_before():
     np.testing.assert_array_equal(outs[-1][0], cue)
     _, outs = first_steps(lambda obs: np.zeros(8, int), count=5, rows=8, id="recall")
     np.testing.assert_array_equal(outs[-1][0], -cue)
+    _, outs = first_steps(lambda obs: np.full((8, 1), 0.25, np.float32), count=5, rows=8, id="recall", continuous=True)
+    np.testing.assert_array_equal(outs[-1][0], 0.25 * cue)
 
 
 def flips(n):

@@ -9,6 +9,10 @@ from helpers_policy import learning, samples
 from algos.base import Progress
 from algos.trpo.agent import surrogate
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
+from config.schema import Gru, Linear, Lstm, mlp
+from framework.learner import Learner
+
+REMEMBERS = [Linear(layer_size=[3], activation="tanh"), Gru(layer_size=[3])]
 
 
 def tensor(*values):
@@ -123,3 +127,43 @@ def test_several_learners_agree_on_the_gradient_its_products_the_search_and_the_
     policy, value = (sum(p.numel() for p in network.parameters()) for network in agent.networks.children())
     # the gradient, one direction and the length; ten tries; ten epochs of one minibatch
     assert sizes == [policy] * 3 + [2] * 10 + [value] * 10
+
+
+@pytest.mark.parametrize("cell", [Lstm, Gru])
+def test_products_with_the_fisher_matrix_go_through_a_memory(cell):
+    """Against differences of the divergence's gradient, in double precision."""
+    layers = [Linear(layer_size=[3], activation="tanh"), cell(layer_size=[3])]
+    agent, window = learning("TRPO", "recall", actor_layers=layers, lookup_step=4)
+    batch = next(Learner(agent, agent.cfg.memory(2))._minibatches(agent.prepare(window, Progress())))
+    batch = {name: column.double() if column.is_floating_point() else column for name, column in batch.items()}
+    agent.networks.double()
+    steps, parameters = agent.policy.carried.with_views(batch), agent.policy_parameters
+    old, start = agent.policy.outputs(steps).detach(), [p.clone() for p in parameters]
+
+    def divergence():
+        return agent.policy.distribution.kl(old, agent.policy.outputs(steps)).mean()
+
+    def gradient(step):
+        place(parameters, start, step)
+        return flat(torch.autograd.grad(divergence(), parameters))
+
+    vector = torch.randn(sum(p.numel() for p in parameters), dtype=torch.double)
+    product = hessian_product(divergence(), parameters)(vector)
+    assert product.abs().max() > 1e-6
+    difference = (gradient(1e-4 * vector) - gradient(-1e-4 * vector)) / 2e-4
+    torch.testing.assert_close(product, difference, atol=1e-6, rtol=1e-3)
+
+
+@pytest.mark.parametrize("critic", [REMEMBERS, mlp(8)])
+def test_the_value_is_fitted_to_all_sequences_in_minibatches_of_about_the_size(critic):
+    agent, window = learning(
+        "TRPO", "recall", steps=16, actor_layers=REMEMBERS, critic_layers=critic,
+        lookup_step=4, sgd_batch_size=8, k_epochs=1, normalize_advantage=False,
+    )  # fmt: skip
+    batch = next(Learner(agent, agent.cfg.memory(2))._minibatches(agent.prepare(window, Progress())))
+    assert batch["target"].shape == (4, 8)
+    seen, value = [], agent.policy.value
+    agent.policy.value = lambda part: seen.append(part["target"]) or value(part)
+    agent.update(batch)
+    assert [len(target) for target in seen] == [8] * 4
+    torch.testing.assert_close(torch.cat(seen).sort()[0], batch["target"].flatten().sort()[0])

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from algos import base
 from algos.a2c.config import Config
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import networks, optim, unroll
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.common import networks, optim
 from algos.common.actor_critic import (
     ActorCritic,
     advantages,
@@ -21,13 +21,13 @@ from algos.common.actor_critic import (
     standardise,
 )
 from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.weights import load_weights, weights_of
 
 
 class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
+    KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -64,36 +64,14 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg, distribution = self.cfg, self.policy.distribution
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs, values, steps = self.policy.outputs(batch), self.policy.value(batch), unroll.single_steps(batch)
-        advantage = standardise(steps["advantage"]) if cfg.normalize_advantage else steps["advantage"]
-        policy = policy_loss(distribution.log_prob(outputs, steps["drawn"]), advantage)
-        value = squared_error(values, steps["target"])
+        batch = self.policy.carried.with_views(batch)
+        outputs, values = self.policy.outputs(batch), self.policy.value(batch)
+        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
+        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), advantage)
+        value = squared_error(values, batch["target"])
         entropy = distribution.entropy(outputs).mean()
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         metrics = (loss, policy, value, entropy)
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "scaler": self.scaler.state() if self.scaler else None,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        if self.scaler is not None:
-            self.scaler.load_state(state["scaler"])
-        restore_stream(self.streams.learn, state["learn"])

@@ -11,6 +11,7 @@ from algos.common import networks, optim, unroll
 from algos.common.distributions import distribution_for, masked
 from algos.common.normalize import Normalizer, RewardScaler
 from algos.common.returns import gae
+from algos.common.unroll import Carried
 
 EPSILON = 1e-5
 """Of Adam, as in OpenAI's implementations."""
@@ -38,13 +39,14 @@ class ActorCritic:
                 spec, cfg.critic_layers, 1, cfg, seed + 1, init="orthogonal", normalizer=normalizer
             )  # fmt: skip
             self.critic = self.networks["critic"] = critic.to(device)
-        self.sizes = [getattr(network, "state_size", 0) for network in self.networks.values()]
+        self.carried = Carried(self.actor, device)
+        self.carried.add("critic", self.critic)
 
     # acting
 
     def initial_state(self, rows: int) -> Array | None:
         """[N, S], where a network remembers."""
-        return np.zeros((rows, sum(self.sizes)), np.float32) if any(self.sizes) else None
+        return self.carried.initial(rows)
 
     def sample(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator) -> Act:
         """Drawn actions; the columns `drawn`, before any clipping to the space, and `log_prob` [N]."""
@@ -59,36 +61,20 @@ class ActorCritic:
 
     def _act(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None]:
         """The policy's outputs, and the states after this step; a critic without a memory has nothing to do here."""
-        with torch.inference_mode():
-            if state is None:
-                outputs, after = unroll.act(self.actor, obs, None, self.device)
-                return masked(outputs.cpu().numpy(), mask), after
-            own, beside = (np.ascontiguousarray(part) for part in np.split(state, [self.sizes[0]], axis=1))
-            outputs, after = unroll.act(self.actor, obs, own, self.device)
-            states = [after, beside]
-            if self.critic is not None and self.sizes[1]:
-                states[1] = unroll.act(self.critic, obs, beside, self.device)[1]
-            return masked(outputs.cpu().numpy(), mask), np.concatenate([one for one in states if one is not None], 1)
+        outputs, after = self.carried.act(obs, state)
+        return masked(outputs.cpu().numpy(), mask), after
 
     # learning
 
-    def _states(self, state: Tensor | None) -> list[Tensor | None]:
-        """The parts [B, S] of actor and critic; None for one that does not remember."""
-        if state is None:
-            return [None, None]
-        parts = state.split(self.sizes, dim=1)
-        return [part if size else None for part, size in zip(parts, self.sizes, strict=True)]
-
     def outputs(self, batch: Batch) -> Tensor:
         """What the distribution is made from [M, size], illegal actions masked."""
-        outputs = unroll.of_batch(self.actor, batch, self._states(batch.get("state"))[0])
-        return masked(outputs, unroll.single_steps(batch).get("action_mask"))
+        return masked(unroll.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Outputs [T, N, size] and log probabilities [T, N] of the actions of a window, by the policy as it is now."""
         part: Batch = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
         if "state" in window:  # the whole history of each row is one sequence
-            part["state"] = window["state"][0]
+            part = self.carried.with_views({**part, "state": window["state"][0]})
         else:
             part = {name: column.flatten(0, 1) for name, column in part.items()}
         outputs = self.outputs(part)
@@ -99,13 +85,13 @@ class ActorCritic:
     def value(self, batch: Batch) -> Tensor:
         """V(s) [M]."""
         assert self.critic is not None
-        return unroll.of_batch(self.critic, batch, self._states(batch.get("state"))[1]).squeeze(1)
+        return unroll.outputs_of(self.critic, batch["obs"], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
         """V(s) and V of the true successor, [T, N] each."""
         assert self.critic is not None
-        state = self._states(window["state"][0] if "state" in window else None)[1]
-        value, next_value = unroll.of_window(self.critic, window, state)
+        state = self.carried.parts(window["state"][0] if "state" in window else None)
+        value, next_value = unroll.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
 
 

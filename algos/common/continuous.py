@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Space
 from torch import Tensor
 
 from algos.base import Act, Array, Progress, UnfitError
+from algos.common.unroll import Carried
 from config.replay import ContinuousConfig
 
 
@@ -41,33 +42,57 @@ class Bounds:
         return torch.addcmul(self._shift, action.flatten(1).float(), self._factor)
 
 
+Policy = Callable[[Array], Array]
+"""Outputs of the acting network [N, ...] -> actions [N, A] in the cube."""
+
+
 class Explorer:
     """Uniform actions for the first steps of a run, then those of a policy, with noise if it is asked for."""
 
-    def __init__(self, cfg: ContinuousConfig, bounds: Bounds) -> None:
-        self.cfg, self.bounds = cfg, bounds
+    def __init__(self, cfg: ContinuousConfig, bounds: Bounds, carried: Carried) -> None:
+        self.cfg, self.bounds, self.carried = cfg, bounds, carried
 
     def initial_state(self, rows: int) -> Array | None:
-        """Of the Ornstein-Uhlenbeck process, which depends on what it was a step ago: [N, A]; None for other noise."""
-        return np.zeros((rows, self.bounds.size), np.float32) if self.cfg.exploration_type == "ou" else None
+        """[N, S], of networks that remember, and behind them of the Ornstein-Uhlenbeck process, which depends on what
+        it was a step ago; None where there is neither."""
+        process = np.zeros((rows, self.bounds.size), np.float32) if self.cfg.exploration_type == "ou" else None
+        return _joined(self.carried.initial(rows), process)
 
-    def act(
-        self, policy: Callable[[], Array], rows: int, state: Array | None, progress: Progress, rng: np.random.Generator
-    ) -> Act:
-        """policy gives actions [N, A] in the cube."""
+    def act(self, policy: Policy, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
+        """Random actions, or those of the policy with noise."""
+        memory, process = self._parts(state)
         if progress.step < self.cfg.start_steps:
-            return Act(self.bounds.to_env(2.0 * rng.random((rows, self.bounds.size), np.float32) - 1.0), state=state)
-        unit = policy()
+            unit = 2.0 * rng.random((len(obs), self.bounds.size), np.float32) - 1.0
+            if memory is not None:  # what is remembered goes on, whoever chooses the action
+                memory = self.carried.act(obs, memory)[1]
+            return Act(self.bounds.to_env(unit), state=_joined(memory, process))
+        outputs, memory = self.carried.act(obs, memory)
+        unit = policy(outputs.cpu().numpy())
         if self.cfg.exploration_type == "none":
-            return Act(self.bounds.to_env(unit))
+            return Act(self.bounds.to_env(unit), state=memory)
         noise = self.cfg.expl_noise * rng.standard_normal(unit.shape, np.float32)
-        if state is not None:
-            noise = state = ornstein_uhlenbeck(state, noise, self.cfg.ou_theta)
-        return Act(self.bounds.to_env(unit + noise), state=state)
+        if process is not None:
+            noise = process = ornstein_uhlenbeck(process, noise, self.cfg.ou_theta)
+        return Act(self.bounds.to_env(unit + noise), state=_joined(memory, process))
 
-    def best(self, unit: Array, state: Array | None) -> Act:
-        """Without noise; the state stays."""
-        return Act(self.bounds.to_env(unit), state=state)
+    def best(self, policy: Policy, obs: Array, state: Array | None) -> Act:
+        """Without noise; the state of its process stays."""
+        memory, process = self._parts(state)
+        outputs, memory = self.carried.act(obs, memory)
+        return Act(self.bounds.to_env(policy(outputs.cpu().numpy())), state=_joined(memory, process))
+
+    def _parts(self, state: Array | None) -> tuple[Array | None, Array | None]:
+        """Of the networks, and of the process; None where there is none."""
+        if state is None or not self.carried.size:
+            return None, state
+        memory, process = np.split(state, [self.carried.size], axis=1)
+        return np.ascontiguousarray(memory), process if process.size else None
+
+
+def _joined(memory: Array | None, process: Array | None) -> Array | None:
+    """One vector [N, S] of those that there are."""
+    parts = [part for part in (memory, process) if part is not None]
+    return np.concatenate(parts, 1) if len(parts) > 1 else parts[0] if parts else None
 
 
 def ornstein_uhlenbeck(state: Array, noise: Array, theta: float) -> Array:

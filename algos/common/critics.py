@@ -8,8 +8,11 @@ from torch.nn import functional as F
 
 from algos.base import EnvSpec
 from algos.common import networks
-from algos.common.networks import ACTIVATIONS, INITS, Network, NetworkError, RandomZeros
+from algos.common.first_weights import INITS
+from algos.common.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
+from algos.common.recurrent import Recurrent
 from algos.common.renorm import BatchRenorm
+from algos.common.unroll import Observed, outputs_of, outputs_of_both
 from config import schema
 from config.schema import Dropout, Layer, LayerNorm, Layers, Linear, NetworkConfig
 
@@ -58,15 +61,20 @@ class EnsembleBlock(nn.Module):
 
 class Critic(nn.Module):
     """Observations [B, ...] and actions [B, A] -> [n, B, out]. What comes before the action joins (convolutions,
-    branches) is shared by the members."""
+    branches, a memory, whose state is carried as `critic`) is shared by the members."""
 
-    def __init__(self, front: Network, body: Network) -> None:
+    def __init__(self, front: Network | Recurrent, body: Network) -> None:
         super().__init__()
         self.front, self.body = front, body
 
-    def forward(self, obs: Tensor, action: Tensor | None = None) -> Tensor:
-        features = self.front(obs)
+    def forward(self, obs: Observed, action: Tensor | None = None) -> Tensor:
+        features = outputs_of(self.front, obs, "critic")
         return self.body(features if action is None else torch.cat([features, action], 1))
+
+    def with_successors(self, obs: Observed, next_obs: Observed, action: Tensor) -> Tensor:
+        """[n, 2 B, out] for observations and, behind them, their successors, from one pass; actions [2 B, A]."""
+        features = outputs_of_both(self.front, obs, next_obs, "critic")
+        return self.body(torch.cat([features, action], 1))
 
 
 def _activation(name: str) -> list[nn.Module]:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
-from torch import Tensor, nn
+from torch import nn
 
 from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
+from algos.common.first_weights import initialise
 from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual
 from algos.common.recurrent import Gru, Lstm, Recurrent
 from algos.common.renorm import BatchRenorm
@@ -18,6 +19,8 @@ from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Lay
 
 __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 
+OBSERVING = (Conv2d, Pooling, Flatten, Embed, schema.Lstm, schema.Gru)
+"""Layers that see the observation alone, before an action joins."""
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
 
@@ -216,32 +219,6 @@ def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.
     return _Chain(*encode(space, normalizer)), layers
 
 
-def _kaiming_normal(weight: Tensor, gain: float) -> None:
-    nn.init.kaiming_normal_(weight, nonlinearity="linear")
-    with torch.no_grad():
-        weight.mul_(gain)
-
-
-# name -> (how a weight is drawn, gain of the layers before the output)
-INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
-    "orthogonal": (nn.init.orthogonal_, math.sqrt(2)),
-    "xavier": (nn.init.xavier_uniform_, 1.0),
-    "kaiming": (_kaiming_normal, math.sqrt(2)),
-}
-
-
-def _initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
-    """Draw the weights of linear and convolutional layers anew and set their biases to 0; default leaves torch's."""
-    if init == "default":
-        return
-    draw, hidden_gain = INITS[init]
-    for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
-        for layer in (layer for module in modules for layer in module.modules()):
-            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear):
-                draw(layer.weight, gain)
-                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
-
-
 def build(
     spec: EnvSpec,
     layers: Layers,
@@ -265,11 +242,11 @@ def build(
         add(chain, rest)
         chain.flatten()
         output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(chain.shape[0])
-        _initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
-    return _assembled([*chain.modules, output])
+        initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
+    return assembled([*chain.modules, output])
 
 
-def _assembled(modules: list[nn.Module]) -> "Network | Recurrent":
+def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
     """One network, or with lstm or gru among the modules, stages with these between them."""
     stages: list[list[nn.Module]] = [[]]
     for module in modules:
@@ -295,17 +272,17 @@ def noisy(layers: Layers, std_init: float) -> Layers:
 
 def features(
     spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None
-) -> tuple[Network, int, Layers]:
-    """The part of a network that is for the observation alone, up to the last conv2d, pooling, flatten or embed; how
-    many features [B, width] it gives, and the layers from there on."""
+) -> tuple["Network | Recurrent", int, Layers]:
+    """The part of a network that is for the observation alone, up to the last of OBSERVING; how many features
+    [B, width] it gives, and the layers from there on."""
     chain, rest = _observed(spec, layers, cfg, normalizer)
     rest = _with_convolutions(chain, rest)
-    own = [index for index, layer in enumerate(rest, start=1) if isinstance(layer, Conv2d | Pooling | Flatten | Embed)]
+    own = [index for index, layer in enumerate(rest, start=1) if isinstance(layer, OBSERVING)]
     cut = own[-1] if own else 0
     for layer in rest[:cut]:
         ADD[type(layer)](chain, layer)
     chain.flatten()
-    return Network(*chain.modules), chain.shape[0], rest[cut:]
+    return assembled(chain.modules), chain.shape[0], rest[cut:]
 
 
 def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algos.base import Tree
 from algos.common.adam import BETAS, FusedAdam
 from config.schema import NetworkConfig
 
@@ -86,7 +85,7 @@ def apply_gradients(
     return norm
 
 
-def state_tree(optimizer: Optimizer) -> Tree:
+def state_tree(optimizer: Optimizer) -> dict[str, Any]:
     """What the next step depends on besides the configuration: learning rates, and arrays per parameter."""
     state = optimizer.state_dict()
     moments = {
@@ -96,7 +95,7 @@ def state_tree(optimizer: Optimizer) -> Tree:
     return {"lr": [float(group["lr"]) for group in state["param_groups"]], "moments": moments}
 
 
-def load_state_tree(optimizer: Optimizer, tree: Tree) -> None:
+def load_state_tree(optimizer: Optimizer, tree: dict[str, Any]) -> None:
     """Go on with exactly these bits; the optimizer is of the same kind and over the same parameters."""
     groups = [{**group, "lr": lr} for group, lr in zip(optimizer.state_dict()["param_groups"], tree["lr"], strict=True)]
     # torch.tensor copies into memory that torch aligned itself

@@ -4,6 +4,7 @@ The state of a row is one vector [S]: the states of all cells behind one another
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 
 import torch
@@ -66,14 +67,15 @@ class Recurrent(nn.Module):
         return self._run(obs, state, _bounds(first), first)[0]
 
     def unroll_both(self, obs: Tensor, next_obs: Tensor, state: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-        """The outputs for obs and for the true successors next_obs, [L, B, ...] each. A successor is the next
-        observation, but for where an episode ended and behind the last step."""
+        """The outputs for obs and for the true successors next_obs, [L, B, ...] each; the latter without gradients. A
+        successor is the next observation, but for where an episode ended and behind the last step."""
         bounds = _bounds(first)
         out, ends = self._run(obs, state, bounds, first)
         t, row = torch.cat([first[1:], torch.ones_like(first[:1])]).nonzero(as_tuple=True)
         run = torch.bucketize(t, torch.tensor(bounds[1:], device=t.device), right=True)
-        following = torch.cat([out[1:], out[-1:]])
-        following[t, row] = self.step(next_obs[t, row], torch.stack(ends)[run, row])[0]
+        with torch.no_grad():
+            following = torch.cat([out[1:], out[-1:]])
+            following[t, row] = self.step(next_obs[t, row], torch.stack(ends)[run, row])[0]
         return out, following
 
     def state_after(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:
@@ -113,3 +115,8 @@ def _runs(
             state = state * ~first[start].unsqueeze(1)
         out, state = cell.run(x[start:stop], state)
         yield out, state
+
+
+def differentiable_twice(network: nn.Module) -> AbstractContextManager:
+    """Within: the outputs of the network may be differentiated twice. cuDNN's cells cannot be, torch's own can."""
+    return torch.backends.cudnn.flags(enabled=False) if isinstance(network, Recurrent) else nullcontext()

@@ -15,8 +15,8 @@ EPSILON = 1e-3
 class BatchRenorm(nn.Module):
     """[..., B, D] -> the same, normalised over B; of shape (1, D) or, for the members of an ensemble, (n, 1, D).
 
-    By running statistics; within batch_statistics() by those of the batch, corrected towards the running ones, which
-    learn from it.
+    By running statistics; within batch_statistics(), where gradients are recorded, by those of the batch, corrected
+    towards the running ones, which learn from it.
     """
 
     mean: Tensor
@@ -33,7 +33,7 @@ class BatchRenorm(nn.Module):
         self.register_buffer("count", torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.learns:
+        if self.learns and torch.is_grad_enabled():
             return self._by_the_batch(x)
         factor = self.weight / self.deviation
         return torch.addcmul(self.bias - self.mean * factor, x, factor)

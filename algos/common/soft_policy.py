@@ -11,7 +11,9 @@ from algos.base import Act, Array, EnvSpec, Progress, Streams, Tree
 from algos.common import networks, optim
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.distributions import SquashedGaussian
+from algos.common.keep import load_state_of, state_of
 from algos.common.temperature import Temperature
+from algos.common.unroll import Carried, Observed, outputs_of
 
 
 def policy_loss(log_prob: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
@@ -24,6 +26,7 @@ class SoftPolicy:
     TemperatureConfig."""
 
     METRICS = ("actor_loss", "entropy", "alpha")
+    KEPT = ("optimizer", "temperature", "metrics")
 
     def __init__(
         self,
@@ -44,35 +47,31 @@ class SoftPolicy:
         self.optimizer = optim.make(self.parameters, cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)
         self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
-        self.explorer = Explorer(cfg, self.bounds)
+        self.carried = Carried(self.network, device)
+        self.explorer = Explorer(cfg, self.bounds, self.carried)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         """Of the last step."""
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def _outputs(self, obs: Array) -> Array:
-        with torch.inference_mode():
-            return self.network(torch.from_numpy(obs).to(self.device)).cpu().numpy()
-
     def explore(self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
         """Draw actions."""
-        return self.explorer.act(
-            lambda: self.distribution.sample(self._outputs(obs), rng), len(obs), state, progress, rng
-        )
+        return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, progress, rng)
 
     def best(self, obs: Array, state: Array | None) -> Act:
         """The middle of the distribution."""
-        return self.explorer.best(self.distribution.mode(self._outputs(obs)), state)
+        return self.explorer.best(self.distribution.mode, obs, state)
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def draw(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+    def draw(self, obs: Observed) -> tuple[Tensor, Tensor]:
         """Actions [B, A] in the cube, and the logarithms of their densities there [B]."""
-        noise = standard_normal(len(obs), self.bounds.size, self.rng, self.device)
-        return self.distribution.draw(self.network(obs), noise)
+        outputs = outputs_of(self.network, obs, "actor")
+        noise = standard_normal(len(outputs), self.bounds.size, self.rng, self.device)
+        return self.distribution.draw(outputs, noise)
 
-    def improve(self, obs: Tensor, value: Callable[[Tensor], Tensor], reduce: optim.Reduce) -> None:
+    def improve(self, obs: Observed, value: Callable[[Tensor], Tensor], reduce: optim.Reduce) -> None:
         """One step of the policy towards actions that value [B, A] -> [B] prefers, and one of the temperature."""
         alpha = self.temperature.alpha()
         action, log_prob = self.draw(obs)
@@ -93,14 +92,8 @@ class SoftPolicy:
 
     def state(self) -> Tree:
         """What learning depends on besides the weights, and the metrics of the last step."""
-        return {
-            "optimizer": optim.state_tree(self.optimizer),
-            "temperature": self.temperature.state(),
-            "metrics": {name: float(metric) for name, metric in self.metrics.items()},
-        }
+        return state_of(self, self.KEPT)
 
     def load_state(self, state: Tree) -> None:
         """Go on where state() was taken."""
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.temperature.load_state(state["temperature"])
-        self.metrics = {name: torch.tensor(state["metrics"][name], device=self.device) for name in self.metrics}
+        load_state_of(self, self.KEPT, state)

@@ -23,12 +23,6 @@ def frozen_copy(module: Module) -> Module:
 
 
 @torch.no_grad()
-def hard_update(target: list[Tensor], online: list[Tensor]) -> None:
-    """target = online, in place. Both are the lists of the parameters, made once."""
-    torch._foreach_copy_(target, online)
-
-
-@torch.no_grad()
 def soft_update(target: list[Tensor], online: list[Tensor], tau: float) -> None:
-    """target = (1 - tau) target + tau online, in place."""
+    """target = (1 - tau) target + tau online, in place. Both are the lists of the parameters, made once."""
     torch._foreach_lerp_(target, online, tau)

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim
 from algos.common.normalize import normalizer_for
 from algos.common.renorm import batch_statistics
 from algos.common.soft_policy import SoftPolicy
-from algos.common.weights import load_weights, weights_of
+from algos.common.unroll import Observed
 from algos.crossq.config import Config
 
 
@@ -26,6 +26,7 @@ class Agent(base.Agent):
     """A squashed Gaussian policy and critics, all with batch renormalisation."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    KEPT: ClassVar = ("networks", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -35,6 +36,7 @@ class Agent(base.Agent):
             spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
             normalizer=self.normalizer,
         ).to(device)  # fmt: skip
+        self.policy.carried.add("critic", self.critic.front)
         self.parameters: list[Tensor] = list(self.critic.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr, beta1=cfg.adam_beta1)
         parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
@@ -61,12 +63,13 @@ class Agent(base.Agent):
         self.policy.follow_schedule(progress.fraction)
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         self.updates += 1
+        batch = self.policy.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
         q, target = self._values(batch)
         loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
@@ -81,38 +84,14 @@ class Agent(base.Agent):
         """Q(s, a) [n, B] and its target [B], from one pass over both halves, so that they share their statistics."""
         with torch.no_grad():
             next_action, next_log_prob = self.policy.draw(batch["next_obs"])
-        obs = torch.cat([batch["obs"], batch["next_obs"]])
         action = torch.cat([self.policy.bounds.to_unit(batch["action"]), next_action])
         with batch_statistics(self.critic):
-            q, next_q = self.critic(obs, action).squeeze(-1).chunk(2, 1)
+            both = self.critic.with_successors(batch["obs"], batch["next_obs"], action).squeeze(-1)
+        q, next_q = both.chunk(2, 1)
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
         return q, soft_target(reward, batch["discount"], next_q, next_log_prob, alpha)
 
-    def _improve(self, obs: Tensor) -> None:
+    def _improve(self, obs: Observed) -> None:
         """The policy learns with the statistics of this batch, and from critics with their running ones."""
         with batch_statistics(self.policy.network):
             self.policy.improve(obs, lambda action: self.critic(obs, action).squeeze(-1).amin(0), self.reduce)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "policy": self.policy.state(),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.policy.load_state(state["policy"])
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

@@ -18,7 +18,7 @@ def renormalised(*sizes: int) -> Layers:
 class Config(ContinuousConfig, TemperatureConfig):
     """CrossQ: SAC without target networks, which batch renormalisation makes possible."""
 
-    SPECIAL_LAYERS: ClassVar = ("batchrenorm",)
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "batchrenorm")
 
     actor_layers: Layers = renormalised(256, 256)
     critic_layers: Layers = renormalised(256, 256)

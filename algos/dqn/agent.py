@@ -7,14 +7,12 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
 from algos.common.normalize import normalizer_for
-from algos.common.recurrent import Recurrent
 from algos.common.tables import actions_of
-from algos.common.weights import load_weights, weights_of
 from algos.dqn.config import Config
 from algos.dqn.heads import HEADS, Head, Successor, of_action
 
@@ -23,6 +21,7 @@ class Agent(base.Agent):
     """An online and a target network, and a head that says what their outputs mean."""
 
     METRICS: ClassVar = ("loss", "q_mean")
+    KEPT: ClassVar = ("network", "target", "optimizer", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -33,6 +32,7 @@ class Agent(base.Agent):
             spec, layers, self.head.layer, cfg, streams.init, normalizer=self.normalizer
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.network)
+        self.carried = unroll.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.chance, self.target_chance = modules.with_chance(self.network), modules.with_chance(self.target)
@@ -43,12 +43,12 @@ class Agent(base.Agent):
     # acting -----------------------------------------------------------------------------------------------
 
     def initial_state(self, rows: int) -> Array | None:
-        return unroll.initial_state(self.network, rows)
+        return self.carried.initial(rows)
 
     def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
         """Q(s, .) [N, A], and the state after this step."""
         with torch.inference_mode():
-            out, after = unroll.act(self.network, obs, state, self.device)
+            out, after = self.carried.act(obs, state)
             return self.head.values(out).cpu().numpy(), after
 
     def exploration(self, progress: Progress) -> dict[str, float]:
@@ -83,7 +83,7 @@ class Agent(base.Agent):
             target = self.head.target(self._successor(batch, next_out, next_online))
         each, error = self.head.loss(of_action(out, batch["action"]), target)
         q = of_action(self.head.values(out.detach()), batch["action"])
-        if "valid" in batch:  # sequences may have dummy steps
+        if "valid" in batch:  # dummy steps of sequences were kept, since a head may have drawn something for each
             each, q = each[batch["valid"]], q[batch["valid"]]
         weight = batch.get("weight")
         loss = each.mean() if weight is None else (weight * each).mean()
@@ -96,30 +96,12 @@ class Agent(base.Agent):
 
     def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Batch]:
         """Online outputs for obs, target outputs for next_obs, and with `double` the online ones for it too, of M
-        samples; and the other columns of these samples. Sequences become M = L B single steps here."""
-        if not isinstance(self.network, Recurrent) or not isinstance(self.target, Recurrent):
-            with torch.no_grad():
-                next_out = self.target(batch["next_obs"])
-                next_online = self.network(batch["next_obs"]) if self.cfg.double else None
-            return self.network(batch["obs"]), next_out, next_online, batch
-        return self._outputs_of_sequences(self.network, self.target, batch)
-
-    def _outputs_of_sequences(
-        self, network: Recurrent, target: Recurrent, batch: Batch
-    ) -> tuple[Tensor, Tensor, Tensor | None, Batch]:
-        """[L, B, ...]: the first burn_in steps only bring the states of both networks up to date."""
-        warm = self.cfg.burn_in
-        seen = batch["obs"][:warm], batch["state"], batch["first"][:warm]
-        obs, next_obs, first = (batch[name][warm:] for name in ("obs", "next_obs", "first"))
+        single steps; and the columns of these."""
+        batch = self.carried.with_views(batch, self.cfg.burn_in, dummies=True)
         with torch.no_grad():
-            state, target_state = network.state_after(*seen), target.state_after(*seen)
-            next_out = target.unroll_both(obs, next_obs, target_state, first)[1]
-            next_online = network.unroll_both(obs, next_obs, state, first)[1] if self.cfg.double else None
-        out = network.unroll(obs, state, first)
-        columns = {name: value[warm:] for name, value in batch.items() if name not in ("obs", "next_obs", "state")}
-        columns |= {"out": out, "next_out": next_out} | ({} if next_online is None else {"next_online": next_online})
-        flat = {name: value.flatten(0, 1) for name, value in columns.items()}
-        return flat["out"], flat["next_out"], flat.get("next_online"), flat
+            next_out = unroll.outputs_of(self.target, batch["next_obs"], "actor")
+            next_online = unroll.outputs_of(self.network, batch["next_obs"], "actor") if self.cfg.double else None
+        return unroll.outputs_of(self.network, batch["obs"], "actor"), next_out, next_online, batch
 
     def _successor(self, batch: Batch, out: Tensor, online: Tensor | None) -> Successor:
         """With the values of illegal next actions set so low that nothing chooses them."""
@@ -132,27 +114,3 @@ class Agent(base.Agent):
         reward = batch["reward"] * self.cfg.reward_scale
         chooser = None if online is None else legal_values(online)
         return Successor(reward, batch["discount"], out, legal_values(out), chooser)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.network)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.network, weights)
-
-    def state(self) -> Tree:
-        return {
-            "network": weights_of(self.network),
-            "target": weights_of(self.target),
-            "optimizer": optim.state_tree(self.optimizer),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.network, state["network"])
-        load_weights(self.target, state["target"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

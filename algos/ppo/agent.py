@@ -7,11 +7,10 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import networks, optim, unroll
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardise
 from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.weights import load_weights, weights_of
 from algos.ppo.config import Config
 
 
@@ -66,6 +65,7 @@ class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped")
+    KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -119,10 +119,11 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs, values, steps = self.policy.outputs(batch), self.policy.value(batch), unroll.single_steps(batch)
+        batch = self.policy.carried.with_views(batch)
+        outputs, values = self.policy.outputs(batch), self.policy.value(batch)
         entropy = self.policy.distribution.entropy(outputs).mean()
-        policy = self._policy_loss(outputs, steps)
-        value = value_loss(values, steps["value"], steps["target"], cfg.value_clip)
+        policy = self._policy_loss(outputs, batch)
+        value = value_loss(values, batch["value"], batch["target"], cfg.value_clip)
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
@@ -143,25 +144,9 @@ class Agent(base.Agent):
 
     # carrying on ------------------------------------------------------------------------------------------
 
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
     def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "scaler": self.scaler.state() if self.scaler else None,
-            "penalty": self._next_penalty(),
-            "learn": stream_state(self.streams.learn),
-        }
+        return {**super().state(), "penalty": self._next_penalty()}
 
     def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        if self.scaler is not None:
-            self.scaler.load_state(state["scaler"])
-        self.penalty, self.moved = state["penalty"], []
-        restore_stream(self.streams.learn, state["learn"])
+        super().load_state(state)
+        self.moved = []

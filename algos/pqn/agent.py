@@ -8,16 +8,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
 from algos.common.modules import value_layer
 from algos.common.normalize import normalizer_for
-from algos.common.recurrent import Recurrent
 from algos.common.returns import discounted_sums
 from algos.common.tables import actions_of
-from algos.common.weights import load_weights, weights_of
 from algos.pqn.config import Config
 
 
@@ -37,6 +35,7 @@ class Agent(base.Agent):
     """One network."""
 
     METRICS: ClassVar = ("loss", "q_mean")
+    KEPT: ClassVar = ("network", "optimizer")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -46,7 +45,7 @@ class Agent(base.Agent):
             spec, cfg.value_layers, lambda features: value_layer(features, actions, dueling=cfg.dueling),
             cfg, streams.init, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
-        self.remembers = isinstance(self.network, Recurrent)
+        self.carried = unroll.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
         self.explorer = Explorer(cfg)
@@ -54,13 +53,12 @@ class Agent(base.Agent):
     # acting -----------------------------------------------------------------------------------------------
 
     def initial_state(self, rows: int) -> Array | None:
-        return unroll.initial_state(self.network, rows)
+        return self.carried.initial(rows)
 
     def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
         """Q(s, .) [N, A], and the state after this step."""
-        with torch.inference_mode():
-            out, after = unroll.act(self.network, obs, state, self.device)
-            return out.cpu().numpy(), after
+        values, after = self.carried.act(obs, state)
+        return values.cpu().numpy(), after
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         return self.explorer.strength(progress)
@@ -83,43 +81,23 @@ class Agent(base.Agent):
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.lr, progress.fraction))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
-        _, next_values = unroll.of_window(self.network, window, window["state"][0] if self.remembers else None)
+        _, next_values = unroll.of_window(self.network, window, window["state"][0] if self.carried.size else None)
         if (mask := window.get("next_action_mask")) is not None:
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)
         target = lambda_returns(
             window["reward"] * cfg.reward_scale, next_values.amax(2), window["terminated"], window["truncated"],
             cfg.gamma, cfg.q_lambda,
         )  # fmt: skip
-        kept = ("obs", "action", "valid", *(("state", "first") if self.remembers else ()))
+        kept = ("obs", "action", "valid", *(("state", "first") if self.carried.size else ()))
         return {**{name: window[name] for name in kept if name in window}, "target": target}
 
     def update(self, batch: Batch) -> Result:
         networks.seed_dropout(self.network, self.streams.learn)
-        q = unroll.of_batch(self.network, batch, batch.get("state"))
-        steps = unroll.single_steps(batch)
-        chosen = q.gather(1, steps["action"].unsqueeze(1)).squeeze(1)
+        batch = self.carried.with_views(batch)
+        q = unroll.outputs_of(self.network, batch["obs"], "actor")
+        chosen = q.gather(1, batch["action"].unsqueeze(1)).squeeze(1)
         penalty = F.smooth_l1_loss if self.cfg.loss == "huber" else F.mse_loss
-        loss = penalty(chosen, steps["target"])
+        loss = penalty(chosen, batch["target"])
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         return Result({"loss": loss.detach(), "q_mean": chosen.detach().mean()})
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.network)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.network, weights)
-
-    def state(self) -> Tree:
-        return {
-            "network": weights_of(self.network),
-            "optimizer": optim.state_tree(self.optimizer),
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.network, state["network"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        restore_stream(self.streams.learn, state["learn"])

@@ -7,12 +7,11 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import networks, optim, unroll
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, follow_schedule, make_optimizer, policy_loss, seen, squared_error
 from algos.common.normalize import normalizer_for
 from algos.common.returns import discounted_sums
-from algos.common.weights import load_weights, weights_of
 from algos.reinforce.config import Config
 
 
@@ -30,6 +29,7 @@ class Agent(base.Agent):
     """A policy network, and a value network where that is the baseline, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
+    KEPT: ClassVar = ("networks", "optimizer")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -78,34 +78,15 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg, distribution = self.cfg, self.policy.distribution
         networks.seed_dropout(self.networks, self.streams.learn)
-        outputs, steps = self.policy.outputs(batch), unroll.single_steps(batch)
-        policy = policy_loss(distribution.log_prob(outputs, steps["drawn"]), steps["advantage"])
+        batch = self.policy.carried.with_views(batch)
+        outputs = self.policy.outputs(batch)
+        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
         entropy = distribution.entropy(outputs).mean()
         value = torch.zeros_like(policy)
         if self.policy.critic is not None:
-            value = squared_error(self.policy.value(batch), steps["target"])
+            value = squared_error(self.policy.value(batch), batch["target"])
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         metrics = (loss, policy, value, entropy)
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        restore_stream(self.streams.learn, state["learn"])

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
-from algos.common.weights import load_weights, weights_of
+from algos.common.unroll import Observed
 from algos.sac.config import Config
 
 
@@ -25,12 +25,14 @@ class Agent(base.Agent):
     """A squashed Gaussian policy, critics and their targets."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer)
         self.critic = self._critic(cfg.n_critics).to(device)
+        self.policy.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
         # of many critics, those that judge the next action are copied to a place of their own
         few = cfg.target_critics < cfg.n_critics
@@ -69,12 +71,13 @@ class Agent(base.Agent):
         self.policy.follow_schedule(progress.fraction)
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         self.updates += 1
+        batch = self.policy.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
@@ -98,33 +101,7 @@ class Agent(base.Agent):
         alpha = self.policy.temperature.alpha()
         return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)
 
-    def _value(self, obs: Tensor, action: Tensor) -> Tensor:
+    def _value(self, obs: Observed, action: Tensor) -> Tensor:
         """What the policy follows [B]."""
         q = self.critic(obs, action).squeeze(-1)
         return q.amin(0) if self.cfg.actor_value == "min" else q.mean(0)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "target": weights_of(self.target),
-            "optimizer": optim.state_tree(self.optimizer),
-            "policy": self.policy.state(),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        load_weights(self.target, state["target"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.policy.load_state(state["policy"])
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

@@ -1,7 +1,7 @@
 """Defaults of SAC."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,8 @@ from config.schema import PositiveInt, Problem
 
 class Config(ContinuousConfig, TemperatureConfig):
     """SAC: a policy that is as random as it can afford, for continuous actions."""
+
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     target_critics: PositiveInt = 2
     """Critics whose smallest value makes the target; fewer than n_critics are drawn anew for each update."""

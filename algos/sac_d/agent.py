@@ -8,13 +8,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
-from algos.common.distributions import IMPOSSIBLE, Categorical
+from algos.common.distributions import IMPOSSIBLE, Categorical, masked
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
 from algos.common.temperature import Temperature
-from algos.common.weights import load_weights, weights_of
+from algos.common.unroll import Carried, Observed, outputs_of
 from algos.sac_d.config import Config
 
 
@@ -37,6 +37,7 @@ class Agent(base.Agent):
     """A categorical policy, critics and their targets."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "entropy", "alpha")
+    KEPT: ClassVar = ("networks", "target", "actor_optimizer", "critic_optimizer", "temperature", "metrics", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -51,6 +52,8 @@ class Agent(base.Agent):
         self.temperature = Temperature(cfg, device)
         parts = {"actor": self.actor, "temperature": self.temperature, "critic": self.critic}
         self.networks = nn.ModuleDict(parts).to(device)
+        self.carried = Carried(self.actor, device)
+        self.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
         self.actor_parameters: list[Tensor] = list(self.actor.parameters())
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
@@ -63,23 +66,26 @@ class Agent(base.Agent):
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def _logits(self, obs: Array, mask: Array | None) -> Array:
-        with torch.inference_mode():
-            logits = self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
-        return logits if mask is None else np.where(mask, logits, np.float32(IMPOSSIBLE))
+    def initial_state(self, rows: int) -> Array | None:
+        return self.carried.initial(rows)
+
+    def _logits(self, obs: Array, state: Array | None) -> tuple[Array, Array | None]:
+        logits, after = self.carried.act(obs, state)
+        return logits.cpu().numpy(), after
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        if progress.step >= self.cfg.start_steps:
-            logits = self._logits(obs, mask)
-        else:
-            legal = np.ones((len(obs), self.actions), bool) if mask is None else mask
-            logits = np.where(legal, 0.0, IMPOSSIBLE)
-        return Act(self.distribution.sample(logits, rng)[0])
+        random = progress.step < self.cfg.start_steps
+        if state is not None or not random:  # what is remembered goes on, whoever chooses the action
+            logits, state = self._logits(obs, state)
+        if random:
+            logits = np.zeros((len(obs), self.actions))
+        return Act(self.distribution.sample(masked(logits, mask), rng)[0], state=state)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.distribution.mode(self._logits(obs, mask)))
+        logits, state = self._logits(obs, state)
+        return Act(self.distribution.mode(masked(logits, mask)), state=state)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -89,12 +95,13 @@ class Agent(base.Agent):
         optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, fraction))
         self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         self.updates += 1
+        batch = self.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
@@ -111,16 +118,16 @@ class Agent(base.Agent):
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """r + discount V(s') [B]; discount is gamma^k, and 0 where s' is terminal."""
-        log_pi = log_policy(self.actor(batch["next_obs"]), batch.get("next_action_mask"))
+        log_pi = log_policy(outputs_of(self.actor, batch["next_obs"], "actor"), batch.get("next_action_mask"))
         value = soft_value(log_pi, self.target(batch["next_obs"]).amin(0), self.temperature.alpha())
         return torch.addcmul(batch["reward"] * self.cfg.reward_scale, batch["discount"], value)
 
-    def _improve(self, obs: Tensor, mask: Tensor | None) -> None:
+    def _improve(self, obs: Observed, mask: Tensor | None) -> None:
         """One step of the policy towards a larger soft value (equation 12), and one of the temperature."""
         alpha = self.temperature.alpha()
         with torch.no_grad():
             q = self.critic(obs).amin(0)
-        log_pi = log_policy(self.actor(obs), mask)
+        log_pi = log_policy(outputs_of(self.actor, obs, "actor"), mask)
         loss = -soft_value(log_pi, q, alpha).mean()
         loss.backward()
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
@@ -136,33 +143,3 @@ class Agent(base.Agent):
         if mask is None:
             return cfg.target_entropy_scale * float(np.log(self.actions))
         return cfg.target_entropy_scale * mask.sum(-1).log()
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "target": weights_of(self.target),
-            "actor_optimizer": optim.state_tree(self.actor_optimizer),
-            "critic_optimizer": optim.state_tree(self.critic_optimizer),
-            "temperature": self.temperature.state(),
-            "metrics": {name: float(metric) for name, metric in self.metrics.items()},
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        load_weights(self.target, state["target"])
-        optim.load_state_tree(self.actor_optimizer, state["actor_optimizer"])
-        optim.load_state_tree(self.critic_optimizer, state["critic_optimizer"])
-        self.temperature.load_state(state["temperature"])
-        self.metrics = {name: torch.tensor(state["metrics"][name], device=self.device) for name in self.metrics}
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

@@ -12,6 +12,7 @@ class Config(ActorCriticConfig, TemperatureConfig):
     """SAC_D: a policy that is as random as it can afford, for a finite set of actions."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     target_entropy_scale: Positive = 0.98
     """Share of the largest entropy, the logarithm of the number of legal actions, that a target_entropy of null is."""

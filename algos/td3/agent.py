@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.normalize import normalizer_for
-from algos.common.weights import load_weights, weights_of
+from algos.common.unroll import Carried, Observed, outputs_of
 from algos.td3.config import Config
 
 
@@ -35,11 +35,11 @@ class Agent(base.Agent):
     """A policy and critics, and a slow copy of each."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss")
+    KEPT: ClassVar = ("networks", "targets", "actor_optimizer", "critic_optimizer", "actor_loss", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.bounds = Bounds(spec.action_space, device)
-        self.explorer = Explorer(cfg, self.bounds)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         size, seed = self.bounds.size, streams.init
         actor = networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
@@ -47,6 +47,9 @@ class Agent(base.Agent):
             spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=self.normalizer
         )
         self.actor, self.critic = actor.extend([nn.Tanh()]).to(device), critic.to(device)
+        self.carried = Carried(self.actor, device)
+        self.carried.add("critic", self.critic.front)
+        self.explorer = Explorer(cfg, self.bounds, self.carried)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
         self.target_actor, self.target_critic = targets.frozen_copy(self.actor), targets.frozen_copy(self.critic)
         self.targets = nn.ModuleDict({"actor": self.target_actor, "critic": self.target_critic})
@@ -64,17 +67,13 @@ class Agent(base.Agent):
     def initial_state(self, rows: int) -> Array | None:
         return self.explorer.initial_state(rows)
 
-    def _unit(self, obs: Array) -> Array:
-        with torch.inference_mode():
-            return self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
-
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self.explorer.act(lambda: self._unit(obs), len(obs), state, progress, rng)
+        return self.explorer.act(lambda unit: unit, obs, state, progress, rng)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.explorer.best(self._unit(obs), state)
+        return self.explorer.best(lambda unit: unit, obs, state)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -83,12 +82,13 @@ class Agent(base.Agent):
         optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, progress.fraction))
         optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         self.updates += 1
+        batch = self.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         q = self.critic(batch["obs"], self.bounds.to_unit(batch["action"])).squeeze(-1)
@@ -104,44 +104,16 @@ class Agent(base.Agent):
 
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
-        cfg, action = self.cfg, self.target_actor(batch["next_obs"])
+        cfg, action = self.cfg, outputs_of(self.target_actor, batch["next_obs"], "actor")
         if cfg.policy_noise:
             noise = standard_normal(len(action), self.bounds.size, self.streams.learn, self.device)
             action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
         next_q = self.target_critic(batch["next_obs"], action).squeeze(-1)
         return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)
 
-    def _improve(self, obs: Tensor) -> None:
+    def _improve(self, obs: Observed) -> None:
         """One step of the policy; the critics only pass gradients on."""
-        loss = policy_loss(self.critic(obs, self.actor(obs)).squeeze(-1))
+        loss = policy_loss(self.critic(obs, outputs_of(self.actor, obs, "actor")).squeeze(-1))
         loss.backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         self.actor_loss = loss.detach()
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "targets": weights_of(self.targets),
-            "actor_optimizer": optim.state_tree(self.actor_optimizer),
-            "critic_optimizer": optim.state_tree(self.critic_optimizer),
-            "actor_loss": float(self.actor_loss),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        load_weights(self.targets, state["targets"])
-        optim.load_state_tree(self.actor_optimizer, state["actor_optimizer"])
-        optim.load_state_tree(self.critic_optimizer, state["critic_optimizer"])
-        self.actor_loss = torch.tensor(state["actor_loss"], device=self.device)
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

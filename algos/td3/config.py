@@ -1,6 +1,6 @@
 """Defaults of TD3."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -10,6 +10,8 @@ from config.schema import NonNegative, PositiveInt, lower
 
 class Config(ContinuousConfig):
     """TD3: a policy without randomness follows the smaller of two values, more slowly than they learn."""
+
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     policy_freq: PositiveInt = 2
     """Updates of the critics for one of the actor and of the target networks."""

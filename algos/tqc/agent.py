@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
-from algos.common.weights import load_weights, weights_of
 from algos.tqc.config import Config
 
 
@@ -46,6 +45,7 @@ class Agent(base.Agent):
     """A squashed Gaussian policy, critics with several quantiles each, and their targets."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -55,6 +55,7 @@ class Agent(base.Agent):
             spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
             out=cfg.n_quantiles, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
+        self.policy.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
         self.levels = (torch.arange(cfg.n_quantiles, device=device) + 0.5) / cfg.n_quantiles
         self.parameters: list[Tensor] = list(self.critic.parameters())
@@ -84,12 +85,14 @@ class Agent(base.Agent):
         self.policy.follow_schedule(progress.fraction)
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"])
+            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:
-        cfg, obs, weight = self.cfg, batch["obs"], batch.get("weight")
+        cfg = self.cfg
         self.updates += 1
+        batch = self.policy.carried.with_views(batch, cfg.burn_in)
+        obs, weight = batch["obs"], batch.get("weight")
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         quantiles = self.critic(obs, self.policy.bounds.to_unit(batch["action"]))
@@ -109,29 +112,3 @@ class Agent(base.Agent):
         kept = truncated(self.target(batch["next_obs"], next_action), self.cfg.drop_quantiles)
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
         return quantile_target(reward, batch["discount"], kept, next_log_prob, alpha)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "target": weights_of(self.target),
-            "optimizer": optim.state_tree(self.optimizer),
-            "policy": self.policy.state(),
-            "updates": self.updates,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        load_weights(self.target, state["target"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        self.policy.load_state(state["policy"])
-        self.updates = state["updates"]
-        restore_stream(self.streams.learn, state["learn"])

@@ -12,6 +12,7 @@ from config.schema import Int, PositiveInt, Problem
 class Config(ContinuousConfig, TemperatureConfig):
     """TQC: SAC whose critics give the distribution of the return, without its largest values."""
 
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     FIXED: ClassVar[dict[str, Any]] = {"loss": "huber"}
 
     loss: Literal["mse", "huber"] = "huber"

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common import networks, optim
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.common import networks, optim, unroll
 from algos.common.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardise
 from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.weights import load_weights, weights_of
+from algos.common.recurrent import differentiable_twice
 from algos.trpo.config import Config
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
 
@@ -33,6 +33,7 @@ class Agent(base.Agent):
     """A policy network without an optimizer, and a value network with one."""
 
     METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step")
+    KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -70,10 +71,11 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         """One step of the policy with the whole window, and epochs of minibatches for the value."""
         networks.seed_dropout(self.networks, self.streams.learn)
+        steps = self.policy.carried.with_views(batch)
         if self.cfg.normalize_advantage:
-            batch = {**batch, "advantage": standardise(batch["advantage"])}
-        step, entropy = self._full_step(batch)
-        found = self._line_search(batch, step)
+            steps = {**steps, "advantage": standardise(steps["advantage"])}
+        step, entropy = self._full_step(steps)
+        found = self._line_search(steps, step)
         metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share)
         tensors = (torch.as_tensor(metric, device=self.device) for metric in metrics)
         return Result(dict(zip(self.METRICS, tensors, strict=True)))
@@ -81,7 +83,8 @@ class Agent(base.Agent):
     def _full_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """F^-1 g [P], as long as max_kl allows where the divergence is quadratic, and the mean entropy."""
         cfg, distribution, parameters = self.cfg, self.policy.distribution, self.policy_parameters
-        outputs = self.policy.outputs(batch)
+        with differentiable_twice(self.policy.actor):
+            outputs = self.policy.outputs(batch)
         entropy = distribution.entropy(outputs).mean()
         # at the old policy, this loss has the gradient of the surrogate
         loss = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
@@ -125,35 +128,13 @@ class Agent(base.Agent):
     def _fit_value(self, batch: Batch) -> Tensor:
         """Epochs of minibatches in a new order each; the mean loss of all of them."""
         cfg, losses = self.cfg, []
-        total = len(batch["target"])
+        steps, total = batch["target"].numel(), batch["target"].shape[-1]  # of single steps, or of sequences
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
-            for chosen in order.chunk(max(1, total // cfg.sgd_batch_size)):
-                loss = squared_error(self.policy.value({"obs": batch["obs"][chosen]}), batch["target"][chosen])
+            for chosen in order.chunk(max(1, steps // cfg.sgd_batch_size)):
+                part = self.policy.carried.with_views(unroll.samples(batch, chosen))
+                loss = squared_error(self.policy.value(part), part["target"])
                 loss.backward()
                 optim.apply_gradients(self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
                 losses.append(loss.detach())
         return torch.stack(losses).mean()
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return weights_of(self.networks)
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        load_weights(self.networks, weights)
-
-    def state(self) -> Tree:
-        return {
-            "networks": weights_of(self.networks),
-            "optimizer": optim.state_tree(self.optimizer),
-            "scaler": self.scaler.state() if self.scaler else None,
-            "learn": stream_state(self.streams.learn),
-        }
-
-    def load_state(self, state: Tree) -> None:
-        load_weights(self.networks, state["networks"])
-        optim.load_state_tree(self.optimizer, state["optimizer"])
-        if self.scaler is not None:
-            self.scaler.load_state(state["scaler"])
-        restore_stream(self.streams.learn, state["learn"])

@@ -1,9 +1,22 @@
 """Defaults of TRPO."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from config.schema import Fraction, Layers, NetworkConfig, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
+from pydantic import Field
+
+from config.schema import (
+    Fraction,
+    Int,
+    Layers,
+    NetworkConfig,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Problem,
+    RolloutSpec,
+    mlp,
+)
 
 
 class Config(NetworkConfig):
@@ -11,6 +24,7 @@ class Config(NetworkConfig):
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "kl_target": "max_kl", "target_kl": "max_kl"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers between the observation and the policy; the output layer is added by itself."""
@@ -40,13 +54,15 @@ class Config(NetworkConfig):
     """Transitions of a minibatch of the value."""
     k_epochs: PositiveInt = 10
     """Passes of the value over the collected transitions."""
+    lookup_step: Annotated[Int, Field(ge=2)] = 16
+    """With lstm or gru layers: steps of a sequence that is learned from as a whole."""
     log_std_init: float = 0.0
     """Logarithm of the first standard deviation of continuous actions."""
     normalize_reward: bool = False
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(length=max(1, self.batch_size // rows))
+        return RolloutSpec.of_transitions(self.batch_size, rows, sequence=self.lookup_step if self.remembers() else 1)
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:

@@ -50,15 +50,16 @@ class TimeLimit(gymnasium.Env):
 
 class Recall(gymnasium.Env):
     """A cue, -1 or 1, is shown at the first step only; the action so many steps later, when the second number is 1,
-    must name it: 1 for the action of its sign, else -1. Who does not remember gets 0 on average."""
+    must name it: 1 for the action of its sign, else -1; continuous, the cue times the action. Who does not remember
+    gets 0 on average."""
 
     observation_space = Box(-1, 1, (2,))
-    action_space = Discrete(2)
 
-    def __init__(self, delay: int = 4) -> None:
+    def __init__(self, delay: int = 4, continuous: bool = False) -> None:
         if delay < 1:
             raise ValueError(f"delay is {delay}; it can be 1 or more")
-        self.delay = delay
+        self.delay, self.continuous = delay, continuous
+        self.action_space = Box(-1, 1, (1,)) if continuous else Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
@@ -67,7 +68,8 @@ class Recall(gymnasium.Env):
 
     def step(self, action: Any) -> Outcome:
         end = self._time == self.delay
-        reward = self._cue * (2.0 * float(action) - 1) if end else 0.0
+        said = float(action[0]) if self.continuous else 2.0 * float(action) - 1
+        reward = self._cue * said if end else 0.0
         self._time += 1
         return np.array([0, self._time == self.delay], np.float32), reward, end, False, {}
 

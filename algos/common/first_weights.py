@@ -1,0 +1,35 @@
+"""First weights of a network, by the setting `init`."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from algos.common.modules import NoisyLinear
+
+
+def _kaiming_normal(weight: Tensor, gain: float) -> None:
+    nn.init.kaiming_normal_(weight, nonlinearity="linear")
+    with torch.no_grad():
+        weight.mul_(gain)
+
+
+# name -> (how a weight is drawn, gain of the layers before the output)
+INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
+    "orthogonal": (nn.init.orthogonal_, math.sqrt(2)),
+    "xavier": (nn.init.xavier_uniform_, 1.0),
+    "kaiming": (_kaiming_normal, math.sqrt(2)),
+}
+
+
+def initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
+    """Draw the weights of linear and convolutional layers anew and set their biases to 0; default leaves torch's."""
+    if init == "default":
+        return
+    draw, hidden_gain = INITS[init]
+    for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
+        for layer in (layer for module in modules for layer in module.modules()):
+            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear):
+                draw(layer.weight, gain)
+                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]

@@ -1,0 +1,86 @@
+"""What a checkpoint holds of the parts of an agent: numbers, arrays and dicts of them; and back, to the bit."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos.common import optim
+from algos.common.weights import load_weights, weights_of
+
+
+@runtime_checkable
+class _Own(Protocol):
+    """A part that knows itself what it keeps."""
+
+    def state(self) -> Any: ...
+
+    def load_state(self, state: Any) -> None: ...
+
+
+def state_of(owner: object, names: Iterable[str]) -> dict[str, Any]:
+    """The attributes of the owner with these names, each saved by its kind."""
+    return {name: _saved(name, getattr(owner, name)) for name in names}
+
+
+def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) -> None:
+    """The attributes stand where state_of found them: what can be changed in place is, numbers are set."""
+    for name in names:
+        setattr(owner, name, _restored(getattr(owner, name), state[name]))
+
+
+def stream_state(rng: np.random.Generator) -> dict:
+    """Where a stream stands, as plain numbers."""
+    state = rng.bit_generator.state
+    return {**state, "state": dict(state["state"])}
+
+
+def restore_stream(rng: np.random.Generator, state: dict) -> None:
+    """Put a stream back to where it stood."""
+    rng.bit_generator.state = state
+
+
+def _saved(name: str, part: Any) -> Any:
+    match part:
+        case None | bool() | int() | float():
+            return part
+        case _Own():
+            return part.state()
+        case nn.Module():
+            return weights_of(part)
+        case optim.FusedAdam() | torch.optim.Optimizer():
+            return optim.state_tree(part)
+        case np.random.Generator():
+            return stream_state(part)
+        case Tensor() if part.ndim == 0 and not part.requires_grad:
+            return part.item()
+        case dict():
+            return {key: _saved(f"{name}[{key!r}]", value) for key, value in part.items()}
+    raise TypeError(
+        f"{name} is a {type(part).__name__}, which cannot be kept by its name; can be: a module, an optimizer, a "
+        "generator, a number, a dict of these, None, or an object with state() and load_state()"
+    )
+
+
+def _restored(part: Any, saved: Any) -> Any:
+    """The part itself where it was changed in place, or what takes its place."""
+    match part:
+        case None:
+            return None
+        case _Own():
+            part.load_state(saved)
+        case nn.Module():
+            load_weights(part, saved)
+        case optim.FusedAdam() | torch.optim.Optimizer():
+            optim.load_state_tree(part, saved)
+        case np.random.Generator():
+            restore_stream(part, saved)
+        case Tensor():
+            return torch.tensor(saved, dtype=part.dtype, device=part.device)
+        case dict():
+            return {key: _restored(value, saved[key]) for key, value in part.items()}
+        case _:
+            return saved
+    return part

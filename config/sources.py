@@ -1,0 +1,133 @@
+"""The sources of settings: a YAML file, an earlier run, the command line."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from config.document import Document, DocumentError, Place, parse
+from config.effective import SECTIONS
+from config.messages import shown
+from config.schema import Strict
+
+
+class Stray(NamedTuple):
+    """A setting outside of any section."""
+
+    key: str
+    where: str
+    value: str
+    """With its equals sign, as on the command line; empty in a file."""
+
+
+@dataclass
+class Source:
+    """What one source says, and where it says it."""
+
+    written: bool
+    """By the user, for this run."""
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    strays: list[Stray] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def put(self, section: str, key: str, value: Any, place: Place) -> None:
+        self.sections.setdefault(section, {})[key] = value
+        self.places.setdefault(section, Place(place.text, section)).parts[key] = place
+
+    def missing(self) -> list[str]:
+        """Sections that are absent or empty."""
+        return [name for name in SECTIONS if not self.sections.get(name)]
+
+
+def from_document(document: Document, *, written: bool) -> Source:
+    """The source of a file."""
+    source = Source(written, problems=list(document.duplicates))
+    if document.value is None:
+        return source
+    if not isinstance(document.value, dict):
+        source.problems.append(
+            f"{document.place.text}: got {shown(document.value)}; expected the sections {', '.join(SECTIONS)}"
+        )
+        return source
+    for key, value in document.value.items():
+        place = document.place.parts[key]
+        if key not in SECTIONS:
+            source.strays.append(Stray(key, place.text, ""))
+        elif isinstance(value, dict):
+            source.sections[key], source.places[key] = value, place
+        elif value is not None:
+            source.problems.append(f"{place.text}: {key}: got {shown(value)}; expected lines of the form name: value")
+    return source
+
+
+def from_task(document: Document, *, testing: bool) -> Source:
+    """The source of an earlier run's config.yaml, without what that run loaded itself."""
+    source = from_document(document, written=False)
+    general = source.sections.get("general_cfg", {})
+    for key in ("mode", "load_checkpoint", "load_path", "load_model_step"):
+        general.pop(key, None)
+    if not testing:
+        path = "general_cfg.load_model_step"
+        source.put("general_cfg", "load_model_step", "latest", Place(document.place.text, path))
+    return source
+
+
+def flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[str, str, Any]]:
+    """The flags of these names, as (flag, section.key, value)."""
+    given: list[tuple[str, str, Any]] = []
+    if algo:
+        given.append(("--algo", "general_cfg.algo_name", algo))
+    if env:
+        given.append(("--env", "env_cfg.id", env))
+    if resume:
+        settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
+        given += [("--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
+    return given
+
+
+def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]]) -> Source:
+    """The source of section.key=value words, and of flags as (flag, section.key, value)."""
+    source = Source(written=True)
+    for flag, path, value in flags:
+        section, _, key = path.partition(".")
+        source.put(section, key, value, Place(flag, path))
+    for override in overrides:
+        path, equals, text = override.partition("=")
+        section, _, key = path.partition(".")
+        if section not in SECTIONS or not key or not equals:
+            source.strays.append(Stray(path.rpartition(".")[2] or path, "command line", equals + text))
+            continue
+        try:
+            document = parse(text, "command line", path=path, numbered=False)
+        except DocumentError as error:
+            source.problems.append(str(error))
+            continue
+        source.problems += document.duplicates
+        source.put(section, key, document.value, document.place)
+    return source
+
+
+def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple[dict[str, Any], Place]:
+    """The settings of a section under their field names, and their places. A later source wins."""
+    values: dict[str, Any] = {}
+    merged = Place("defaults", section)
+    for source in sources:
+        place = source.places.get(section)
+        if place is None:
+            continue
+        merged.text = place.text
+        for key, value in source.sections[section].items():
+            name = model.field_name(key)
+            values[name], merged.parts[name] = value, place.parts[key]
+    return values, merged
+
+
+def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
+    """Settings that one source gives under two spellings."""
+    written: dict[str, str] = {}
+    for key in source.sections.get(section, {}):
+        name = model.field_name(key)
+        if name in written:
+            place = source.places[section].parts[key]
+            yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
+        written[name] = key
