@@ -148,6 +148,12 @@ class Agent(ABC):
         advantages of mean 0."""
         return batch
 
+    def everywhere(self, mean: torch.Tensor) -> torch.Tensor:
+        """A mean over our part of this minibatch, as that over the parts of all learners."""
+        mean = mean.detach().clone()
+        self.reduce([mean])
+        return mean
+
     @abstractmethod
     def update(self, batch: Batch) -> Result:
         """One gradient step (or table update) from one minibatch."""

@@ -83,8 +83,8 @@ class GeneralConfig(Strict):
     """Several learners learn from one memory, each its part of every batch; there is no other way here."""
     run_ahead: Annotated[Int, Field(ge=0, le=64)] | None = None
     """With mp_backend ray: chunks that may wait to be learned from while workers go on collecting. 0: workers wait for
-    the weights that follow from what they have collected, as in one process. null: 0 for algorithms that learn from
-    fresh steps, and 2 for those with a replay memory."""
+    the weights that follow from what they have collected, as in one process. null: 2 for A3C and for algorithms with a
+    replay memory, and 0 for others."""
     ray_address: str | None = None
     """A running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1

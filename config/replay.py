@@ -29,6 +29,8 @@ class ReplayConfig(NetworkConfig):
         "max_buffer_size": "buffer_size",
         "learn_frequency": "train_fre",
     }
+    MAY_LAG: ClassVar = True
+    RUN_AHEAD: ClassVar = 2
 
     batch_size: PositiveInt = 256
     """Transitions of a minibatch, or with lstm or gru layers sequences."""

@@ -154,6 +154,10 @@ class AlgoConfig(Strict):
     """Names of the gymnasium action spaces that the algorithm can act in."""
     OBSERVATION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 
+    MAY_LAG: ClassVar[bool] = False
+    """Learns from what an earlier version of the policy has done too, so that processes need not wait."""
+    RUN_AHEAD: ClassVar[int] = 0
+    """general_cfg.run_ahead where it is null."""
     NEEDS_MODEL: ClassVar[bool] = False
     """Plans with the rules of the environment (EnvSpec.model), which only some environments tell."""
 

@@ -26,6 +26,9 @@ class Listener:
         self.prepared.append(progress)
         return {**window, "twice": 2 * window["reward"]}
 
+    def standardise(self, batch):
+        return batch
+
     def update(self, batch):
         self.batches.append(batch)
         loss = float("nan") if len(self.batches) == self.nan_at else float(len(self.batches))

@@ -18,7 +18,7 @@ from algos.common.actor_critic import (
     policy_loss,
     seen,
     squared_error,
-    standardise,
+    standardised,
 )
 from algos.common.normalize import RewardScaler, normalizer_for
 
@@ -59,15 +59,18 @@ class Agent(base.Agent):
         follow_schedule(self.optimizer, cfg, progress.fraction)
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
-        return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+        found = advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, cfg.vtrace)
+        return {**seen(window), **found}
+
+    def standardise(self, batch: Batch) -> Batch:
+        return standardised(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
         cfg, distribution = self.cfg, self.policy.distribution
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
         outputs, values = self.policy.outputs(batch), self.policy.value(batch)
-        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
-        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), advantage)
+        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
         value = squared_error(values, batch["target"])
         entropy = distribution.entropy(outputs).mean()
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy

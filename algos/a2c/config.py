@@ -11,6 +11,7 @@ class Config(NetworkConfig):
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    MAY_LAG: ClassVar = True
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers between the observation and the policy; the output layer is added by itself."""
@@ -18,6 +19,10 @@ class Config(NetworkConfig):
     """Layers between the observation and the value of the state."""
     gae_lambda: Fraction = 1.0
     """Bias against variance of the advantage: 0 looks one step ahead, 1 to the end of the window."""
+
+    vtrace: bool = False
+    """Let actions count less that the policy would choose less often now: a correction for workers that run ahead of
+    the learner (general_cfg.run_ahead)."""
 
     lr: Positive = 7e-4
     """Learning rate of actor and critic, unless the next two say otherwise."""

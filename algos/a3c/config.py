@@ -1,7 +1,13 @@
-"""Defaults of A3C: those of A2C."""
+"""Defaults of A3C: those of A2C but for these."""
+
+from typing import ClassVar
 
 from algos.a2c.config import Config as Family
 
 
 class Config(Family):
     """A3C: A2C by workers that do not wait for one another; in one process it is A2C."""
+
+    RUN_AHEAD: ClassVar = 2
+
+    vtrace: bool = True

@@ -106,13 +106,18 @@ def seen(window: Batch) -> Batch:
     return {name: window[name] for name in SEEN if name in window}
 
 
-def advantages(networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float) -> Batch:
-    """Columns `advantage`, `target` (of the value) and `value`, [T, N] each, of a window of fresh steps."""
+def advantages(
+    networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float, vtrace: bool = False
+) -> Batch:
+    """Columns `advantage`, `target` (of the value) and `value`, [T, N] each, of a window of fresh steps; vtrace: of
+    steps that an earlier version of the policy may have done."""
     ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
     if scaler is not None:
         reward = scaler.scale(reward, ended, valid)
     value, next_value = networks.values(window)
-    advantage, target = gae(reward, value, next_value, window["terminated"], window["truncated"], gamma, lam, valid)
+    ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
+    flags = window["terminated"], window["truncated"]
+    advantage, target = gae(reward, value, next_value, *flags, gamma, lam, valid, ratio)
     return {"advantage": advantage, "target": target, "value": value}
 
 
@@ -126,11 +131,17 @@ def squared_error(value: Tensor, target: Tensor) -> Tensor:
     return 0.5 * (value - target).square().mean()
 
 
-def standardise(advantage: Tensor) -> Tensor:
-    """Mean 0 and deviation 1 over the minibatch; a single sample stays as it is."""
-    if advantage.numel() < 2:
+def standardise(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
+    """Mean 0 and deviation 1 over the minibatch, of the steps that are valid; a single one stays as it is."""
+    real = advantage if valid is None else advantage[valid]
+    if real.numel() < 2:
         return advantage
-    return (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
+    return (advantage - real.mean()) / (real.std(correction=0) + 1e-8)
+
+
+def standardised(batch: Batch) -> Batch:
+    """The minibatch with its advantages brought to mean 0 and deviation 1."""
+    return {**batch, "advantage": standardise(batch["advantage"], batch.get("valid"))}
 
 
 # learning rates -------------------------------------------------------------------------------------------

@@ -27,14 +27,21 @@ def gae(
     gamma: float,
     lam: float,
     valid: Tensor | None = None,
+    ratio: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Generalised advantage estimation (Schulman et al., 2016): all [T, N] -> advantage, return, [T, N] each.
+
+    ratio: pi(a|s) now, divided by that of the policy that chose a. With it this is V-trace (Espeholt et al., 2018,
+    equation 1) with both limits 1: the return is v, and the advantage v - V(s), each step weighed by min(1, ratio).
 
     next_value is the value of the true successor. It counts after a truncation and not after a termination, which
     wins where both are set. Nothing flows backward over an end. Steps with valid false get advantage 0.
     """
     delta = reward + gamma * next_value * ~terminated - value
     decay = gamma * lam * ~(terminated | truncated)
+    if ratio is not None:
+        weight = ratio.clamp(max=1.0)
+        delta, decay = weight * delta, weight * decay
     if valid is not None:
         delta = torch.where(valid, delta, 0.0)
         decay = decay * valid

@@ -10,7 +10,7 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import critics, networks, optim
 from algos.common.normalize import normalizer_for
-from algos.common.renorm import batch_statistics
+from algos.common.renorm import BatchRenorm, batch_statistics
 from algos.common.soft_policy import SoftPolicy
 from algos.common.unroll import Observed
 from algos.crossq.config import Config
@@ -41,6 +41,8 @@ class Agent(base.Agent):
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr, beta1=cfg.adam_beta1)
         parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
         self.networks = nn.ModuleDict(parts)
+        norms = [module for module in self.networks.modules() if isinstance(module, BatchRenorm)]
+        self.statistics = [buffer for norm in norms for buffer in norm.buffers()]
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -77,6 +79,7 @@ class Agent(base.Agent):
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"])
+        self.reduce(self.statistics)
         priorities = None if weight is None else critics.priorities(q, target)
         return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics}, priorities)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common import networks, optim
-from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardise
+from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.ppo.config import Config
 
@@ -116,6 +116,9 @@ class Agent(base.Agent):
         kl = torch.stack(self.moved[-(len(self.moved) // cfg.k_epochs) :]).mean().item()
         return adapted(self.penalty, kl, cfg.kl_target, cfg.kl_beta, cfg.kl_alpha)
 
+    def standardise(self, batch: Batch) -> Batch:
+        return standardised(batch) if self.cfg.normalize_advantage else batch
+
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         networks.seed_dropout(self.networks, self.streams.learn)
@@ -128,18 +131,18 @@ class Agent(base.Agent):
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped)
-        stop = cfg.target_kl is not None and policy.kl.item() > 1.5 * cfg.target_kl
+        stop = cfg.target_kl is not None and self.everywhere(policy.kl).item() > 1.5 * cfg.target_kl
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, stop=stop)
 
     def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
         cfg, distribution = self.cfg, self.policy.distribution
         log_prob = distribution.log_prob(outputs, batch["drawn"])
-        advantage = standardise(batch["advantage"]) if cfg.normalize_advantage else batch["advantage"]
+        advantage = batch["advantage"]
         if cfg.ppo_type == "clip":
             return clipped_surrogate(log_prob, batch["log_prob"], advantage, cfg.eps_clip)
         kl = distribution.kl(batch["old"], outputs)
         policy = penalised_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
-        self.moved.append(policy.kl)
+        self.moved.append(self.everywhere(policy.kl))
         return policy
 
     # carrying on ------------------------------------------------------------------------------------------

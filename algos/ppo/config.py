@@ -30,6 +30,7 @@ class Config(NetworkConfig):
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    MAY_LAG: ClassVar = True
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers between the observation and the policy; the output layer is added by itself."""

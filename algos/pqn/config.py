@@ -31,6 +31,7 @@ class Config(NetworkConfig):
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    MAY_LAG: ClassVar = True
 
     value_layers: Layers = _normalised(128, 128)
     """Layers between the observation and the values; without layer normalisation in them learning may diverge. The

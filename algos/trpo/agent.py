@@ -9,7 +9,7 @@ from torch import Tensor
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim, unroll
-from algos.common.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardise
+from algos.common.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.recurrent import differentiable_twice
 from algos.trpo.config import Config
@@ -68,12 +68,13 @@ class Agent(base.Agent):
             self.normalizer.update(window["obs"], window.get("valid"))
         return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
+    def standardise(self, batch: Batch) -> Batch:
+        return standardised(batch) if self.cfg.normalize_advantage else batch
+
     def update(self, batch: Batch) -> Result:
         """One step of the policy with the whole window, and epochs of minibatches for the value."""
         networks.seed_dropout(self.networks, self.streams.learn)
         steps = self.policy.carried.with_views(batch)
-        if self.cfg.normalize_advantage:
-            steps = {**steps, "advantage": standardise(steps["advantage"])}
         step, entropy = self._full_step(steps)
         found = self._line_search(steps, step)
         metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share)

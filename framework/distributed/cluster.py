@@ -4,15 +4,18 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from config.config import GeneralConfig
+from framework import signals
 from framework.distributed import reaper
 from framework.errors import JoystickError
 
@@ -56,7 +59,11 @@ def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
     if cfg.ray_address is None and "ray" not in sys.modules:  # Ray reads them when it is imported, and never again
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     ray = load()
+    handlers = {number: signal.getsignal(number) for number in signals.NAMES}
     with _connected(ray, cfg.ray_address) if cfg.ray_address else _local(ray, store_bytes):
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in handlers.items():
+                signal.signal(number, handler)  # Ray has put its own in their place
         yield ray
 
 

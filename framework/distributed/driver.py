@@ -81,8 +81,8 @@ class Remote:
         try:
             self.ray.get([part.pid.remote() for part in (self.server, *self.learners)])
             if len(self.learners) > 1:
-                address = self.ray.get(self.learners[0].address.remote())
-                self.ray.get([learner.join.remote(address) for learner in self.learners])
+                host, port = self.ray.get(self.learners[0].address.remote())
+                self.ray.get([learner.join.remote(host, port) for learner in self.learners])
             self.weights = self.learners[0].weights.remote()
         except Exception as error:
             raise JoystickError(f"the data server or a learner cannot begin: {cluster.reason(error)}") from None
@@ -261,9 +261,8 @@ class _Memory:
 
 def run_ahead(config: RunConfig) -> int:
     """Chunks that may wait to be learned from while workers collect."""
-    if config.general.run_ahead is not None:
-        return config.general.run_ahead
-    return 2 if isinstance(config.algo.memory(1), ReplaySpec) else 0
+    wanted = config.general.run_ahead
+    return type(config.algo).RUN_AHEAD if wanted is None else wanted
 
 
 def _fragment(config: RunConfig, spec: EnvSpec, ahead: int) -> int:

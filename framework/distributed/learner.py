@@ -2,6 +2,7 @@
 
 import os
 import socket
+from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from framework import build, learner
 from framework.distributed.meter import Meter, Times
 from framework.learner import Learned
 from framework.memory.chunk import Chunk, Keys
+
+PATIENCE = timedelta(seconds=120)
+"""How long learners wait for one another."""
 
 
 class Lesson(NamedTuple):
@@ -33,17 +37,20 @@ class Learner:
         self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
         self.rank, self.world, self.meter = rank, world, Meter()
 
-    def address(self) -> str:
-        """Where the learners may meet: a free port of this machine."""
+    def address(self) -> tuple[str, int]:
+        """Where the learners may meet: a port of this machine, on which the first of them listens from now on."""
         host = "127.0.0.1" if "JOYSTICK_LOOPBACK" in os.environ else socket.gethostbyname(socket.gethostname())
-        with socket.socket() as probe:
-            probe.bind((host, 0))
-            return f"tcp://{host}:{probe.getsockname()[1]}"
+        door = socket.create_server((host, 0))  # torch itself would listen on every interface
+        port: int = door.getsockname()[1]
+        self.store = dist.TCPStore(host, port, self.world, True, PATIENCE, False, master_listen_fd=door.detach())
+        return host, port
 
-    def join(self, address: str) -> None:
+    def join(self, host: str, port: int) -> None:
         """Meet the others, and take a part of every batch from now on."""
-        cuda = self.learner.agent.device.type == "cuda"
-        dist.init_process_group("nccl" if cuda else "gloo", init_method=address, rank=self.rank, world_size=self.world)
+        if self.rank:
+            self.store = dist.TCPStore(host, port, self.world, False, PATIENCE)
+        kind = "nccl" if self.learner.agent.device.type == "cuda" else "gloo"
+        dist.init_process_group(kind, store=self.store, rank=self.rank, world_size=self.world, timeout=PATIENCE)
         self.learner.divide(learner.Share(self.rank, self.world, _sum))
 
     def learn(self, chunk: Chunk | None, progress: Progress) -> tuple[Lesson, dict[str, Array] | None]:

@@ -42,6 +42,9 @@ def _is_rollout(config: RunConfig) -> bool:
 def _refuse(config: RunConfig, spec: EnvSpec) -> None:
     """ConfigError where the processes cannot share the work."""
     cfg, wanted = config.general, config.algo.memory(spec.rows)
+    if run_ahead(config) and (why := _must_not_lag(config)):
+        place = config.where.get("general_cfg.run_ahead", "default")
+        raise ConfigError([f"{place}: general_cfg.run_ahead: {why}; set it to 0"])
     batch = _minibatch(wanted, spec.rows)
     if batch is not None and batch % cfg.n_learners:
         place = config.where.get("general_cfg.n_learners", "default")
@@ -51,6 +54,15 @@ def _refuse(config: RunConfig, spec: EnvSpec) -> None:
     if cfg.n_learners > 1 and not hasattr(config.algo, "max_grad_norm"):
         place = config.where.get("general_cfg.n_learners", "default")
         raise ConfigError([f"{place}: general_cfg.n_learners: {config.algo_package.NAME} has no gradients to share"])
+
+
+def _must_not_lag(config: RunConfig) -> str | None:
+    """Why workers have to wait for the learner."""
+    if not type(config.algo).MAY_LAG:
+        return f"{config.algo_package.NAME} learns only from what its newest policy has done"
+    if _is_rollout(config) and getattr(config.algo, "normalize_reward", False):
+        return "normalize_reward follows each row without a gap, and windows of several workers come in any order"
+    return None
 
 
 def _minibatch(wanted: MemorySpec, rows: int) -> int | None:
