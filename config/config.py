@@ -85,7 +85,7 @@ class GeneralConfig(Strict):
     """With mp_backend ray: chunks that may wait to be learned from while workers go on collecting. 0: workers wait for
     the weights that follow from what they have collected, as in one process. null: 2 for A3C and for algorithms with a
     replay memory, and 0 for others."""
-    ray_address: str | None = None
+    ray_address: Annotated[str, Field(pattern=r"^(auto|[^:/\s]+:\d+)$")] | None = None
     """A running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
     """Cores that a worker asks a cluster for; parts of one are allowed."""

@@ -208,6 +208,9 @@ class _Run:
             score = self.trainer.finish()
         except Interrupted:
             return self._interrupted()
+        if says := self.topology.says(whole=True):
+            self.console.note(f"processes: {says}")
+            self.task.write_run({"processes_said": says})
         tell(self.config, self.task, self.trainer, self.evaluator, score, reason, finished=True)
         if self.trainer.unsaved:
             self.console.warn("the last model could NOT be saved; models/ ends earlier")

@@ -88,14 +88,6 @@ def test_a_bare_setting_is_sent_to_its_section(calls: list[tuple], capsys: pytes
     assert "did you mean algo_cfg.lr=3e-4?" in capsys.readouterr().err
 
 
-def test_a_backend_that_is_not_there_names_the_way_out(
-    calls: list[tuple], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(main, "find_spec", lambda name: None)
-    assert run("general_cfg.mp_backend=ray") == 2
-    assert "general_cfg.mp_backend: ray is not built yet; write mp_backend: single" in capsys.readouterr().err
-
-
 def test_the_configuration_can_be_printed_and_used(
     calls: list[tuple], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -114,10 +114,10 @@ def _connected(ray: ModuleType, address: str) -> Iterator[None]:
 
 def _must_listen(address: str) -> None:
     """Ray itself would try for a minute."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise RayError(
             f"general_cfg.ray_address: nothing answers at {address} ({error}). `ray start --head` on the first machine "
             f"prints the address; without ray_address, Ray is started here; {WAY_OUT}"

@@ -72,7 +72,7 @@ class Remote:
         self._arrived: dict[int, tuple[Hand, Report, Any]] = {}
         """Fragments that wait for those of the other workers."""
         self.version, self.weights = 0, None
-        self.gauges = Gauges(cfg.n_workers, cfg.n_learners)
+        self.gauges = Gauges(cfg.n_workers, cfg.n_learners, turns=not self.ahead)
         self._check()
 
     def _check(self) -> None:
@@ -244,9 +244,8 @@ class Remote:
     def watched(self) -> list[Watched]:
         return []
 
-    def says(self) -> str:
-        """Which part limits the speed."""
-        return self.gauges.text()
+    def says(self, whole: bool = False) -> str:
+        return self.gauges.text(whole)
 
 
 class _Memory:

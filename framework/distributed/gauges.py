@@ -8,6 +8,8 @@ from framework.distributed.meter import Times
 from framework.distributed.worker import Report
 
 WINDOW_SECONDS = 10.0
+FULL = 0.6
+"""Busy share from which on a part is the limit."""
 
 
 class _Look(NamedTuple):
@@ -22,9 +24,12 @@ class _Look(NamedTuple):
 class Gauges:
     """Fed with what processes say of themselves; tells of the last seconds."""
 
-    def __init__(self, workers: int, learners: int) -> None:
+    def __init__(self, workers: int, learners: int, turns: bool) -> None:
+        self._turns = turns
+        """Workers and learners wait for one another."""
         self._workers, self._learners = [Times()] * workers, [Times()] * learners
         self._steps = [0] * workers
+        self._first = _Look(time.monotonic(), tuple(self._workers), tuple(self._learners), tuple(self._steps))
         self._looks: deque[_Look] = deque()
         self._late: deque[int] = deque(maxlen=100)
         """Versions by which the weights of a fragment were behind."""
@@ -41,13 +46,15 @@ class Gauges:
         self._learners = list(times)
         self._owed.append(owed)
 
-    def shares(self) -> tuple[list[float], list[float], list[float]] | None:
-        """Busy share of each worker, of each learner, and steps per second of each worker; None at the beginning."""
+    def shares(self, whole: bool = False) -> tuple[list[float], list[float], list[float]] | None:
+        """Busy share of each worker, of each learner, and steps per second of each worker, lately or over the whole
+        run; None at the beginning."""
         now = time.monotonic()
         self._looks.append(_Look(now, tuple(self._workers), tuple(self._learners), tuple(self._steps)))
         while len(self._looks) > 2 and now - self._looks[0].at > WINDOW_SECONDS:
             self._looks.popleft()
-        then, past = self._looks[0], now - self._looks[0].at
+        then = self._first if whole else self._looks[0]
+        past = now - then.at
         if past <= 0:
             return None
         return (
@@ -56,24 +63,26 @@ class Gauges:
             [max(0, b - a) / past for a, b in zip(then.steps, self._steps, strict=True)],
         )
 
-    def text(self) -> str:
+    def text(self, whole: bool = False) -> str:
         """For a person: who is busy, what waits, and what would help."""
-        found = self.shares()
+        found = self.shares(whole)
         if found is None:
             return ""
         workers, learners, speed = found
         late, owed = _mean(self._late), _mean(self._owed)
         return (
             f"workers {_percents(workers)} busy at {_mean(speed):,.0f} steps/s each, learners {_percents(learners)}; "
-            f"{owed:.1f} chunks wait, weights {late:.1f} versions old: {advice(workers, learners)}"
+            f"{owed:.1f} chunks wait, weights {late:.1f} versions old: {advice(workers, learners, self._turns)}"
         )
 
 
-def advice(workers: list[float], learners: list[float]) -> str:
-    """What limits the speed, and what would help."""
+def advice(workers: list[float], learners: list[float], turns: bool) -> str:
+    """What limits the speed, and what would help. turns: workers and learners wait for one another, so that none of
+    them can be busy all the time."""
     collecting, learning = _mean(workers), _mean(learners)
-    if max(collecting, learning) < 0.6:
-        return "the way between processes is the limit; more env_cfg.n_envs send more at once"
+    most = collecting + learning if turns else max(collecting, learning)
+    if most < FULL:
+        return "the way between processes is the limit; a larger env_cfg.n_envs or batch sends more at once"
     if learning >= collecting:
         return "learning is the limit; more n_workers would not help, n_learners or a GPU may"
     return "the environment is the limit; more n_workers help where there are cores for them"

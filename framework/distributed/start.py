@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from algos.base import EnvSpec
 from config.loader import ConfigError, RunConfig
-from config.schema import MemorySpec, ReplaySpec, RolloutSpec
+from config.schema import MemorySpec, NetworkConfig, ReplaySpec, RolloutSpec
 from framework import build
 from framework.distributed import cluster
 from framework.distributed.driver import LONGEST_FRAGMENT, Remote, run_ahead
@@ -45,15 +45,14 @@ def _refuse(config: RunConfig, spec: EnvSpec) -> None:
     if run_ahead(config) and (why := _must_not_lag(config)):
         place = config.where.get("general_cfg.run_ahead", "default")
         raise ConfigError([f"{place}: general_cfg.run_ahead: {why}; set it to 0"])
+    place = config.where.get("general_cfg.n_learners", "default")
+    if cfg.n_learners > 1 and not isinstance(config.algo, NetworkConfig):
+        raise ConfigError([f"{place}: general_cfg.n_learners: {config.algo_package.NAME} has no gradients to share"])
     batch = _minibatch(wanted, spec.rows)
     if batch is not None and batch % cfg.n_learners:
-        place = config.where.get("general_cfg.n_learners", "default")
         raise ConfigError(
             [f"{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {cfg.n_learners}"]
         )
-    if cfg.n_learners > 1 and not hasattr(config.algo, "max_grad_norm"):
-        place = config.where.get("general_cfg.n_learners", "default")
-        raise ConfigError([f"{place}: general_cfg.n_learners: {config.algo_package.NAME} has no gradients to share"])
 
 
 def _must_not_lag(config: RunConfig) -> str | None:

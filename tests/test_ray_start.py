@@ -1,0 +1,95 @@
+"""What keeps Ray from starting is said in one line, with the way out; and what cannot be shared is refused before."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers_ray import RAY, TINY
+
+ROOT = Path(__file__).parent.parent
+WAY_OUT = "mp_backend: single"
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "main.py"), *TINY, RAY, "--env=CartPole-v1", *words]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
+    )
+
+
+def a_ray(folder: Path, text: str) -> str:
+    """A folder for PYTHONPATH with another package ray in it."""
+    (folder / "ray").mkdir()
+    (folder / "ray" / "__init__.py").write_text(text)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise ImportError(\"No module named 'ray'\", name='ray')", "pip install ray"),
+        ("raise ImportError('libsomething.so: cannot open')", "libsomething.so: cannot open"),
+        ("__version__ = '1.13.0'", "Ray 1.13.0 is too old"),
+        ("__version__ = '2.60.0'\ndef init(**kwargs): raise OSError('No space left on device')", "No space left"),
+    ],
+    ids=["missing", "broken", "old", "cannot start"],
+)
+def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said, tmp_path):
+    """RAY-5: and there is no task directory, and no traceback."""
+    done = run("--into", str(tmp_path / "run"), PYTHONPATH=a_ray(tmp_path, text))
+    assert done.returncode == 2
+    (line,) = done.stderr.strip().splitlines()
+    assert said in line
+    assert WAY_OUT in line
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("general_cfg.n_workers=0",), "at least 1"),
+        (("general_cfg.n_workers=-2",), "at least 1"),
+        (("general_cfg.n_workers=100000",), "100000 processes need about"),
+        (("general_cfg.n_learners=3",), "a batch of 64 cannot be split evenly between 3"),
+        (("general_cfg.n_learners=128",), "a batch of 64 cannot be split evenly between 128"),
+        (("general_cfg.ray_address=127.0.0.1:1",), "nothing answers at 127.0.0.1:1"),
+        (("general_cfg.ray_address=here",), "general_cfg.ray_address"),
+        (("general_cfg.share_buffer=false",), "learners have one memory in common"),
+        (("general_cfg.run_ahead=2", "--algo=REINFORCE"), "REINFORCE learns only from what its newest policy has done"),
+        (("general_cfg.run_ahead=1", "--algo=PPO", "algo_cfg.normalize_reward=true"), "normalize_reward"),
+        (("general_cfg.n_learners=2", "--algo=QLearning", "env_cfg.id=FrozenLake-v1"), "no gradients to share"),
+        (("general_cfg.num_gpus_per_learner=1",), "set device: cuda"),
+    ],
+)
+def test_what_processes_cannot_do_is_refused_before_any_is_started(words, said, tmp_path):
+    """RAY-6."""
+    done = run(*words, "--into", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_worker_that_cannot_begin_says_why_once(tmp_path):
+    """The driver knows this environment, and no other process does."""
+    (tmp_path / "known_here.py").write_text(
+        "import os, gymnasium\n"
+        "if 'RAY_RAYLET_PID' not in os.environ:\n"
+        "    gymnasium.register('Here-v0', 'gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=50)\n"
+    )
+    words = ("env_cfg.id=known_here:Here-v0", "--allow-import", "known_here", "--into", str(tmp_path / "run"))
+    done = run(*words, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "Here" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_home_that_cannot_be_written_is_no_hindrance(tmp_path):
+    """RAY-5."""
+    words = ("general_cfg.max_total_step=20", "algo_cfg.learning_starts=0", "--into", str(tmp_path / "run"))
+    done = run(*words, HOME="/nonexistent")
+    assert done.returncode == 0, done.stderr
