@@ -25,6 +25,8 @@ OLDEST = (2, 40)
 LEAST_STORE = 80 * 2**20
 """Bytes of shared memory below which Ray does not start."""
 CONNECT_SECONDS = 5.0
+CPUS_PER_LEARNER = 1
+"""That a learner asks a cluster for; the data server, which sits beside the first, asks for none."""
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -60,7 +62,7 @@ def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     ray = load()
     handlers = {number: signal.getsignal(number) for number in signals.NAMES}
-    with _connected(ray, cfg.ray_address) if cfg.ray_address else _local(ray, store_bytes):
+    with _connected(ray, cfg, cfg.ray_address) if cfg.ray_address else _local(ray, store_bytes):
         if threading.current_thread() is threading.main_thread():
             for number, handler in handlers.items():
                 signal.signal(number, handler)  # Ray has put its own in their place
@@ -94,7 +96,7 @@ def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _connected(ray: ModuleType, address: str) -> Iterator[None]:
+def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[None]:
     """A cluster that is there already; our code travels to it."""
     if address != "auto":
         _must_listen(address)
@@ -107,6 +109,7 @@ def _connected(ray: ModuleType, address: str) -> Iterator[None]:
         )
     _silence(ray)
     try:
+        must_have_room(ray, cfg)
         yield
     finally:
         ray.shutdown()
@@ -182,6 +185,27 @@ def processes_that_fit(count: int, each: int) -> None:
         )
 
 
-def options(cpus: float, gpus: float, cluster: bool) -> dict[str, Any]:
-    """What an actor asks Ray for. Never Ray's own restart: it would repeat the random streams of its birth."""
-    return {"num_cpus": cpus if cluster else 0, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0}
+def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, Any]:
+    """What an actor asks Ray for, and the node on which it would best live; where that is nobody's wish, actors are
+    spread. Never Ray's own restart: it would repeat the random streams of its birth."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    place = NodeAffinitySchedulingStrategy(node, soft=True) if node else "SPREAD"
+    return {
+        "num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": place,
+    }  # fmt: skip
+
+
+def must_have_room(ray: ModuleType, cfg: GeneralConfig) -> None:
+    """RayError where a cluster has less than this run asks for: Ray would wait for ever."""
+    has = ray.cluster_resources()
+    asks = {
+        "CPU": cfg.n_workers * cfg.num_cpus_per_worker + cfg.n_learners * CPUS_PER_LEARNER,
+        "GPU": cfg.n_learners * cfg.num_gpus_per_learner,
+    }
+    for kind, wanted in asks.items():
+        if wanted > has.get(kind, 0):
+            raise RayError(
+                f"the cluster has {has.get(kind, 0):g} {kind}s and this run asks for {wanted:g}; choose fewer "
+                "general_cfg.n_workers, or a smaller num_cpus_per_worker or num_gpus_per_learner"
+            )

@@ -47,6 +47,9 @@ class Hand:
     """Number [N] of the running episode of each row."""
     saved: Tree | None = None
     """Where an actor begins that does not begin anew."""
+    born: float = 0.0
+    begun: Any = None
+    """Reference to its first answer; None once that has come, or was missed."""
     deaths: int = 0
     not_before: float = 0.0
 
@@ -57,19 +60,18 @@ class Crew:
     def __init__(
         self, ray: Any, config: RunConfig, spec: EnvSpec, ahead: bool, say: Callable[[str], None] = lambda text: None
     ) -> None:
-        self.ray, self.config, self.spec, self.say = ray, config, spec, say
+        self.ray, self.config, self.spec, self.ahead, self.say = ray, config, spec, ahead, say
         self.most_asked = OUTSTANDING if ahead else 1
         self.hands = [Hand(number) for number in range(config.general.n_workers)]
         cfg = config.general
-        wanted = cluster.options(cfg.num_cpus_per_worker, 0, cfg.ray_address is not None)
-        self._kind = ray.remote(**wanted)(Worker)
+        self._kind = ray.remote(**cluster.options(cfg.num_cpus_per_worker if cfg.ray_address else 0))(Worker)
         self._config = ray.put(config)
         for hand in self.hands:
             self._start(hand)
 
     def _start(self, hand: Hand) -> None:
         hand.actor = self._kind.remote(self._config, self.spec, hand.number, hand.incarnation, hand.episode)
-        hand.accepted = 0
+        hand.accepted, hand.born, hand.begun = 0, time.monotonic(), hand.actor.pid.remote()
         if hand.saved is None and hand.incarnation:
             hand.actor.continue_at.remote(hand.steps)
 
@@ -92,7 +94,21 @@ class Crew:
         for hand in self.hands:
             if hand.actor is None and time.monotonic() >= hand.not_before:
                 self._start(hand)
+            self._look_for(hand)
         return [hand for hand in self.hands if hand.actor is not None and len(hand.asked) < self.most_asked]
+
+    def _look_for(self, hand: Hand) -> None:
+        """In a cluster, a successor may have to wait until there is room for it."""
+        if hand.begun is None or hand.actor is None:
+            return
+        if self.ray.wait([hand.begun], timeout=0)[0]:
+            hand.begun = None
+        elif time.monotonic() - hand.born > START_SECONDS:
+            hand.begun = None
+            text = f"worker {hand.number} has not begun after {START_SECONDS:g} s: is there room for it?"
+            if not self.ahead:
+                raise JoystickError(text)
+            self.say(f"{text} The others go on")
 
     def awaited(self) -> dict[Any, Hand]:
         """The next report of each worker."""

@@ -10,7 +10,7 @@ from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from framework.distributed import cluster
-from framework.distributed.crew import Crew, Hand
+from framework.distributed.crew import START_SECONDS, Crew, Hand
 from framework.distributed.data_server import DataServer
 from framework.distributed.gauges import Gauges
 from framework.distributed.learner import Learner, Lesson
@@ -55,14 +55,17 @@ class Remote:
     def _start(self) -> None:
         """All processes, anew."""
         ray, config, spec, cfg = self.ray, self.config, self.spec, self.config.general
-        on_cluster = cfg.ray_address is not None
         apart = self.ahead > 0
         self.crew = Crew(ray, config, spec, apart, lambda text: self.say(text))
         shipped = ray.put(config)
-        server = ray.remote(**cluster.options(1, 0, on_cluster))(DataServer)
-        learner = ray.remote(**cluster.options(1, cfg.num_gpus_per_learner, on_cluster))(Learner)
-        self.server = server.remote(shipped, spec, cfg.n_workers, apart)
+        here = ray.get_runtime_context().get_node_id()
+        cpus = cluster.CPUS_PER_LEARNER if cfg.ray_address else 0
+        gpus = cfg.num_gpus_per_learner
+        learner = ray.remote(**cluster.options(cpus, gpus, None if gpus else here))(Learner)
         self.learners = [learner.remote(shipped, spec, rank, cfg.n_learners) for rank in range(cfg.n_learners)]
+        beside = self._begun(self.learners[0].node.remote()) if cfg.ray_address else here
+        server = ray.remote(**cluster.options(0, 0, beside))(DataServer)
+        self.server = server.remote(shipped, spec, cfg.n_workers, apart)
         self.memory: Any = _Memory(self)
         self.fragment = _fragment(config, spec, self.ahead)
         self.owed, self._takes = 0, 0
@@ -78,12 +81,16 @@ class Remote:
     def _check(self) -> None:
         """All processes stand, and the learners have met."""
         self.crew.check()
+        self._begun([part.pid.remote() for part in (self.server, *self.learners)])
+        if len(self.learners) > 1:
+            host, port = self._begun(self.learners[0].address.remote())
+            self._begun([learner.join.remote(host, port) for learner in self.learners])
+        self.weights = self.learners[0].weights.remote()
+
+    def _begun(self, refs: Any) -> Any:
+        """ray.get at the start, where an error is one of the settings."""
         try:
-            self.ray.get([part.pid.remote() for part in (self.server, *self.learners)])
-            if len(self.learners) > 1:
-                host, port = self.ray.get(self.learners[0].address.remote())
-                self.ray.get([learner.join.remote(host, port) for learner in self.learners])
-            self.weights = self.learners[0].weights.remote()
+            return self.ray.get(refs, timeout=START_SECONDS)
         except Exception as error:
             raise JoystickError(f"the data server or a learner cannot begin: {cluster.reason(error)}") from None
 
@@ -220,9 +227,10 @@ class Remote:
         return self.crew.load_state(state["collectors"][:count])
 
     def processes(self) -> dict[str, Any]:
-        """Process ids, for who wants to look at them."""
+        """The node of the driver, and process ids of the parts."""
         server, *learners = self._get([part.pid.remote() for part in (self.server, *self.learners)])
-        return {"workers": self.crew.pids(), "data_server": server, "learners": learners}
+        here = self.ray.get_runtime_context().get_node_id()
+        return {"node": here, "workers": self.crew.pids(), "data_server": server, "learners": learners}
 
     def restart(self) -> None:
         """New processes in place of all."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
+import ray
 import torch
 import torch.distributed as dist
 
@@ -79,6 +80,10 @@ class Learner:
     def load_state(self, state: Tree) -> None:
         """Go on where state was taken."""
         self.learner.agent.load_state(state)
+
+    def node(self) -> str:
+        """Where it lives in the cluster."""
+        return str(ray.get_runtime_context().get_node_id())
 
     def pid(self) -> int:
         """Its process."""
