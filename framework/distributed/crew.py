@@ -10,6 +10,7 @@ import numpy as np
 
 from algos.base import EnvSpec, Progress, Tree
 from config.loader import RunConfig
+from config.schema import ReplaySpec
 from framework.distributed import cluster
 from framework.distributed.worker import HUNG, OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
@@ -21,6 +22,10 @@ CALM_FRAGMENTS = 20
 FIRST_PAUSE = 0.5
 """Seconds before a dead worker is replaced; twice as many after each further death."""
 START_SECONDS = 120.0
+LONGEST_FRAGMENT = 128
+"""Steps, of workers that run ahead for a replay memory. They begin with what one process would collect at once,"""
+SHORT_SECONDS, LONG_SECONDS = 0.03, 0.1
+"""and take twice as many where that is done in less than the first time, or half of it beyond the second."""
 
 
 class Asked(NamedTuple):
@@ -47,6 +52,8 @@ class Hand:
     """Number [N] of the running episode of each row."""
     saved: Tree | None = None
     """Where an actor begins that does not begin anew."""
+    length: int = 1
+    """Steps of its next fragment."""
     born: float = 0.0
     begun: Any = None
     """Reference to its first answer; None once that has come, or was missed."""
@@ -62,7 +69,10 @@ class Crew:
     ) -> None:
         self.ray, self.config, self.spec, self.ahead, self.say = ray, config, spec, ahead, say
         self.most_asked = OUTSTANDING if ahead else 1
-        self.hands = [Hand(number) for number in range(config.general.n_workers)]
+        wanted = config.algo.memory(spec.rows)
+        self.shortest = wanted.fragment
+        self.adapts = ahead and isinstance(wanted, ReplaySpec)
+        self.hands = [Hand(number, length=self.shortest) for number in range(config.general.n_workers)]
         cfg = config.general
         self._kind = ray.remote(**cluster.options(cfg.num_cpus_per_worker if cfg.ray_address else 0))(Worker)
         self._config = ray.put(config)
@@ -84,9 +94,9 @@ class Crew:
 
     # work -------------------------------------------------------------------------------------------------
 
-    def send(self, hand: Hand, steps: int, progress: Progress, version: int, weights: Any) -> None:
+    def send(self, hand: Hand, progress: Progress, version: int, weights: Any) -> None:
         """Ask for a fragment."""
-        report, fragment = hand.actor.collect.options(num_returns=2).remote(steps, progress, version, weights)
+        report, fragment = hand.actor.collect.options(num_returns=2).remote(hand.length, progress, version, weights)
         hand.asked.append(Asked(report, fragment))
 
     def idle(self) -> list[Hand]:
@@ -126,6 +136,10 @@ class Crew:
     def accept(self, hand: Hand, report: Report) -> None:
         """Its fragment counts."""
         hand.accepted, hand.episode, hand.steps = report.fragments, report.episode, report.steps
+        if self.adapts and report.seconds < SHORT_SECONDS:
+            hand.length = max(self.shortest, min(LONGEST_FRAGMENT, 2 * hand.length))
+        elif self.adapts and report.seconds > LONG_SECONDS:
+            hand.length = max(self.shortest, hand.length // 2)
         if hand.accepted >= CALM_FRAGMENTS:
             hand.deaths = 0
 

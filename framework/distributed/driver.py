@@ -8,7 +8,6 @@ import numpy as np
 
 from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
-from config.schema import ReplaySpec
 from framework.distributed import cluster
 from framework.distributed.crew import START_SECONDS, Crew, Hand
 from framework.distributed.data_server import DataServer
@@ -23,10 +22,6 @@ from framework.trajectories import TrajectoryWriter
 
 POLL_SECONDS = 0.2
 """Between two looks at whether the run was asked to stop."""
-UPDATES_OF_A_FRAGMENT = 64
-"""With a replay memory, workers that run ahead collect so many updates' worth at once,"""
-LONGEST_FRAGMENT = 128
-"""but no more steps than this."""
 
 
 class Lessons(NamedTuple):
@@ -67,7 +62,6 @@ class Remote:
         server = ray.remote(**cluster.options(0, 0, beside))(DataServer)
         self.server = server.remote(shipped, spec, cfg.n_workers, apart)
         self.memory: Any = _Memory(self)
-        self.fragment = _fragment(config, spec, self.ahead)
         self.owed, self._takes = 0, 0
         self.learning: list[Lessons] = []
         self.adding: dict[Any, int] = {}
@@ -133,7 +127,7 @@ class Remote:
         progress = now()
         for hand in self.crew.idle():
             if hand.number not in self._arrived:
-                self.crew.send(hand, self.fragment, progress, self.version, self.weights)
+                self.crew.send(hand, progress, self.version, self.weights)
 
     # what comes back --------------------------------------------------------------------------------------
 
@@ -270,16 +264,6 @@ def run_ahead(config: RunConfig) -> int:
     """Chunks that may wait to be learned from while workers collect."""
     wanted = config.general.run_ahead
     return type(config.algo).RUN_AHEAD if wanted is None else wanted
-
-
-def _fragment(config: RunConfig, spec: EnvSpec, ahead: int) -> int:
-    """Steps of a fragment."""
-    wanted = config.algo.memory(spec.rows)
-    if not (ahead and isinstance(wanted, ReplaySpec)):
-        return int(wanted.fragment)
-    rows = config.env.n_envs
-    steps = UPDATES_OF_A_FRAGMENT / wanted.updates_per_step / rows
-    return max(wanted.fragment, min(LONGEST_FRAGMENT, round(steps)))
 
 
 def _joined(parts: list[Learned]) -> Learned:

@@ -15,7 +15,7 @@ class Meter:
     """`with meter:` around the work; what lies between is waiting."""
 
     def __init__(self) -> None:
-        self.busy = self.waited = 0.0
+        self.busy = self.waited = self.last = 0.0
         self._since: float | None = None
 
     def __enter__(self) -> None:
@@ -26,7 +26,8 @@ class Meter:
 
     def __exit__(self, *error: object) -> None:
         now = time.perf_counter()
-        self.busy += now - (self._since or now)
+        self.last = now - (self._since or now)
+        self.busy += self.last
         self._since = now
 
     def read(self) -> Times:

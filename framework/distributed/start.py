@@ -9,7 +9,8 @@ from config.loader import ConfigError, RunConfig
 from config.schema import MemorySpec, NetworkConfig, ReplaySpec, RolloutSpec
 from framework import build
 from framework.distributed import cluster
-from framework.distributed.driver import LONGEST_FRAGMENT, Remote, run_ahead
+from framework.distributed.crew import LONGEST_FRAGMENT
+from framework.distributed.driver import Remote, run_ahead
 from framework.memory.replay import MOST_AT_ONCE
 
 PROCESS_BYTES = 300 * 2**20

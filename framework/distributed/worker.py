@@ -30,6 +30,8 @@ class Report(NamedTuple):
     """That this worker has collected so far."""
     version: int
     """Of the weights that it was collected with."""
+    seconds: float
+    """That it took."""
     steps: int
     """That its rows have made so far."""
     episode: Array
@@ -74,12 +76,17 @@ class Worker:
             fragment, episodes = self.collector.collect(steps, progress, version)
             self.collector.settle()
             self.fragments += 1
-        result = accepted(fragment, episodes, progress)
-        episode = self.collector.running()
-        times = self.meter.read()
-        return Report(
-            result, self.fragments, version, self.collector.steps, episode, self.shelf.take(), times
-        ), fragment
+        report = Report(
+            accepted(fragment, episodes, progress),
+            self.fragments,
+            version,
+            self.meter.last,
+            self.collector.steps,
+            self.collector.running(),
+            self.shelf.take(),
+            self.meter.read(),
+        )
+        return report, fragment
 
     def state(self, fragments: int) -> Tree:
         """Where it stood after so many fragments."""
