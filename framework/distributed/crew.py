@@ -28,6 +28,12 @@ SHORT_SECONDS, LONG_SECONDS = 0.03, 0.1
 """and take twice as many where that is done in less than the first time, or half of it beyond the second."""
 
 
+def adapted(size: int, seconds: float, least: int, most: int) -> int:
+    """Of a piece of work that took so long, the size of the next one."""
+    size = 2 * size if seconds < SHORT_SECONDS else size // 2 if seconds > LONG_SECONDS else size
+    return max(least, min(most, size))
+
+
 class Asked(NamedTuple):
     """A fragment that a worker was asked for: references to what comes."""
 
@@ -71,7 +77,10 @@ class Crew:
         self.most_asked = OUTSTANDING if ahead else 1
         wanted = config.algo.memory(spec.rows)
         self.shortest = wanted.fragment
-        self.adapts = ahead and isinstance(wanted, ReplaySpec)
+        self.per_step = 0.0
+        """Updates for each step of a worker, where the length of fragments follows the clock."""
+        if ahead and isinstance(wanted, ReplaySpec):
+            self.per_step = wanted.updates_per_step * config.env.n_envs
         self.hands = [Hand(number, length=self.shortest) for number in range(config.general.n_workers)]
         cfg = config.general
         self._kind = ray.remote(**cluster.options(cfg.num_cpus_per_worker if cfg.ray_address else 0))(Worker)
@@ -133,13 +142,12 @@ class Crew:
             return None
         return report, hand.asked.popleft().fragment
 
-    def accept(self, hand: Hand, report: Report) -> None:
-        """Its fragment counts."""
+    def accept(self, hand: Hand, report: Report, updates: int) -> None:
+        """Its fragment counts. The next one is to be worth no more than so many updates."""
         hand.accepted, hand.episode, hand.steps = report.fragments, report.episode, report.steps
-        if self.adapts and report.seconds < SHORT_SECONDS:
-            hand.length = max(self.shortest, min(LONGEST_FRAGMENT, 2 * hand.length))
-        elif self.adapts and report.seconds > LONG_SECONDS:
-            hand.length = max(self.shortest, hand.length // 2)
+        if self.per_step:
+            longest = max(self.shortest, min(LONGEST_FRAGMENT, int(updates / self.per_step)))
+            hand.length = adapted(hand.length, report.seconds, self.shortest, longest)
         if hand.accepted >= CALM_FRAGMENTS:
             hand.deaths = 0
 

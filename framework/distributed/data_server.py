@@ -22,21 +22,21 @@ class DataServer:
         self.joined = isinstance(config.algo.memory(spec.rows), RolloutSpec) and not apart
 
     def add(self, *fragments: Fragment) -> int:
-        """Fragments of different workers, in the order of their numbers. Returns how many chunks are owed."""
+        """Fragments of different workers, in the order of their numbers. Returns how much is owed."""
         for fragment in [join(fragments)] if self.joined else fragments:
             self.memory.add(fragment)
         return self.memory.owed()
 
-    def take(self, fraction: float) -> Chunk | None:
-        """A chunk, where one is owed."""
-        return self.memory.take(fraction)
+    def take(self, fraction: float, most: int) -> Chunk | None:
+        """A chunk of at most so many minibatches, where one is owed."""
+        return self.memory.take(fraction, most)
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """New priorities."""
         self.memory.feedback(keys, priorities)
 
     def load_state(self, state: Tree, journal: list) -> int:
-        """Stand where state was taken. Returns how many chunks are owed."""
+        """Stand where state was taken. Returns how much is owed."""
         self.memory.load_state(state, journal)
         return self.memory.owed()
 

@@ -8,14 +8,16 @@ import numpy as np
 
 from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
+from config.schema import ReplaySpec
 from framework.distributed import cluster
-from framework.distributed.crew import START_SECONDS, Crew, Hand
+from framework.distributed.crew import START_SECONDS, Crew, Hand, adapted
 from framework.distributed.data_server import DataServer
 from framework.distributed.gauges import Gauges
 from framework.distributed.learner import Learner, Lesson
 from framework.distributed.worker import Report
 from framework.errors import JoystickError
 from framework.learner import Learned
+from framework.memory.chunk import MOST_AT_ONCE
 from framework.signals import Watched
 from framework.topology import Accepted, Lost, Now
 from framework.trajectories import TrajectoryWriter
@@ -39,6 +41,7 @@ class Remote:
     def __init__(self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent) -> None:
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
         self.ahead = run_ahead(config)
+        self._replays = isinstance(config.algo.memory(1), ReplaySpec)
         self.say: Callable[[str], None] = lambda text: None
         self.stopping: Callable[[], bool] = lambda: False
         self.keep: Callable[[dict[str, Any]], None] = lambda episode: None
@@ -62,10 +65,13 @@ class Remote:
         server = ray.remote(**cluster.options(0, 0, beside))(DataServer)
         self.server = server.remote(shipped, spec, cfg.n_workers, apart)
         self.memory: Any = _Memory(self)
-        self.owed, self._takes = 0, 0
+        self.owed = self._taken = 0
+        """What waits to be learned from, and what was taken of it so far: minibatches, or windows of fresh steps."""
+        self.chunk = MOST_AT_ONCE if self._replays and not self.ahead else 1
+        """What is taken of it at once."""
         self.learning: list[Lessons] = []
         self.adding: dict[Any, int] = {}
-        """Reference to what the data server says of fragments -> takes until then."""
+        """Reference to what the data server says of fragments -> what was taken until then."""
         self._arrived: dict[int, tuple[Hand, Report, Any]] = {}
         """Fragments that wait for those of the other workers."""
         self.version, self.weights = 0, None
@@ -114,15 +120,17 @@ class Remote:
         """Give the learners what is owed: with run_ahead, one chunk waits at their door while they learn."""
         while self.owed > 0 and len(self.learning) < (2 if self.ahead else 1):
             progress = now()
-            chunk = self.server.take.remote(progress.fraction)
+            chunk = self.server.take.remote(progress.fraction, self.chunk)
             calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
             self.learning.append(Lessons([lesson for lesson, _ in calls], calls[0][1]))
-            self.owed -= 1
-            self._takes += 1
+            taken = min(self.owed, self.chunk)
+            self.owed -= taken
+            self._taken += taken
 
     def _collect(self, now: Now) -> None:
         """Send the workers out, unless too much waits to be learned from."""
-        if self.owed + len(self.learning) > self.ahead or (self.adding and not self.ahead):
+        waits = self.owed >= self.ahead * self.chunk if self.ahead else self.owed or self.learning or self.adding
+        if waits:
             return
         progress = now()
         for hand in self.crew.idle():
@@ -161,22 +169,24 @@ class Remote:
             return
         arrived = [self._arrived[number] for number in sorted(self._arrived)]
         self._arrived.clear()
-        self.adding[self.server.add.remote(*[fragment for _, _, fragment in arrived])] = self._takes
+        self.adding[self.server.add.remote(*[fragment for _, _, fragment in arrived])] = self._taken
         for hand, report, _ in arrived:
-            self.crew.accept(hand, report)
+            self.crew.accept(hand, report, 2 * self.chunk)
             self.gauges.collected(hand.number, report, self.version - report.version)
             for episode in report.trajectories:
                 self.keep(episode)
             yield report.accepted
 
     def _added(self, ref: Any) -> None:
-        takes = self.adding.pop(ref)
-        self.owed = self._get(ref) - (self._takes - takes)
+        taken = self.adding.pop(ref)
+        self.owed = self._get(ref) - (self._taken - taken)
 
     def _learned(self, lessons: Lessons) -> Iterator[Learned]:
         heard: list[Lesson] = self._get(lessons.lessons)
         learned = _joined([lesson.learned for lesson in heard])
-        self.gauges.learned([lesson.times for lesson in heard], self.owed)
+        if self._replays and self.ahead:
+            self.chunk = adapted(self.chunk, max(lesson.seconds for lesson in heard), 1, MOST_AT_ONCE)
+        self.gauges.learned([lesson.times for lesson in heard], self.owed / self.chunk)
         if not learned.updates:
             return
         self.version, self.weights = self.version + 1, lessons.weights

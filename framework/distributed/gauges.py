@@ -33,15 +33,17 @@ class Gauges:
         self._looks: deque[_Look] = deque()
         self._late: deque[int] = deque(maxlen=100)
         """Versions by which the weights of a fragment were behind."""
-        self._owed: deque[int] = deque(maxlen=100)
+        self._owed: deque[float] = deque(maxlen=100)
 
     def collected(self, worker: int, report: Report, late: int) -> None:
         """A fragment has been accepted."""
+        if not any(self._steps):
+            self._first = _Look(time.monotonic(), tuple(self._workers), tuple(self._learners), tuple(self._steps))
         self._workers[worker] = report.times
         self._steps[worker] += report.accepted.steps
         self._late.append(late)
 
-    def learned(self, times: list[Times], owed: int) -> None:
+    def learned(self, times: list[Times], owed: float) -> None:
         """A chunk has been learned from; so many more wait."""
         self._learners = list(times)
         self._owed.append(owed)
@@ -98,5 +100,5 @@ def _percents(shares: list[float]) -> str:
     return ", ".join(f"{share:.0%}" for share in few) + (" ..." if len(shares) > len(few) else "")
 
 
-def _mean(numbers: list[float] | deque[int]) -> float:
+def _mean(numbers: list[float] | deque[int] | deque[float]) -> float:
     return sum(numbers) / len(numbers) if numbers else 0.0

@@ -26,6 +26,7 @@ class Lesson(NamedTuple):
 
     learned: Learned
     keys: Keys | None
+    seconds: float
     times: Times
 
 
@@ -58,12 +59,12 @@ class Learner:
         """All updates that a chunk is good for, and the weights after them."""
         with self.meter:
             if chunk is None:
-                return Lesson(Learned({}, 0), None, self.meter.read()), None
+                return Lesson(Learned({}, 0), None, 0.0, self.meter.read()), None
             own = Chunk({name: np.array(value) for name, value in chunk.columns.items()}, chunk.keys)
             learned = self.learner.learn(own, progress)
             weights = self.learner.agent.weights() if self.rank == 0 else None
         keys = chunk.keys if learned.priorities is not None else None
-        return Lesson(learned, keys, self.meter.read()), weights
+        return Lesson(learned, keys, self.meter.last, self.meter.read()), weights
 
     def digest(self) -> str:
         """Of all weights; the same for every learner."""

@@ -11,7 +11,7 @@ from framework import build
 from framework.distributed import cluster
 from framework.distributed.crew import LONGEST_FRAGMENT
 from framework.distributed.driver import Remote, run_ahead
-from framework.memory.replay import MOST_AT_ONCE
+from framework.memory.chunk import MOST_AT_ONCE
 
 PROCESS_BYTES = 300 * 2**20
 """Memory that a process of ours takes with torch and Ray in it."""

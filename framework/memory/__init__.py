@@ -9,7 +9,7 @@ from config.schema import MemorySpec, ReplaySpec
 from envs.base import Goal
 from framework.fragment import Columns, Fragment
 from framework.memory.apart import Apart
-from framework.memory.chunk import Chunk, Keys
+from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout
 
@@ -20,11 +20,12 @@ class Memory(Protocol):
     def add(self, fragment: Fragment) -> None:
         """Keep a copy of the fragment."""
 
-    def take(self, fraction: float) -> Chunk | None:
-        """What is to be learned from now, or None when nothing is owed. fraction: how much of the run is done."""
+    def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
+        """What is to be learned from now, or None when nothing is owed. fraction: how much of the run is done. most:
+        minibatches of a chunk, where it is up to the memory how many they are."""
 
     def owed(self) -> int:
-        """How many chunks take would hand out now."""
+        """How much waits to be handed out: minibatches of a replay memory, or windows of fresh steps."""
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """New priorities [K, B] of samples that were handed out; samples overwritten meanwhile are ignored."""

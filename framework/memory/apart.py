@@ -25,7 +25,7 @@ class Apart:
     def owed(self) -> int:
         return len(self._full)
 
-    def take(self, fraction: float) -> Chunk | None:
+    def take(self, fraction: float, most: int = 1) -> Chunk | None:
         return self._rollouts[self._full.pop(0)].take(fraction) if self._full else None
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:

@@ -6,6 +6,9 @@ import numpy as np
 
 from framework.fragment import Columns
 
+MOST_AT_ONCE = 64
+"""Minibatches of one chunk: enough that drawing them costs little, few enough to stay small."""
+
 
 class Keys(NamedTuple):
     """Where samples stand in a replay memory: the place, and a serial number that tells when it was overwritten."""

@@ -8,7 +8,7 @@ from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
 from envs.base import Goal
 from framework.fragment import Columns, Fragment
-from framework.memory.chunk import Chunk, Keys
+from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
 from framework.memory.relabel import Hindsight
 from framework.memory.rings import Rings
 from framework.memory.sum_tree import SumTree
@@ -17,8 +17,6 @@ _NOT_LEARNED_FROM = ("end", "valid")
 _OF_THE_SUCCESSOR = ("next_obs", "next_action_mask")
 _OF_THE_FRAME = ("first", "after", "leaf", "priority")
 """What a frame of the journal holds besides steps."""
-MOST_AT_ONCE = 64
-"""Minibatches of one chunk: enough that drawing them costs little, few enough to stay small."""
 
 
 class Replay:
@@ -111,11 +109,11 @@ class Replay:
         return self._rings.size
 
     def owed(self) -> int:
-        return -(-int(self._credit) // MOST_AT_ONCE) if self._rings.pieces(self.spec.sequence) else 0
+        return int(self._credit) if self._rings.pieces(self.spec.sequence) else 0
 
-    def take(self, fraction: float) -> Chunk | None:
-        batches = min(int(self._credit), MOST_AT_ONCE)
-        if batches == 0 or not self._rings.pieces(self.spec.sequence):
+    def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
+        batches = min(self.owed(), most)
+        if batches == 0:
             return None
         self._credit -= batches
         shape = (batches, self.spec.batch_size)

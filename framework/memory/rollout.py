@@ -46,7 +46,7 @@ class Rollout:
         full = self._episodes >= spec.length if spec.unit == "episodes" else self._steps >= spec.length + spec.overlap
         return int(full)
 
-    def take(self, fraction: float) -> Chunk | None:
+    def take(self, fraction: float, most: int = 1) -> Chunk | None:
         spec = self.spec
         if not self.owed():
             return None
