@@ -55,7 +55,8 @@ class Trainer:
         self.elapsed = 0.0
         self.stopping = stopping
         """True when the run was asked to stop (a signal)."""
-        self._started = time.monotonic()
+        self._started: float | None = None
+        """When this part of the run began; None while it does not train."""
 
     @property
     def agent(self) -> Agent:
@@ -66,11 +67,14 @@ class Trainer:
     def run(self) -> str:
         """Train until a stop rule is met. Returns the reason."""
         self._started = time.monotonic()
-        while (reason := self.stop_reason()) is None:
-            self.round()
-            if self._save_is_due():
-                self.save_point()
-        return reason
+        try:
+            while (reason := self.stop_reason()) is None:
+                self.round()
+                if self._save_is_due():
+                    self.save_point()
+            return reason
+        finally:
+            self.elapsed, self._started = self.seconds(), None
 
     def round(self) -> None:
         """Collect, add, learn."""
@@ -97,7 +101,7 @@ class Trainer:
 
     def seconds(self) -> float:
         """Time spent training, over all resumes."""
-        return self.elapsed + time.monotonic() - self._started
+        return self.elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
 
     def stop_reason(self) -> str | None:
         """The first stop rule that is met, as a person would say it."""

@@ -1,0 +1,244 @@
+"""What many processes bring, in ratios: to the time that cannot be saved, to one process, to RLlib.
+
+python benchmarks/ray_topology.py [--rllib PYTHON] [--only episodes,learning,ppo,sleep,dqn,start] [--repeats 3]
+
+Prints the table of docs/ray.md. PYTHON is one that has ray[rllib] and torch. The sides of a row take turns, and a ratio
+is the median of those of single turns. Exit status 1: a goal was missed.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+RAY = "general_cfg.mp_backend=ray"
+LEAN = (
+    "general_cfg.max_episode=-1",
+    "general_cfg.max_step=-1",
+    "general_cfg.model_save_fre=1000000000",
+    "general_cfg.online_eval_episode=1",
+    "general_cfg.save_fig=false",
+    "general_cfg.torch_threads=1",
+    "general_cfg.seed=1",
+)
+TIMED = (
+    "general_cfg.env_name=toy",
+    "env_cfg.id=sleep",
+    "env_cfg.length=1",
+    "general_cfg.algo_name=benchmarks.slow_learning",
+    "--allow-import",
+    "benchmarks",
+)
+PPO = (
+    "--algo=PPO",
+    "env_cfg.id=CartPole-v1",
+    "env_cfg.n_envs=8",
+    "algo_cfg.batch_size=2048",
+    "algo_cfg.sgd_batch_size=256",
+    "algo_cfg.k_epochs=10",
+    "general_cfg.max_total_step=300000",
+)
+DQN = (
+    "--algo=DQN",
+    "env_cfg.id=CartPole-v1",
+    "algo_cfg.batch_size=64",
+    "algo_cfg.train_fre=1",
+    "general_cfg.max_total_step=10000",
+)
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    what: str
+    figures: str
+    ratio: float
+    goal: float
+    at_most: bool
+    """The ratio should be at most the goal, not at least."""
+
+    def reached(self) -> bool:
+        return self.ratio <= self.goal if self.at_most else self.ratio >= self.goal
+
+    def line(self) -> str:
+        sign, verdict = ("≤" if self.at_most else "≥"), ("reached" if self.reached() else "**missed**")
+        return f"| {self.what} | {self.figures} | {self.ratio:.2f} | {sign} {self.goal:g}, {verdict} |"
+
+
+def train(*words: str) -> dict[str, Any]:
+    """A run of main.py; run.json, and the seconds from the start of the process to its end."""
+    with tempfile.TemporaryDirectory(prefix="topology-") as folder:
+        command = [sys.executable, str(ROOT / "main.py"), *LEAN, *words, "--into", f"{folder}/run"]
+        begin = time.perf_counter()
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)} ended with status {done.returncode}\n{done.stdout}{done.stderr}")
+        facts: dict[str, Any] = json.loads(Path(folder, "run", "run.json").read_text(encoding="utf-8"))
+    return {**facts, "whole": time.perf_counter() - begin}
+
+
+def speed(*words: str) -> float:
+    """Environment steps per second."""
+    facts = train(*words)
+    return float(facts["step"] / facts["seconds"])
+
+
+def said(python: str, name: str, *words: object) -> Any:
+    """The last line of a script of this folder."""
+    command = [python, str(ROOT / "benchmarks" / name), *map(str, words)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+
+
+def turns(repeats: int, *sides: Callable[[], float]) -> list[list[float]]:
+    """Each side measured so many times, in turn."""
+    measured: list[list[float]] = [[] for _ in sides]
+    for _ in range(repeats):
+        for side, figures in zip(sides, measured, strict=True):
+            figures.append(side())
+    return measured
+
+
+def ratio(one: list[float], other: list[float]) -> float:
+    """The median of the ratios of single turns."""
+    return median(a / b for a, b in zip(one, other, strict=True))
+
+
+# rows -----------------------------------------------------------------------------------------------------
+
+
+def episodes(repeats: int) -> list[Row]:
+    """The quick start's experiment: 100 episodes of 0.1 s each; the time over the one that cannot be saved."""
+    rows = []
+    words = (*TIMED, RAY, "algo_cfg.seconds=0.0001", "env_cfg.seconds=0.1", "general_cfg.max_episode=100")
+    for workers in (1, 2, 4, 8):
+        more = (*words, f"general_cfg.n_workers={workers}")
+        (seconds,) = turns(repeats, lambda more=more: float(train(*more)["seconds"]))  # type: ignore[misc]
+        took = median(seconds)
+        rows.append(Row(f"100 episodes of 0.1 s, {workers} workers", f"{took:.2f} s", took * workers / 10, 1.08, True))
+    return rows
+
+
+def learning(repeats: int) -> list[Row]:
+    """The other half: 100 updates of 0.1 s, shared by learners; and collecting does not wait for learning."""
+    rows = []
+    words = (*TIMED, RAY, "algo_cfg.seconds=0.1", "env_cfg.seconds=0")
+    for learners in (1, 2, 4):
+        more = (*words, "general_cfg.max_update=100", f"general_cfg.n_learners={learners}")
+        (figures,) = turns(repeats, lambda more=more: _per_hundred(train(*more)))  # type: ignore[misc]
+        took = median(figures)
+        what = f"100 updates of 0.1 s, {learners} learners"
+        rows.append(Row(what, f"{took:.2f} s", took * learners / 10, 1.1, True))
+    ahead = (*words, "general_cfg.max_episode=60", "general_cfg.run_ahead=64")
+    (figures,) = turns(repeats, lambda: float(train(*ahead)["seconds"]))
+    took = median(figures)
+    return [*rows, Row("60 episodes while each is learned from for 0.1 s", f"{took:.2f} s", took / 6, 0.5, True)]
+
+
+def _per_hundred(facts: dict[str, Any]) -> float:
+    return float(facts["seconds"] / facts["update"] * 100)
+
+
+def ppo(repeats: int, rllib: str | None) -> list[Row]:
+    """PPO on CartPole: two workers against one process with the same rows, and against RLlib."""
+    two = (*PPO, RAY, "general_cfg.n_workers=2")
+    rows = [*PPO[:2], "env_cfg.n_envs=16", *PPO[3:]]
+    # with run_ahead a window is of one worker: half the batch keeps the horizon
+    ahead = [
+        word.replace("batch_size=2048", "batch_size=1024") if word.startswith("algo_cfg.batch") else word
+        for word in two
+    ]
+    sides = [
+        lambda: speed(*two),
+        lambda: speed(*ahead),
+        lambda: speed(*rows),
+        *([lambda: _rllib(rllib, 8)] if rllib else []),
+    ]
+    barrier, free, alone, *peer = turns(repeats, *sides)
+    figures = (
+        f"{median(barrier):,.0f} in rounds, {median(free):,.0f} with run_ahead, {median(alone):,.0f} alone, steps/s"
+    )
+    best = max(barrier, free, key=median)
+    table = [Row("PPO, 2 workers, beside one process with as many rows", figures, ratio(best, alone), 1.1, False)]
+    if peer:
+        figures = f"RLlib {median(peer[0]):,.0f} steps/s"
+        table.append(Row("PPO, 2 workers of 8 rows, beside RLlib's", figures, ratio(best, peer[0]), 7, False))
+    return table
+
+
+def _rllib(python: str, envs: int) -> float:
+    facts = said(python, "rllib.py", 2, envs, 128, 256, 10, 20)
+    return float(facts["steps"] / facts["seconds"])
+
+
+def sleeping(repeats: int) -> list[Row]:
+    """An environment that takes a millisecond for each step."""
+    words = ("--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.001", "env_cfg.length=50")
+    words += ("algo_cfg.batch_size=128", "algo_cfg.sgd_batch_size=64", "algo_cfg.k_epochs=2")
+    words += ("general_cfg.max_total_step=20480",)
+    counts = (2, 4)
+    sides = [words, *[(*words, RAY, f"general_cfg.n_workers={n}", "general_cfg.run_ahead=2") for n in counts]]
+    alone, *others = turns(repeats, *[lambda side=side: speed(*side) for side in sides])  # type: ignore[misc]
+    rows = []
+    for workers, steps, goal in zip(counts, others, (1.9, 3.7), strict=True):
+        figures = f"{median(steps):,.0f} against {median(alone):,.0f} steps/s"
+        rows.append(Row(f"1 ms a step, {workers} workers", figures, ratio(steps, alone), goal, False))
+    return rows
+
+
+def dqn(repeats: int) -> list[Row]:
+    """An update for each step: acting and learning overlap."""
+    ray, alone = turns(repeats, lambda: speed(*DQN, RAY), lambda: speed(*DQN))
+    figures = f"{median(ray):,.0f} against {median(alone):,.0f} updates/s"
+    return [Row("DQN, 1 worker and 1 learner", figures, ratio(ray, alone), 1.0, False)]
+
+
+def start(repeats: int) -> list[Row]:
+    """From the command to the first step, beside a bare script with as many actors."""
+    words = (*TIMED, RAY, "algo_cfg.seconds=0.0001", "env_cfg.seconds=0", "general_cfg.max_episode=1")
+    words += ("general_cfg.n_workers=2",)
+    bare_script: Callable[[], float] = lambda: float(said(sys.executable, "empty_actors.py", 4))  # noqa: E731
+    ours, bare = turns(repeats, lambda: _beginning(train(*words)), bare_script)
+    more = median(a - b for a, b in zip(ours, bare, strict=True))
+    figures = f"{median(ours):.1f} s against {median(bare):.1f} s"
+    return [Row("start with 4 processes: seconds more than a bare script", figures, more, 3, True)]
+
+
+def _beginning(facts: dict[str, Any]) -> float:
+    return float(facts["whole"] - facts["seconds"])
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="What many processes bring, in ratios.")
+    parser.add_argument("--rllib", metavar="PYTHON", help="a python with ray[rllib] and torch")
+    parser.add_argument("--only", help="some of episodes, learning, ppo, sleep, dqn, start")
+    parser.add_argument("--repeats", type=int, default=3)
+    request = parser.parse_args(argv)
+    kinds: dict[str, Callable[[int], list[Row]]] = {
+        "episodes": episodes,
+        "learning": learning,
+        "ppo": lambda repeats: ppo(repeats, request.rllib),
+        "sleep": sleeping,
+        "dqn": dqn,
+        "start": start,
+    }
+    chosen = request.only.split(",") if request.only else list(kinds)
+    if unknown := sorted(set(chosen) - set(kinds)):
+        parser.error(f"--only: {', '.join(unknown)}; there are {', '.join(kinds)}")
+    print("| what | measured | ratio | goal |\n| --- | --- | --- | --- |")
+    rows = []
+    for name in chosen:
+        for row in kinds[name](request.repeats):
+            print(row.line(), flush=True)
+            rows.append(row)
+    return 0 if all(row.reached() for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
