@@ -7,8 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.helpers_ray import RAY, TINY
 from tests.test_ray_faults import PATIENCE, ROOT, counted_once
+
+pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
 
 CLUSTER = """
 import json, sys, time

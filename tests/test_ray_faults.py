@@ -14,6 +14,8 @@ import pytest
 from framework.checkpoint import CheckpointStore
 from tests.helpers_ray import RAY, TINY, episodes
 
+pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
+
 ROOT = Path(__file__).parent.parent
 PATIENCE = 120
 LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
@@ -114,7 +116,7 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(tmp_pat
     run.episodes(10)
     times = []
     while run.process.poll() is None and len(times) < 20:
-        if victims := [pid for pid in workers() if pid not in times]:
+        if victims := [pid for pid in workers(run.process.pid) if pid not in times]:
             os.kill(victims[0], signal.SIGKILL)
             times.append(victims[0])
         time.sleep(0.05)
@@ -128,16 +130,23 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(tmp_pat
     assert gone([*everybody(facts), *times])
 
 
-def workers() -> list[int]:
-    """Processes in which a worker lives."""
+def workers(driver: int) -> list[int]:
+    """Processes in which a worker of this driver lives: children of the raylet that is its child."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            if (place / "cmdline").read_bytes().startswith(b"ray::Worker"):
+            if (place / "cmdline").read_bytes().startswith(b"ray::Worker") and parent(
+                parent(int(place.name))
+            ) == driver:
                 found.append(int(place.name))
         except OSError:
             continue
     return found
+
+
+def parent(pid: int) -> int:
+    """The process that began another."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 @pytest.mark.parametrize("part", ["data_server", "learner"])

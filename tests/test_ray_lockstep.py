@@ -4,6 +4,8 @@ import pytest
 
 from tests.helpers_ray import EPISODES, RAY, same, train, weights
 
+pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
+
 ALGOS = {
     "DQN": ("--algo=DQN", "general_cfg.max_total_step=400", "algo_cfg.batch_size=16", "algo_cfg.learning_starts=50"),
     "PER": (

@@ -9,6 +9,8 @@ import pytest
 
 from tests.helpers_ray import RAY, TINY
 
+pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
+
 ROOT = Path(__file__).parent.parent
 WAY_OUT = "mp_backend: single"
 
