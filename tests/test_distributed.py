@@ -118,7 +118,7 @@ def test_no_more_waits_to_be_learned_from_than_was_asked_for_already(algo, order
     config = config_of(algo, workers=workers, ahead=ahead, rows=8)
     topology = remote(config, chosen(*ORDERS[order]))
     run, most = Run(config, topology), 0
-    for _ in range(200):
+    for _ in range(100):
         run.take_in(topology.round(run.now))
         most = max(most, topology.owed + len(topology.learning) + len(topology.adding))
         assert all(len(hand.asked) <= 2 for hand in topology.crew.hands)

@@ -120,8 +120,9 @@ class Remote:
             self._takes += 1
 
     def _collect(self, now: Now) -> None:
-        """Send the workers out, unless too much waits to be learned from."""
-        if self.owed + len(self.learning) > self.ahead or (self.adding and not self.ahead):
+        """Send the workers out, unless too much waits to be learned from, or to be taken in by the data server."""
+        most_on_the_way = len(self.crew.hands) if self.ahead else 0
+        if self.owed + len(self.learning) > self.ahead or len(self.adding) > most_on_the_way:
             return
         progress = now()
         for hand in self.crew.idle():
