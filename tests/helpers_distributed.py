@@ -71,7 +71,9 @@ def local(config: RunConfig) -> Local:
     spec, seed = build.env_spec(config, env), config.general.seed
     agent = build.make_agent(config, spec, seed, build.CPU)
     collector = build.make_collector(config, env, agent, seed)
-    return Local(collector, build.make_memory(config, spec, seed, env.goal), Learner(agent, config.algo.memory(spec.rows)))
+    return Local(
+        collector, build.make_memory(config, spec, seed, env.goal), Learner(agent, config.algo.memory(spec.rows))
+    )
 
 
 def remote(config: RunConfig, ray: FakeRay | None = None) -> Remote:

@@ -53,7 +53,9 @@ def held(lengths=LENGTHS, slots=8, rows=ROWS):
 def whence(obs):
     """(worker, step, row) of observations."""
     numbers = obs.reshape(-1).astype(int)
-    return list(zip((numbers // 10000).tolist(), (numbers % 1000).tolist(), (numbers // 1000 % 10).tolist(), strict=True))
+    return list(
+        zip((numbers // 10000).tolist(), (numbers % 1000).tolist(), (numbers // 1000 % 10).tolist(), strict=True)
+    )
 
 
 def chunks(memory):
@@ -114,7 +116,9 @@ def by_hand(n_step, cuts=()):
 def samples(memory):
     found = {}
     for chunk in chunks(memory):
-        values = zip(*(chunk.columns[name].reshape(-1).tolist() for name in ("reward", "next_obs", "discount")), strict=True)
+        values = zip(
+            *(chunk.columns[name].reshape(-1).tolist() for name in ("reward", "next_obs", "discount")), strict=True
+        )
         for place, value in zip(whence(chunk.columns["obs"]), values, strict=True):
             assert found.setdefault(place, value) == value
     return found

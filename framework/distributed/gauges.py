@@ -24,6 +24,8 @@ class Gauges:
 
     def __init__(self, workers: int, learners: int) -> None:
         self._workers, self._learners = [Times()] * workers, [Times()] * learners
+        self._heard = [Times()] * workers
+        """What each worker said last; one that takes another's place begins at 0."""
         self._steps = [0] * workers
         self._looks: deque[_Look] = deque()
         self._late: deque[int] = deque(maxlen=100)
@@ -32,7 +34,11 @@ class Gauges:
 
     def collected(self, worker: int, report: Report, late: int) -> None:
         """A fragment has been accepted."""
-        self._workers[worker] = report.times
+        now, before, total = report.times, self._heard[worker], self._workers[worker]
+        if sum(now) < sum(before):
+            before = Times()
+        self._workers[worker] = Times(total.busy + now.busy - before.busy, total.waited + now.waited - before.waited)
+        self._heard[worker] = now
         self._steps[worker] += report.accepted.steps
         self._late.append(late)
 
