@@ -1,7 +1,7 @@
 """A Ray that runs every actor in this process, one call at a time: orders of arrival and deaths are what a test says.
 
-Arguments and results are pickled on their way, and arrays come out read-only and 8 bytes off a 16-byte boundary, which is
-the least that numpy asks for. A call is run when somebody waits for it, never before.
+Arguments and results are pickled on their way, and arrays come out read-only and 8 bytes off a 16-byte boundary, since
+nobody promises more. A call is run when somebody waits for it, never before.
 """
 
 import importlib

@@ -1,5 +1,7 @@
 """Deaths, and going on from a saved state, with a Ray that runs everything in this process."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from fake_ray import FakeRay
@@ -95,8 +97,8 @@ def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(see
     for worker in range(3):
         mine = [fragment for fragment in recorded.fragments if fragment.origin.worker == worker]
         assert [f.origin.first_step for f in mine] == np.cumsum([0, *(f.steps for f in mine)])[:-1].tolist()
-        assert all(f.start["first"].all() for a, f in zip(mine, mine[1:], strict=False)
-                   if a.origin.incarnation < f.origin.incarnation)  # fmt: skip
+        anew = [later for one, later in pairwise(mine) if one.origin.incarnation < later.origin.incarnation]
+        assert all(fragment.start["first"].all() for fragment in anew)
 
 
 def test_a_worker_that_dies_while_it_is_given_its_place_is_replaced(monkeypatch):
