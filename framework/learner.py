@@ -62,7 +62,7 @@ class Learner:
             torch._foreach_zero_(tensors)
 
     def _mine(self, batch: Batch) -> Batch:
-        """Our part of a minibatch [B, ...] or of sequences [L, B, ...]: one sample at least, which may count as none."""
+        """Our part of a minibatch [B, ...] or of sequences [L, B, ...]; where there is none, a sample that does not count."""
         if self._share is None:
             return batch
         along = 1 if "first" in batch else 0

@@ -41,6 +41,17 @@ def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo):
     assert [learned.metrics for learned in one.learned] == [learned.metrics for learned in other.learned]
 
 
+@pytest.mark.parametrize("algo", ["DQN", "PPO"])
+def test_networks_that_are_large_enough_for_alignment_to_matter_give_the_same_bits_too(algo):
+    """DET-4: arrays from another process begin at any byte (see docs/design.md)."""
+    wide = "[{layer_type: linear, layer_size: [64, 64], activation: relu}]"
+    keys = ["value_layers"] if algo == "DQN" else ["actor_layers", "critic_layers"]
+    words = [f"algo_cfg.{key}={wide}" for key in keys] + ["env_cfg.id=bitflip"]
+    one = Run(config_of(algo, *words), local(config_of(algo, *words))).until(80)
+    config = config_of(algo, *words, workers=1)
+    assert one.state() == Run(config, remote(config)).until(80).state()
+
+
 @pytest.mark.parametrize("algo", algos.available())
 def test_every_algorithm_learns_from_two_workers_in_lockstep(algo, added):
     config = config_of(algo, workers=2)
@@ -73,6 +84,19 @@ def test_what_may_lag_learns_from_two_workers_that_run_ahead(algo, added):
     run = Run(config, remote(config, FakeRay(1))).until(300).rest()
     assert run.learned
     check(run, added)
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """Every chunk that was asked for, or None in its place."""
+    found, take = [], DataServer.take
+
+    def recorded(self, fraction):
+        found.append(take(self, fraction))
+        return found[-1]
+
+    monkeypatch.setattr(DataServer, "take", recorded)
+    return found
 
 
 def check(run, added):
@@ -111,7 +135,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("algo", ["DQN", "PPO", "PQN", "RecurrentPPO"])
-def test_no_more_waits_to_be_learned_from_than_was_asked_for_already(algo, order):
+def test_no_more_waits_to_be_learned_from_than_was_asked_for_already(algo, order, taken):
     """RAY-5: workers that run ahead stop where `run_ahead` chunks wait; then each has two fragments left to come, and
     one on its way to the memory."""
     ahead, workers = 2, 2
@@ -123,6 +147,7 @@ def test_no_more_waits_to_be_learned_from_than_was_asked_for_already(algo, order
         most = max(most, topology.owed + len(topology.learning) + len(topology.adding))
         assert all(len(hand.asked) <= 2 for hand in topology.crew.hands)
     assert run.learned
+    assert all(chunk is not None for chunk in taken), "nobody asks for what is not there"
     assert most <= ahead + 3 * workers
     if order == "slow workers":
         assert most <= ahead
