@@ -62,7 +62,7 @@ class Learner:
             torch._foreach_zero_(tensors)
 
     def _mine(self, batch: Batch) -> Batch:
-        """Our part of a minibatch [B, ...] or of sequences [L, B, ...]; where there is none, a sample that does not count."""
+        """Our part of a minibatch [B, ...] or of sequences [L, B, ...]; where it is empty, one that does not count."""
         if self._share is None:
             return batch
         along = 1 if "first" in batch else 0

@@ -30,7 +30,7 @@ SMALL = {
 """Where an algorithm has such a setting."""
 
 
-def words_of(algo: str) -> list[str]:
+def words_of(algo: str, toy: str | None = None) -> list[str]:
     """A small config of an algorithm, on a toy that suits it."""
     package = algos.get(algo)
     default = package.Config()
@@ -40,7 +40,12 @@ def words_of(algo: str) -> list[str]:
             layers = [layer.model_dump() for layer in getattr(default, key)]
             small = [{**layer, "layer_size": [8]} if "layer_size" in layer else layer for layer in layers]
             words.append(f"algo_cfg.{key}={small}")
-    return [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", *toy_of(package.Config), *words]
+    return [
+        f"general_cfg.algo_name={algo}",
+        "general_cfg.env_name=toy",
+        *([f"env_cfg.id={toy}"] if toy else toy_of(package.Config)),
+        *words,
+    ]
 
 
 def toy_of(config: Any) -> list[str]:
@@ -57,12 +62,14 @@ def toy_of(config: Any) -> list[str]:
     return ["env_cfg.id=match", "env_cfg.steps=5"]
 
 
-def config_of(algo: str, *words: str, workers: int = 0, ahead: int = 0, rows: int = 2, steps: int = 300) -> RunConfig:
+def config_of(
+    algo: str, *words: str, workers: int = 0, ahead: int = 0, rows: int = 2, steps: int = 300, toy: str | None = None
+) -> RunConfig:
     """workers 0: one process."""
     many = ["general_cfg.mp_backend=ray", f"general_cfg.n_workers={workers}", f"general_cfg.run_ahead={ahead}"]
     general = ["general_cfg.seed=3", "general_cfg.max_episode=-1", f"general_cfg.max_total_step={steps}"]
     general += ["general_cfg.env_timeout=0", f"env_cfg.n_envs={rows}", *(many if workers else [])]
-    return load(None, [*words_of(algo), *general, *words], find_algo=ALGOS, find_env=ENVS)
+    return load(None, [*words_of(algo, toy), *general, *words], find_algo=ALGOS, find_env=ENVS)
 
 
 def local(config: RunConfig) -> Local:

@@ -46,10 +46,9 @@ def test_networks_that_are_large_enough_for_alignment_to_matter_give_the_same_bi
     """DET-4: arrays from another process begin at any byte (see docs/design.md)."""
     wide = "[{layer_type: linear, layer_size: [64, 64], activation: relu}]"
     keys = ["value_layers"] if algo == "DQN" else ["actor_layers", "critic_layers"]
-    words = [f"algo_cfg.{key}={wide}" for key in keys] + ["env_cfg.id=bitflip"]
-    one = Run(config_of(algo, *words), local(config_of(algo, *words))).until(80)
-    config = config_of(algo, *words, workers=1)
-    assert one.state() == Run(config, remote(config)).until(80).state()
+    words = [f"algo_cfg.{key}={wide}" for key in keys]
+    one, other = (config_of(algo, *words, workers=workers, toy="parts") for workers in (0, 1))
+    assert Run(one, local(one)).until(80).state() == Run(other, remote(other)).until(80).state()
 
 
 @pytest.mark.parametrize("algo", algos.available())
