@@ -278,6 +278,18 @@ def test_with_another_number_of_collectors_the_newest_are_kept_and_no_chain_reac
     assert samples_of(again) == samples_of(other)
 
 
+def test_the_warm_up_is_over_once_and_for_all():
+    """22 transitions were enough; of these, one of three rings has room for 16, and learning goes on all the same."""
+    memory = memory_of(1, warmup=22)
+    memory.add(ramp_of(0, 0, 11, ends={}))
+    other = memory_of(3, warmup=22)
+    other.load_state(saved_and_read(memory.state()), [frame_of(memory)])
+    chunks(other)
+    other.add(ramp_of(1, 0, 1, ends={}))
+    assert other.size == 18
+    assert [len(chunk.columns["reward"]) for chunk in chunks(other)] == [2]
+
+
 def samples_of(memory):
     """What is drawn next."""
     memory.add(ramp_of(0, 50, 4, fresh=(True, True), ends={}))

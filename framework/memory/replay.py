@@ -59,7 +59,7 @@ class Replay:
         first = rings.added[ring]
         rings.write(ring, columns)
         self._judge(ring, first, columns)
-        if rings.added.sum() * rings.rows >= self.spec.warmup:
+        if self.newest() * rings.rows >= self.spec.warmup:
             fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
             self._credit += fresh * self.spec.updates_per_step
 
