@@ -72,10 +72,11 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
 
 @pytest.mark.parametrize("algo", ["DQN", "PPO", "A2C"])
 @pytest.mark.parametrize("ahead", [0, 2])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(seed, ahead, algo, monkeypatch):
     """RAY-2: every tenth call is the last of its worker, in any order of arrival; construction and saving too."""
     without_pauses(monkeypatch)
+    monkeypatch.setattr("framework.distributed.driver.LONGEST_FRAGMENT", 4)
     rng = np.random.default_rng(seed)
     dying = []
 
@@ -89,7 +90,7 @@ def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(see
     config = config_of(algo, workers=3, ahead=ahead, rows=4)
     run = Run(config, remote(config, FakeRay(seed, fate)))
     dying.append("from now on")
-    for steps in (200, 400, 600):
+    for steps in (100, 250, 400):
         run.until(steps).saved()
     assert {"collect"} < set(dying)
     nothing_twice(run.episodes())
@@ -131,16 +132,16 @@ def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
 def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, algo):
     """RAY-1: in lockstep, to the bit."""
     config = config_of(algo, *KINDS[algo], workers=2)
-    straight = Run(config, remote(config)).until(300).state()
+    straight = Run(config, remote(config)).until(200).state()
     method = "learn" if kind == "Learner" else "take"
     calls = 4 if algo == "PPO" else 30
     topology = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
     run = Run(config, topology).until(50)
     saved = run.saved()
     with pytest.raises(Lost, match=f"a learner or the data server died .*killed before {method}"):
-        run.until(300)
+        run.until(200)
     topology.restart()
-    assert run.load(saved).until(300).state() == straight
+    assert run.load(saved).until(200).state() == straight
 
 
 class Moments:
@@ -155,11 +156,11 @@ class Moments:
 
 
 @pytest.mark.parametrize("algo", KINDS)
-@pytest.mark.parametrize("moment", [1, 2, 3, 5, 50, 51, 52, 53])
+@pytest.mark.parametrize("moment", [1, 2, 3, 50, 51])
 def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(moment, algo):
     """RES-1, RAY-4: whatever workers, data server and learner were at; in another order of arrival, too."""
     config = config_of(algo, *KINDS[algo], workers=2)
-    straight = Run(config, remote(config)).until(300)
+    straight = Run(config, remote(config)).until(240)
     topology = remote(config, FakeRay(moment))
     cut = Run(config, topology)
     moments = Moments(moment)
@@ -167,13 +168,13 @@ def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(mome
     while moments.left > 0:
         cut.take_in(topology.round(cut.now))
     saved = cut.saved()
-    again = Run(config, remote(config, FakeRay(7))).load(saved).until(300)
+    again = Run(config, remote(config, FakeRay(7))).load(saved).until(240)
     assert again.state() == straight.state()
     assert cut.episodes() + again.episodes() == straight.episodes()
 
 
 @pytest.mark.parametrize("algo", ["DQN", "PPO", "RecurrentPPO", "PQN"])
-@pytest.mark.parametrize("steps", [64, 150, 330])
+@pytest.mark.parametrize("steps", [64, 330])
 def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(steps, algo, monkeypatch):
     """RAY-4: saved while fragments are on their way; those are collected again, and nothing comes twice."""
     recorded = Recorded(monkeypatch)
@@ -184,7 +185,7 @@ def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(s
     before = len(recorded.fragments)
     again = Run(config, remote(config, FakeRay(1))).load(saved)
     assert again.topology.owed == cut.topology.owed
-    again.until(steps + 300).rest()
+    again.until(steps + 200).rest()
     nothing_twice(cut.episodes() + again.episodes())
     for worker in (0, 1):
         mine = [f for f in recorded.fragments if f.origin.worker == worker]
