@@ -109,11 +109,15 @@ class Agent(ABC):
     KEPT: ClassVar[tuple[str, ...]] = ()
     """Attributes that `state` saves besides the learning stream: modules, optimizers, numbers, and objects with a state
     of their own. The first one is the module whose weights acting depends on."""
+    CUTS_MINIBATCHES: ClassVar[bool] = False
+    """update cuts minibatches of its own: it is given the whole, and takes its `share` of each."""
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
         """Called between backward and step; averages the gradients where several learners share a batch."""
+        self.share: Callable[[Batch], Batch] = lambda batch: batch
+        """Our part of a batch that several learners share; `reduce` averages what is made of the last one."""
 
     # acting ---------------------------------------------------------------------------------------------
 

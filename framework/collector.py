@@ -253,7 +253,8 @@ class Collector:
         rows = state["rows"]
         self._now = _Rows(
             rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
-            np.zeros_like(rows["total"]), np.zeros_like(rows["length"]), state["policy"],
+            np.zeros_like(rows["total"]), np.zeros_like(rows["length"]),
+            None if state["policy"] is None else state["policy"].copy(),
         )  # fmt: skip
         same = self._replay(state) if self.env.replayable else np.zeros(self.env.rows, bool)
         self._now.total = rows["total"].copy()

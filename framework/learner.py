@@ -45,26 +45,39 @@ class Learner:
     def divide(self, share: Share) -> None:
         """From now on learn from a part of every minibatch, and average gradients with the others."""
         self._share = share
-        self.agent.reduce = self._average
+        self.agent.reduce, self.agent.share = self._average, self._mine
 
     def _average(self, tensors: Iterable[torch.Tensor]) -> None:
         """Means over all samples of the minibatch, of what each learner found in its own part."""
         assert self._share is not None
         tensors = list(tensors)
-        torch._foreach_mul_(tensors, self._weight)
+        self._weigh(tensors)
         self._share.total(tensors)
 
+    def _weigh(self, tensors: list[torch.Tensor]) -> None:
+        """Times our share of the samples, in place. A mean over nothing is no number, and counts as 0."""
+        if self._weight:
+            torch._foreach_mul_(tensors, self._weight)
+        else:
+            torch._foreach_zero_(tensors)
+
     def _mine(self, batch: Batch) -> Batch:
-        """Our part of a minibatch [B, ...], or of sequences [L, B, ...]."""
+        """Our part of a minibatch [B, ...] or of sequences [L, B, ...]; where it is empty, one that does not count."""
         if self._share is None:
             return batch
-        axis = {name: 1 if "first" in batch and name != "state" else 0 for name in batch}
+        along = 1 if "first" in batch else 0
         rank, world, _ = self._share
-        total = batch["reward"].shape[axis["reward"]]
+        total = batch["obs"].shape[along]
         start, stop = total * rank // world, total * (rank + 1) // world
-        self._weight = (stop - start) / total
+        first, count = min(start, total - 1), max(1, stop - start)
         # a part of a larger array may start at any byte (see docs/design.md)
-        return {name: value.narrow(axis[name], start, stop - start).clone() for name, value in batch.items()}
+        mine = {
+            name: value.narrow(0 if name == "state" else along, first, count).clone() for name, value in batch.items()
+        }
+        self._weight = (stop - start) / total
+        if self._weight and "valid" in batch:
+            self._weight = float(mine["valid"].sum() / batch["valid"].sum().clamp(min=1))
+        return mine
 
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
         """All updates that this chunk is good for."""
@@ -81,12 +94,21 @@ class Learner:
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
-            results.append(self.agent.update(self._mine(self.agent.standardise(batch))))
+            results.append(self._update(self.agent.standardise(batch)))
             if results[-1].stop:
                 break
         metrics = _numbers(results)
         _check_finite(metrics, progress.update)
         return Learned(metrics, len(results), _priorities(results))
+
+    def _update(self, batch: Batch) -> Result:
+        """With our part of a minibatch. Of several learners, the mean of their metrics is that of the minibatch."""
+        if self._share is None:
+            return self.agent.update(batch)
+        result = self.agent.update(batch if self.agent.CUTS_MINIBATCHES else self._mine(batch))
+        metrics = {name: value.clone() for name, value in result.metrics.items()}
+        self._weigh(list(metrics.values()))
+        return result._replace(metrics={name: value * self._share.world for name, value in metrics.items()})
 
     def _minibatches(self, window: Batch) -> Iterator[Batch]:
         if isinstance(self.spec, RolloutSpec):

@@ -95,8 +95,8 @@ class Local:
         fragment, episodes = self.collector.collect(self.learner.spec.fragment, progress)
         self.memory.add(fragment)
         yield accepted(fragment, episodes, progress)
-        while (chunk := self.memory.take(progress.fraction)) is not None:
-            learned = self.learner.learn(chunk, now())
+        while (chunk := self.memory.take((progress := now()).fraction)) is not None:
+            learned = self.learner.learn(chunk, progress)
             if learned.priorities is not None and chunk.keys is not None:
                 self.memory.feedback(chunk.keys, learned.priorities)
             yield learned

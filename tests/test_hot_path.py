@@ -25,6 +25,9 @@ class Halving:
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         return window
 
+    def standardise(self, batch):
+        return batch
+
     def update(self, batch: Batch) -> Result:
         if batch["reward"].sum() < 0:
             raise RuntimeError("no")

@@ -9,10 +9,11 @@ from gymnasium.spaces import Box
 from helpers_core import agent_of, collector_of, memory_of, ramp, score, spec_of, toy_of, trained
 
 from algos.base import EnvSpec, Progress
+from algos.common.actor_critic import standardise
 from algos.common.normalize import RewardScaler
 from algos.common.returns import gae
 from algos.ppo import Config
-from algos.ppo.agent import adapted, clipped_surrogate, penalised_surrogate, standardise, value_loss
+from algos.ppo.agent import adapted, clipped_surrogate, penalised_surrogate, value_loss
 from config.schema import mlp
 
 

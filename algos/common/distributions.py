@@ -119,7 +119,7 @@ class MultiCategorical(_Plain):
     def __init__(self, space: MultiDiscrete) -> None:
         sizes = space.nvec.ravel()
         self.outputs, self.places, self.widest = int(sizes.sum()), len(sizes), int(sizes.max())
-        self.shape, self.start = space.nvec.shape, space.start
+        self.shape, self.start = space.nvec.shape, space.start.copy()
         # column of each place's logits; the column behind the last stands for impossible
         first = np.cumsum(sizes) - sizes
         offset = np.arange(self.widest)

@@ -107,7 +107,9 @@ class RewardScaler:
         return {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
 
     def load_state(self, state: Tree) -> None:
-        """Go on where state() was taken."""
+        """Go on where state() was taken; of another number of rows, those that there are now."""
         arrays = {name: torch.tensor(np.asarray(array)) for name, array in state.items()}
-        self.carry = arrays.pop("carry").to(self.carry.device)
+        carry = arrays.pop("carry")[: len(self.carry)]
+        self.carry = torch.zeros_like(self.carry)
+        self.carry[: len(carry)] = carry
         self.moments.load_state_dict(arrays)

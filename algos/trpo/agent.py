@@ -34,6 +34,7 @@ class Agent(base.Agent):
 
     METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
+    CUTS_MINIBATCHES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -74,7 +75,7 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         """One step of the policy with the whole window, and epochs of minibatches for the value."""
         networks.seed_dropout(self.networks, self.streams.learn)
-        steps = self.policy.carried.with_views(batch)
+        steps = self.policy.carried.with_views(self.share(batch))
         step, entropy = self._full_step(steps)
         found = self._line_search(steps, step)
         metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share)
@@ -133,7 +134,7 @@ class Agent(base.Agent):
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
             for chosen in order.chunk(max(1, steps // cfg.sgd_batch_size)):
-                part = self.policy.carried.with_views(unroll.samples(batch, chosen))
+                part = self.policy.carried.with_views(self.share(unroll.samples(batch, chosen)))
                 loss = squared_error(self.policy.value(part), part["target"])
                 loss.backward()
                 optim.apply_gradients(self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)

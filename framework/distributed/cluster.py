@@ -186,11 +186,13 @@ def processes_that_fit(count: int, each: int) -> None:
 
 
 def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, Any]:
-    """What an actor asks Ray for, and the node on which it would best live; where that is nobody's wish, actors are
-    spread. Never Ray's own restart: it would repeat the random streams of its birth."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+    """What an actor asks Ray for, and the node of a cluster on which it would best live; where that is nobody's wish,
+    actors are spread. Never Ray's own restart: it would repeat the random streams of its birth."""
+    place: Any = "SPREAD"
+    if node:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    place = NodeAffinitySchedulingStrategy(node, soft=True) if node else "SPREAD"
+        place = NodeAffinitySchedulingStrategy(node, soft=True)
     return {
         "num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": place,
     }  # fmt: skip

@@ -56,8 +56,6 @@ class Hand:
     """Steps of this worker's rows that were accepted, over all incarnations."""
     episode: np.ndarray | None = None
     """Number [N] of the running episode of each row."""
-    saved: Tree | None = None
-    """Where an actor begins that does not begin anew."""
     length: int = 1
     """Steps of its next fragment."""
     born: float = 0.0
@@ -91,7 +89,7 @@ class Crew:
     def _start(self, hand: Hand) -> None:
         hand.actor = self._kind.remote(self._config, self.spec, hand.number, hand.incarnation, hand.episode)
         hand.accepted, hand.born, hand.begun = 0, time.monotonic(), hand.actor.pid.remote()
-        if hand.saved is None and hand.incarnation:
+        if hand.incarnation:
             hand.actor.continue_at.remote(hand.steps)
 
     def check(self) -> None:
@@ -170,7 +168,6 @@ class Crew:
         self.say(f"worker {hand.number} died ({why}); another takes its place in {pause:g} s")
         hand.actor, hand.not_before = None, time.monotonic() + pause
         hand.asked.clear()
-        hand.saved = None
         hand.incarnation += 1
         # running episodes are lost; their successors have seeds of their own
         hand.episode = np.ones(self.config.env.n_envs, np.int64) if hand.episode is None else hand.episode + 1
@@ -197,9 +194,14 @@ class Crew:
         not be repeated, in words."""
         different = []
         calls = [hand.actor.load_state.remote(state) for hand, state in zip(self.hands, states, strict=False)]
-        for hand, state, rows in zip(self.hands, states, self.ray.get(calls), strict=False):
+        for hand, state, call in zip(self.hands, states, calls, strict=False):
             hand.steps, hand.incarnation = int(state["steps"]), int(state["incarnation"])
             hand.episode = state["rows"]["episode"].copy()
+            try:
+                rows = self.ray.get(call)
+            except Exception as error:
+                self._failed(hand, error)
+                rows = range(len(hand.episode))
             different += [f"{row} of worker {hand.number}" for row in rows]
         return different
 

@@ -56,7 +56,7 @@ class Remote:
         apart = self.ahead > 0
         self.crew = Crew(ray, config, spec, apart, lambda text: self.say(text))
         shipped = ray.put(config)
-        here = ray.get_runtime_context().get_node_id()
+        here = self._here()
         cpus = cluster.CPUS_PER_LEARNER if cfg.ray_address else 0
         gpus = cfg.num_gpus_per_learner
         learner = ray.remote(**cluster.options(cpus, gpus, None if gpus else here))(Learner)
@@ -77,6 +77,10 @@ class Remote:
         self.version, self.weights = 0, None
         self.gauges = Gauges(cfg.n_workers, cfg.n_learners, turns=not self.ahead)
         self._check()
+
+    def _here(self) -> str | None:
+        """The node of this process; on a Ray of our own there is only one."""
+        return str(self.ray.get_runtime_context().get_node_id()) if self.config.general.ray_address else None
 
     def _check(self) -> None:
         """All processes stand, and the learners have met."""
@@ -128,8 +132,11 @@ class Remote:
             self._taken += taken
 
     def _collect(self, now: Now) -> None:
-        """Send the workers out, unless too much waits to be learned from."""
-        waits = self.owed >= self.ahead * self.chunk if self.ahead else self.owed or self.learning or self.adding
+        """Send the workers out, unless too much waits to be learned from, or to be taken in by the data server."""
+        if self.ahead:
+            waits = self.owed >= self.ahead * self.chunk or len(self.adding) > len(self.crew.hands)
+        else:
+            waits = bool(self.owed or self.learning or self.adding)
         if waits:
             return
         progress = now()
@@ -233,8 +240,7 @@ class Remote:
     def processes(self) -> dict[str, Any]:
         """The node of the driver, and process ids of the parts."""
         server, *learners = self._get([part.pid.remote() for part in (self.server, *self.learners)])
-        here = self.ray.get_runtime_context().get_node_id()
-        return {"node": here, "workers": self.crew.pids(), "data_server": server, "learners": learners}
+        return {"node": self._here(), "workers": self.crew.pids(), "data_server": server, "learners": learners}
 
     def restart(self) -> None:
         """New processes in place of all."""

@@ -28,6 +28,8 @@ class Gauges:
         self._turns = turns
         """Workers and learners wait for one another."""
         self._workers, self._learners = [Times()] * workers, [Times()] * learners
+        self._heard = [Times()] * workers
+        """What each worker said last; one that takes another's place begins at 0."""
         self._steps = [0] * workers
         self._first = _Look(time.monotonic(), tuple(self._workers), tuple(self._learners), tuple(self._steps))
         self._looks: deque[_Look] = deque()
@@ -39,7 +41,11 @@ class Gauges:
         """A fragment has been accepted."""
         if not any(self._steps):
             self._first = _Look(time.monotonic(), tuple(self._workers), tuple(self._learners), tuple(self._steps))
-        self._workers[worker] = report.times
+        now, before, total = report.times, self._heard[worker], self._workers[worker]
+        if sum(now) < sum(before):
+            before = Times()
+        self._workers[worker] = Times(total.busy + now.busy - before.busy, total.waited + now.waited - before.waited)
+        self._heard[worker] = now
         self._steps[worker] += report.accepted.steps
         self._late.append(late)
 

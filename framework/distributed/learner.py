@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
-import ray
 import torch
 import torch.distributed as dist
 
@@ -84,6 +83,8 @@ class Learner:
 
     def node(self) -> str:
         """Where it lives in the cluster."""
+        import ray
+
         return str(ray.get_runtime_context().get_node_id())
 
     def pid(self) -> int:

@@ -37,7 +37,7 @@ class Memory(Protocol):
         """What is new since the last journalled(), as named arrays; None if this memory keeps no journal."""
 
     def journalled(self) -> None:
-        """The last journal() is safely stored."""
+        """The last journal() is safely stored; or, after load_state, the run goes on with the journal that was read."""
 
     def oldest(self) -> int:
         """Position in the journal (in steps added) of the oldest thing that is still needed."""

@@ -1,5 +1,7 @@
 """Windows of fresh steps of several collectors that do not wait for one another."""
 
+from collections import deque
+
 import numpy as np
 
 from algos.base import Tree
@@ -10,29 +12,32 @@ from framework.memory.rollout import Rollout
 
 
 class Apart:
-    """A rollout for each collector; full ones are handed out in the order in which they became full."""
+    """A rollout for each collector; full windows are handed out in the order in which they became full."""
 
     def __init__(self, spec: RolloutSpec, collectors: int) -> None:
         self._rollouts = [Rollout(spec) for _ in range(collectors)]
-        self._full: list[int] = []
+        self._full: deque[Columns] = deque()
 
     def add(self, fragment: Fragment) -> None:
-        number = fragment.origin.worker
-        self._rollouts[number].add(fragment)
-        if self._rollouts[number].owed() and number not in self._full:
-            self._full.append(number)
+        rollout = self._rollouts[fragment.origin.worker]
+        rollout.add(fragment)
+        while (chunk := rollout.take(0.0)) is not None:
+            self._full.append({name: _kept(value, fragment.columns.get(name)) for name, value in chunk.columns.items()})
 
     def owed(self) -> int:
         return len(self._full)
 
     def take(self, fraction: float, most: int = 1) -> Chunk | None:
-        return self._rollouts[self._full.pop(0)].take(fraction) if self._full else None
+        return Chunk(self._full.popleft()) if self._full else None
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """Nothing here has a priority."""
 
     def state(self) -> Tree:
-        return {"apart": [rollout.state() for rollout in self._rollouts]}
+        return {
+            "apart": [rollout.state() for rollout in self._rollouts],
+            "full": [dict(sorted(window.items())) for window in self._full],
+        }
 
     def journal(self) -> Columns | None:
         return None
@@ -47,9 +52,14 @@ class Apart:
         return 0
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        """Of another number of collectors, or of joined ones, nothing is kept: at most a window each."""
+        """Of another number of collectors, or of joined ones, windows that were not full are given up."""
         saved = state.get("apart", [])
         if len(saved) == len(self._rollouts):
             for rollout, part in zip(self._rollouts, saved, strict=True):
                 rollout.load_state(part, [])
-        self._full = [number for number, rollout in enumerate(self._rollouts) if rollout.owed()]
+        self._full = deque(state.get("full", []))
+
+
+def _kept(column: np.ndarray, of_fragment: np.ndarray | None) -> np.ndarray:
+    """A column that nobody writes to, though the collector uses the arrays of its fragment again."""
+    return column.copy() if column is of_fragment else column

@@ -34,6 +34,8 @@ class Replay:
         """Updates owed."""
         self._journalled = np.zeros(collectors, np.int64)
         """Steps of each collector that the journal has."""
+        self._offered: np.ndarray | None = None
+        """Steps of each collector that it has once the last journal() is stored."""
         self._frames: list[tuple[int, np.ndarray]] = []
         """Of each frame of the journal: its position, and the steps of each collector until then."""
         self._tree: SumTree | None = None
@@ -55,7 +57,7 @@ class Replay:
         first = rings.added[ring]
         rings.write(ring, columns)
         self._judge(ring, first, columns)
-        if rings.added.sum() * rings.rows >= self.spec.warmup:
+        if self.newest() * rings.rows >= self.spec.warmup:
             fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
             self._credit += fresh * self.spec.updates_per_step
 
@@ -229,11 +231,14 @@ class Replay:
         frame["first"], frame["after"] = first, rings.added.copy()
         if self._tree is not None:
             frame["leaf"], frame["priority"] = self._tree.changes()
+        self._offered = rings.added.copy()
         return frame
 
     def journalled(self) -> None:
-        self._journalled = self._rings.added.copy()
-        self._frames.append((self.newest(), self._rings.added.copy()))
+        if self._offered is None:
+            return
+        self._journalled = self._offered
+        self._frames.append((self.newest(), self._offered.copy()))
         if self._tree is not None:
             self._tree.forget_changes()
 
@@ -253,7 +258,7 @@ class Replay:
         oldest = self._rings.oldest
         if (reached != added).any() or (whole_from > oldest).any():
             raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {oldest} to {added}")
-        self._journalled = added.copy()
+        self._offered = added.copy()
         self._credit = state["credit"]
         restore_stream(self.rng, state["rng"])
         if self._rings.flat:
@@ -286,6 +291,8 @@ class Replay:
         if not other._rings.flat:
             return
         self._allocate(other._rings.history(0))
+        if self._tree is not None:
+            self._tree.highest = state["highest"]  # what moves is learned from soon, as if it were new
         for ring in range(other._rings.count):
             columns, here = other._rings.history(ring), ring % self._rings.count
             if len(columns["end"]):

@@ -112,7 +112,8 @@ class Rollout:
         return 0
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        self._pending = state.get("pending", [])  # windows that were not joined are given up
+        # windows that were not joined are given up; copies, since arrays from another process cannot be written to
+        self._pending = [{name: value.copy() for name, value in part.items()} for part in state.get("pending", [])]
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
         self._episodes = sum(int(_ended(part).sum()) for part in self._pending)
 

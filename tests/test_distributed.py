@@ -1,0 +1,176 @@
+"""Workers, a data server and learners, with a Ray that runs them all in this process, in any order."""
+
+import numpy as np
+import pytest
+from fake_ray import FakeRay
+from helpers_distributed import Run, config_of, frozen, local, nothing_twice, remote
+
+import algos
+from framework.distributed.data_server import DataServer
+from framework.memory.chunk import MOST_AT_ONCE
+
+MAY_LAG = [algo for algo in algos.available() if algos.get(algo).Config.MAY_LAG]
+JOINED = {"DQN": (), "PER_DQN": ("algo_cfg.n_step=3",), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
+"""A replay memory, one with priorities, a window, and windows that overlap."""
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """Every fragment that comes to a data server, in the order of its coming."""
+    found, add = [], DataServer.add
+
+    def recorded(self, *fragments):
+        found.extend(fragments)
+        return add(self, *fragments)
+
+    monkeypatch.setattr(DataServer, "add", recorded)
+    return found
+
+
+# -------------------------------------------------------------------------------------------------- in lockstep
+
+
+@pytest.mark.parametrize("algo", algos.available())
+def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo):
+    """RAY-7: weights, optimizers, memory, streams and counters."""
+    one = Run(config_of(algo), local(config_of(algo))).until(80)
+    config = config_of(algo, workers=1)
+    other = Run(config, remote(config)).until(80)
+    assert one.learned
+    assert one.state() == other.state()
+    assert one.episodes() == other.episodes()
+    assert [learned.metrics for learned in one.learned] == [learned.metrics for learned in other.learned]
+
+
+@pytest.mark.parametrize("algo", ["DQN", "PER_DQN", "PPO", "TRPO", "SAC"])
+def test_what_a_network_learns_from_begins_on_16_bytes_though_it_comes_from_another_process(algo, monkeypatch):
+    """DET-4: elsewhere it would give other last bits (see docs/design.md)."""
+    agent, begins = algos.agent_class(algos.get(algo)), []
+    update = agent.update
+
+    def recorded(self, batch):
+        begins.extend(value.data_ptr() % 16 for value in batch.values())
+        return update(self, batch)
+
+    monkeypatch.setattr(agent, "update", recorded)
+    config = config_of(algo, workers=1, toy="parts" if algo != "SAC" else None)
+    Run(config, remote(config)).until(60)
+    assert begins
+    assert not any(begins)
+
+
+@pytest.mark.parametrize("algo", algos.available())
+def test_every_algorithm_learns_from_two_workers_in_lockstep(algo, added):
+    config = config_of(algo, workers=2)
+    run = Run(config, remote(config)).until(60).rest()
+    assert run.learned
+    check(run, added)
+
+
+@pytest.mark.parametrize("algo", JOINED)
+def test_in_lockstep_no_order_of_arrival_makes_a_difference(algo):
+    """DET-5: the fragments are joined by the numbers of their workers."""
+    config = config_of(algo, *JOINED[algo], workers=3)
+    states = [Run(config, remote(config, FakeRay(seed))).until(100).state() for seed in (None, 1, 2)]
+    assert states[0]["count"][2] > 0
+    assert all(state == states[0] for state in states)
+
+
+def test_fragments_come_to_the_memory_in_the_order_of_their_workers(added):
+    config = config_of("DQN", workers=3)
+    Run(config, remote(config, FakeRay(5))).until(60)
+    assert [fragment.origin.worker for fragment in added] == [0, 1, 2] * (len(added) // 3)
+
+
+# ------------------------------------------------------------------------------------------------- running ahead
+
+
+@pytest.mark.parametrize("algo", MAY_LAG)
+def test_what_may_lag_learns_from_two_workers_that_run_ahead(algo, added):
+    config = config_of(algo, workers=2, ahead=2, rows=8)
+    run = Run(config, remote(config, FakeRay(1))).until(150).rest()
+    assert run.learned
+    check(run, added)
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """Every chunk that was asked for, or None in its place."""
+    found, take = [], DataServer.take
+
+    def recorded(self, fraction, most):
+        found.append(take(self, fraction, most))
+        return found[-1]
+
+    monkeypatch.setattr(DataServer, "take", recorded)
+    return found
+
+
+def check(run, added):
+    """RAY-8: what was accepted is what came to the memory, and nothing is in it twice."""
+    columns = [fragment.columns for fragment in added]
+    assert run.count.step == sum(column["reward"].size for column in columns)
+    ends = sum(int((column["terminated"] | column["truncated"]).sum()) for column in columns)
+    assert run.count.episode == len(run.episodes()) == ends
+    nothing_twice(run.episodes())
+    for worker in (0, 1):
+        mine = [fragment for fragment in added if fragment.origin.worker == worker]
+        assert [f.origin.first_step for f in mine] == np.cumsum([0, *(f.steps for f in mine)])[:-1].tolist()
+    assert run.count.update == sum(learned.updates for learned in run.learned)
+    assert all(np.isfinite(values).all() for learned in run.learned for values in learned.metrics.values())
+    learner = run.topology.ray.get(run.topology.learners[0].weights.remote())
+    assert frozen(learner) == frozen(run.topology.agent.weights()), "at rest, the agent knows all that was learned"
+
+
+def chosen(*order):
+    """A Ray in which the actors of the first of these classes that have anything to do are always first."""
+
+    class Ray(FakeRay):
+        def _advance(self, wanted):
+            able = [actor for actor in self.actors if actor.tasks and actor.tasks[0].can_run()]
+            min(able, key=lambda actor: (order.index(actor.kind.__name__), actor.counts["collect"])).step()
+
+    return Ray()
+
+
+ORDERS = {
+    "slow learner": ("DataServer", "Worker", "Learner"),
+    "slow data server": ("Worker", "Learner", "DataServer"),
+    "slow workers": ("DataServer", "Learner", "Worker"),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("algo", ["DQN", "PPO", "PQN", "RecurrentPPO"])
+def test_no_more_waits_to_be_learned_from_than_was_asked_for_already(algo, order, taken):
+    """RAY-5: workers that run ahead stop where `run_ahead` chunks wait; then each has two fragments left to come, and
+    one on its way to the memory. With a replay memory, a fragment is worth at most two chunks."""
+    ahead, workers = 2, 2
+    config = config_of(algo, workers=workers, ahead=ahead, rows=8)
+    topology = remote(config, chosen(*ORDERS[order]))
+    run, most = Run(config, topology), 0.0
+    chunk, worth = (MOST_AT_ONCE, 2) if algo == "DQN" else (1, 1)
+    for _ in range(60):
+        run.take_in(topology.round(run.now))
+        most = max(most, topology.owed / chunk + len(topology.adding))
+        assert len(topology.learning) <= 2
+        assert all(len(hand.asked) <= 2 for hand in topology.crew.hands)
+    assert run.learned
+    assert all(chunk is not None for chunk in taken), "nobody asks for what is not there"
+    assert most <= ahead + 3 * workers * worth
+    if order == "slow workers":
+        assert most <= ahead
+
+
+@pytest.mark.parametrize("algo", ["PPO", "A2C", "PQN"])
+def test_each_window_of_a_worker_that_runs_ahead_is_learned_from_once_and_alone(algo, added):
+    """Also where a worker has sent the next before the first was taken: no window is longer than the config says, and
+    each has only one worker's rows."""
+    config = config_of(algo, workers=2, ahead=2, rows=8)
+    run = Run(config, remote(config, chosen(*ORDERS["slow learner"]))).until(400)
+    spec = config.algo.memory(8)
+    per_window = run.learned[0].updates
+    assert all(learned.updates == per_window for learned in run.learned)
+    run.rest()
+    left = run.topology.owed
+    assert len(added) * spec.fragment == (len(run.learned) + left) * spec.length
