@@ -77,6 +77,7 @@ def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
     try:
         with _said_in_one_line():
             ray.init(
+                address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors ask for none: this machine runs as many as are wanted
                 num_gpus=0 if not _has_gpu() else None,
                 include_dashboard=False,
