@@ -116,6 +116,8 @@ class Agent(ABC):
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
         """Called between backward and step; averages the gradients where several learners share a batch."""
+        self.learners = 1
+        """How many share each batch."""
         self.share: Callable[[Batch], Batch] = lambda batch: batch
         """Our part of a batch that several learners share; `reduce` averages what is made of the last one."""
 

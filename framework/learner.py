@@ -45,6 +45,7 @@ class Learner:
     def divide(self, share: Share) -> None:
         """From now on learn from a part of every minibatch, and average gradients with the others."""
         self._share = share
+        self.agent.learners = share.world
         self.agent.reduce, self.agent.share = self._average, self._mine
 
     def _average(self, tensors: Iterable[torch.Tensor]) -> None:

@@ -9,7 +9,7 @@ from fake_ray import FakeRay
 from helpers_distributed import without_pauses
 
 from framework.checkpoint import CheckpointStore
-from framework.distributed import cluster, driver
+from framework.distributed import cluster, crew
 from framework.metrics import read_csv
 from framework.trajectories import read
 from main import main
@@ -127,7 +127,7 @@ def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo,
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays, tmp_path, capsys, monkeypatch):
     """RAY-1, RAY-2"""
-    monkeypatch.setattr(driver, "LONGEST_FRAGMENT", 8)
+    monkeypatch.setattr(crew, "LONGEST_FRAGMENT", 8)
     rays.fate = lambda call: "after" if call.kind == "Worker" and call.method == "collect" and call.count == 5 else None
     words = ("general_cfg.mp_backend=ray", f"general_cfg.run_ahead={ahead}", "general_cfg.n_workers=2")
     task = train(tmp_path / "run", "PER_DQN", 600, *words, "algo_cfg.train_fre=8")

@@ -75,8 +75,20 @@ def gone(pids: list[int], seconds: float = 30.0) -> bool:
     return False
 
 
-def of_ray(folder: str = "joystick-") -> set[int]:
-    """Processes of Ray's that were started from our folders."""
+def folder_of(driver: int) -> Path:
+    """Where the Ray of this driver keeps its files: its reaper was told."""
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "cmdline").read_bytes().split(b"\0")
+            if any(word.endswith(b"reaper.py") for word in words) and parent(int(place.name)) == driver:
+                return Path(words[-2].decode())
+        except OSError:
+            continue
+    raise AssertionError("this driver has no reaper")
+
+
+def of_ray(folder: str) -> set[int]:
+    """Processes of Ray's that were started from this folder."""
     found = set()
     for place in Path("/proc").glob("[0-9]*"):
         try:
@@ -188,17 +200,17 @@ def test_a_signal_saves_and_stops_and_the_run_can_be_gone_on_with(number, tmp_pa
 
 def test_after_the_driver_was_killed_nothing_of_ours_lives(tmp_path):
     """RAY-4: kill -9 of the driver; and no folder is left."""
-    folders = set(Path("/tmp").glob("joystick-*"))
     run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=1000", "general_cfg.model_save_fre=50")
     facts = run.facts()
     run.episodes(20)
-    mine = of_ray(str((set(Path("/tmp").glob("joystick-*")) - folders).pop()))
+    folder = folder_of(run.process.pid)
+    mine = of_ray(str(folder))
     run.process.kill()
     run.process.wait()
     assert len(mine) >= 3
     assert gone([*everybody(facts), *mine])
     assert CheckpointStore(run.folder / "models").newest(print).tree["count"]["update"] >= 0
-    assert not set(Path("/tmp").glob("joystick-*")) - folders
+    assert not folder.exists()
 
 
 def test_nothing_listens_on_an_interface_that_others_can_reach(tmp_path):

@@ -407,7 +407,7 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
 
     monkeypatch.setattr(seeds, "cores", lambda: 8)
     monkeypatch.setattr(build, "memory_bytes", lambda config, spec: 100)
-    monkeypatch.setattr(build, "_available_bytes", lambda: 350)
+    monkeypatch.setattr(build, "available_bytes", lambda: 350)
     taken = []
     monkeypatch.setattr(seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
     assert run("--seeds", "1..5", *QUICK) == 0

@@ -79,7 +79,8 @@ class Agent(base.Agent):
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"])
-        self.reduce(self.statistics)
+        if self.learners > 1:
+            self.reduce(self.statistics)
         priorities = None if weight is None else critics.priorities(q, target)
         return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics}, priorities)
 
