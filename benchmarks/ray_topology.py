@@ -43,14 +43,15 @@ PPO = (
     "algo_cfg.batch_size=2048",
     "algo_cfg.sgd_batch_size=256",
     "algo_cfg.k_epochs=10",
-    "general_cfg.max_total_step=300000",
+    "general_cfg.max_total_step=200000",
 )
 DQN = (
     "--algo=DQN",
     "env_cfg.id=CartPole-v1",
     "algo_cfg.batch_size=64",
     "algo_cfg.train_fre=1",
-    "general_cfg.max_total_step=10000",
+    "algo_cfg.updates_per_train=1",
+    "general_cfg.max_total_step=8000",
 )
 
 
