@@ -14,8 +14,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from config.config import GeneralConfig
 from framework import signals
+from framework.build import available_bytes
 from framework.distributed import reaper
 from framework.errors import JoystickError
 
@@ -79,7 +82,7 @@ def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
             ray.init(
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors ask for none: this machine runs as many as are wanted
-                num_gpus=0 if not _has_gpu() else None,
+                num_gpus=None if torch.cuda.is_available() else 0,
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level="critical",
@@ -153,12 +156,6 @@ def _short_folder() -> str | None:
     return folder if len(folder) <= 24 else "/tmp"
 
 
-def _has_gpu() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
-
-
 def _silence(ray: ModuleType) -> None:
     """Our driver says itself that a worker died, in a line."""
     worker: Any = sys.modules.get("ray._private.worker")
@@ -176,8 +173,6 @@ def reason(error: Exception) -> str:
 
 def processes_that_fit(count: int, each: int) -> None:
     """RayError where this machine has not the memory for so many processes."""
-    from framework.build import available_bytes
-
     free = available_bytes()
     if free is not None and count * each > free:
         raise RayError(

@@ -95,7 +95,7 @@ class Crew:
     def check(self) -> None:
         """All stand; JoystickError says why one does not."""
         try:
-            self.ray.get([hand.actor.pid.remote() for hand in self.hands], timeout=START_SECONDS)
+            self.ray.get([hand.begun for hand in self.hands], timeout=START_SECONDS)
         except Exception as error:
             raise JoystickError(f"a worker cannot begin: {cluster.reason(error)}") from None
 

@@ -7,11 +7,11 @@ import numpy as np
 from algos.base import Tree
 from config.schema import RolloutSpec
 from framework.fragment import Columns, Fragment
-from framework.memory.chunk import Chunk, Keys
-from framework.memory.rollout import Rollout
+from framework.memory.chunk import Chunk
+from framework.memory.rollout import Rollout, Unjournalled
 
 
-class Apart:
+class Apart(Unjournalled):
     """A rollout for each collector; full windows are handed out in the order in which they became full."""
 
     def __init__(self, spec: RolloutSpec, collectors: int) -> None:
@@ -30,26 +30,11 @@ class Apart:
     def take(self, fraction: float, most: int = 1) -> Chunk | None:
         return Chunk(self._full.popleft()) if self._full else None
 
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Nothing here has a priority."""
-
     def state(self) -> Tree:
         return {
             "apart": [rollout.state() for rollout in self._rollouts],
             "full": [dict(sorted(window.items())) for window in self._full],
         }
-
-    def journal(self) -> Columns | None:
-        return None
-
-    def journalled(self) -> None:
-        """There is no journal."""
-
-    def oldest(self) -> int:
-        return 0
-
-    def newest(self) -> int:
-        return 0
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
         """Of another number of collectors, or of joined ones, windows that were not full are given up."""

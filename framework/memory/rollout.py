@@ -8,7 +8,26 @@ from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 
 
-class Rollout:
+class Unjournalled:
+    """What memories of fresh steps have not: priorities, and a journal, since all that they hold is in their state."""
+
+    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
+        """Nothing here has a priority."""
+
+    def journal(self) -> Columns | None:
+        return None
+
+    def journalled(self) -> None:
+        """There is no journal."""
+
+    def oldest(self) -> int:
+        return 0
+
+    def newest(self) -> int:
+        return 0
+
+
+class Rollout(Unjournalled):
     """Joins fragments along T until the window is full."""
 
     def __init__(self, spec: RolloutSpec) -> None:
@@ -92,24 +111,9 @@ class Rollout:
         self._steps = 0 if columns is None else len(columns["reward"])
         self._episodes = 0
 
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Nothing here has a priority."""
-
     def state(self) -> Tree:
         # in one order, whether the columns come from a collector or from a checkpoint
         return {"pending": [dict(sorted(part.items())) for part in self._pending]}
-
-    def journal(self) -> Columns | None:
-        return None
-
-    def journalled(self) -> None:
-        """There is no journal."""
-
-    def oldest(self) -> int:
-        return 0
-
-    def newest(self) -> int:
-        return 0
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
         # windows that were not joined are given up; copies, since arrays from another process cannot be written to
