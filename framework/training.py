@@ -3,8 +3,10 @@
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
@@ -12,7 +14,7 @@ from config.config import GeneralConfig
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
 from framework import build
-from framework.checkpoint import BAD_CONTENT
+from framework.checkpoint import BAD_CONTENT, Saved
 from framework.console import Console
 from framework.errors import MISTAKE, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
@@ -28,8 +30,10 @@ from framework.trainer import Score, Trainer
 from framework.trajectories import TrajectoryWriter
 from framework.words import resume_command
 
-MOST_LOSSES = 3
-"""Times that a run brings lost processes back."""
+MOST_LOSSES = 5
+"""Times that a run brings lost processes back to the same checkpoint."""
+FIRST_PAUSE = 0.5
+"""Seconds before it does; twice as many after each further loss. A cluster may need a while to know what it lost."""
 LOADING = ("load_checkpoint", "load_path", "load_model_step")
 
 
@@ -103,6 +107,8 @@ class _Run:
         )
         topology.attend(self.console.warn, self._asked_to_stop)
         self.losses = 0
+        self.lost_at: Path | None = None
+        """The checkpoint to which that many losses have brought it back."""
 
     def _asked_to_stop(self) -> bool:
         return self.signals.received is not None
@@ -140,19 +146,26 @@ class _Run:
 
     def _train(self) -> str:
         """Until a stop rule is met. Lost processes are brought back, with what the latest checkpoint knows."""
+        saved = None
         while True:
             try:
+                if saved is not None:
+                    self._bring_back(saved)
                 return self.trainer.run()
             except Lost as lost:
-                self.losses += 1
+                saved = self.store.newest(self.console.warn)
+                self.losses = self.losses + 1 if saved.path == self.lost_at else 1
+                self.lost_at = saved.path
                 if self.losses > MOST_LOSSES:
                     raise
-                saved = self.store.newest(self.console.warn)
                 self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
-                self.topology.restart()
-                self.trainer.load_state(saved, branch=False)
-                self.store.continue_from(saved)
-                self.task.write_run({"processes": self.topology.processes()})
+
+    def _bring_back(self, saved: Saved) -> None:
+        time.sleep(FIRST_PAUSE * 2 ** (self.losses - 1))
+        self.topology.restart()
+        self.trainer.load_state(saved, branch=False)
+        self.store.continue_from(saved)
+        self.task.write_run({"processes": self.topology.processes()})
 
     def _write_down(self) -> None:
         """The effective config and the circumstances are on disk before the first step."""

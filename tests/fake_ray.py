@@ -22,6 +22,8 @@ class RayError(Exception):
 class RayActorError(RayError):
     """The actor has died."""
 
+    actor_init_failed = False
+
 
 class GetTimeoutError(RayError, TimeoutError):
     """Nothing has come in time."""
@@ -152,7 +154,9 @@ class _Actor:
         if fate == "after":
             return self.die(RayActorError(f"killed after {task.method}"))
         if error is not None and task.method == "__init__":
-            return self.die(RayActorError(f"could not be made: {error}"))
+            failed = RayActorError(f"could not be made: {error}")
+            failed.actor_init_failed = True
+            return self.die(failed)
         self.tasks.popleft()
         for ref, parcel in zip(task.results, parcels or task.results, strict=True):
             ref.parcel, ref.error = (parcel, None) if isinstance(parcel, Parcel) else (None, error)

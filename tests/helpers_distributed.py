@@ -188,6 +188,7 @@ def nothing_twice(episodes: list[tuple[int, int, int, int]]) -> None:
 
 
 def without_pauses(monkeypatch: Any) -> None:
-    """Who dies is replaced at once, and any number of times."""
+    """Who dies is replaced at once, a worker any number of times."""
     monkeypatch.setattr(crew, "FIRST_PAUSE", 0.0)
     monkeypatch.setattr(crew, "MOST_DEATHS", 10**6)
+    monkeypatch.setattr("framework.training.FIRST_PAUSE", 0.0)

@@ -124,6 +124,23 @@ def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo,
     assert fingerprint(broken) == fingerprint(straight)
 
 
+def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(rays, tmp_path, capsys):
+    """A node of a cluster is lost, and the cluster does not know yet: it places new processes there."""
+    straight = train(tmp_path / "straight", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    dying = [("Learner", 0, "learn", 5), ("Worker", 2, "__init__", 0), ("Learner", 2, "load_state", 0)]
+    rays.fate = lambda call: "before" if tuple(call) in dying else None
+    broken = train(tmp_path / "broken", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    assert capsys.readouterr().out.count("all processes begin again at checkpoint 0") == 3
+    assert fingerprint(broken) == fingerprint(straight)
+
+
+def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays, tmp_path, capsys):
+    rays.fate = lambda call: "before" if call.kind == "DataServer" and call.method == "add" else None
+    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=400")
+    assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().out.count("all processes begin again") == 5
+
+
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays, tmp_path, capsys, monkeypatch):
     """RAY-1, RAY-2"""

@@ -21,6 +21,7 @@ from framework import signals
 from framework.build import available_bytes
 from framework.distributed import reaper
 from framework.errors import JoystickError
+from framework.topology import Lost
 
 ROOT = Path(__file__).resolve().parents[2]
 WAY_OUT = "general_cfg.mp_backend: single trains without Ray"
@@ -28,6 +29,8 @@ OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
 """Bytes of shared memory below which Ray does not start."""
 CONNECT_SECONDS = 5.0
+START_SECONDS = 120.0
+"""That processes have to begin: in a cluster they may have to wait for room."""
 CPUS_PER_LEARNER = 1
 """That a learner asks a cluster for; the data server, which sits beside the first, asks for none."""
 QUIET = {
@@ -165,10 +168,23 @@ def _silence(ray: ModuleType) -> None:
 
 def reason(error: Exception) -> str:
     """Why an actor failed: what it raised itself, without Ray's traceback."""
+    if type(error).__name__ == "ActorUnavailableError":
+        return "its node or its process cannot be reached"
     cause = getattr(error, "cause", None)
     text = str(cause if cause is not None else error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:400] if lines else type(error).__name__
+
+
+def begun(ray: Any, refs: Any, who: str) -> Any:
+    """ray.get of what new processes say first. One that died although nothing is wrong with its code is Lost."""
+    try:
+        return ray.get(refs, timeout=START_SECONDS)
+    except ray.exceptions.GetTimeoutError:
+        raise JoystickError(f"{who} has not begun after {START_SECONDS:g} s: is there room for it?") from None
+    except Exception as error:
+        died = isinstance(error, ray.exceptions.RayActorError) and not error.actor_init_failed
+        raise (Lost if died else JoystickError)(f"{who} cannot begin: {reason(error)}") from None
 
 
 def processes_that_fit(count: int, each: int) -> None:
@@ -188,7 +204,8 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
     if node:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        place = NodeAffinitySchedulingStrategy(node, soft=True)
+        # soft alone waits for ever where the node is there but has no room
+        place = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=True)
     return {
         "num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": place,
     }  # fmt: skip

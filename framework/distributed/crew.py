@@ -21,7 +21,6 @@ CALM_FRAGMENTS = 20
 """Accepted fragments after which earlier deaths are forgotten."""
 FIRST_PAUSE = 0.5
 """Seconds before a dead worker is replaced; twice as many after each further death."""
-START_SECONDS = 120.0
 LONGEST_FRAGMENT = 128
 """Steps, of workers that run ahead for a replay memory. They begin with what one process would collect at once,"""
 SHORT_SECONDS, LONG_SECONDS = 0.03, 0.1
@@ -93,11 +92,8 @@ class Crew:
             hand.actor.continue_at.remote(hand.steps)
 
     def check(self) -> None:
-        """All stand; JoystickError says why one does not."""
-        try:
-            self.ray.get([hand.begun for hand in self.hands], timeout=START_SECONDS)
-        except Exception as error:
-            raise JoystickError(f"a worker cannot begin: {cluster.reason(error)}") from None
+        """All stand."""
+        cluster.begun(self.ray, [hand.begun for hand in self.hands], "a worker")
 
     # work -------------------------------------------------------------------------------------------------
 
@@ -120,9 +116,9 @@ class Crew:
             return
         if self.ray.wait([hand.begun], timeout=0)[0]:
             hand.begun = None
-        elif time.monotonic() - hand.born > START_SECONDS:
+        elif time.monotonic() - hand.born > cluster.START_SECONDS:
             hand.begun = None
-            text = f"worker {hand.number} has not begun after {START_SECONDS:g} s: is there room for it?"
+            text = f"worker {hand.number} has not begun after {cluster.START_SECONDS:g} s: is there room for it?"
             if not self.ahead:
                 raise JoystickError(text)
             self.say(f"{text} The others go on")

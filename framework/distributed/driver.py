@@ -10,7 +10,7 @@ from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from framework.distributed import cluster
-from framework.distributed.crew import START_SECONDS, Crew, Hand, adapted
+from framework.distributed.crew import Crew, Hand, adapted
 from framework.distributed.data_server import DataServer
 from framework.distributed.gauges import Gauges
 from framework.distributed.learner import Learner, Lesson
@@ -92,11 +92,7 @@ class Remote:
         self.weights = self.learners[0].weights.remote()
 
     def _begun(self, refs: Any) -> Any:
-        """ray.get at the start, where an error is one of the settings."""
-        try:
-            return self.ray.get(refs, timeout=START_SECONDS)
-        except Exception as error:
-            raise JoystickError(f"the data server or a learner cannot begin: {cluster.reason(error)}") from None
+        return cluster.begun(self.ray, refs, "the data server or a learner")
 
     # a round ----------------------------------------------------------------------------------------------
 
