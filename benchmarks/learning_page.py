@@ -38,10 +38,12 @@ class Row:
     words: tuple[str, ...] = ()
     score: str = "return"
     seeds: int = 3
+    short: bool = False
+    """A small part of the preset's run, which shows that it trains, and no more."""
 
     @property
     def name(self) -> str:
-        return f"{self.env}/{self.algo}"
+        return f"{self.env}/{self.algo}{', short' if self.short else ''}"
 
     def command(self) -> list[str]:
         """What main.py is told; BenchmarkError where the row has no preset of its own."""
@@ -54,7 +56,15 @@ class Row:
 
 def rows() -> list[Row]:
     """Those of learning.yaml."""
-    return [Row(**{**row, "words": tuple(row.get("words", ()))}) for row in table()["rows"]]
+    found = table()
+    return [
+        *[Row(**{**row, "words": tuple(row.get("words", ()))}) for row in found["rows"]],
+        *[Row(row["env"], row["algo"], words=_steps(row), seeds=1, short=True) for row in found.get("short", [])],
+    ]
+
+
+def _steps(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (f"general_cfg.max_total_step={row['steps']}", *row.get("words", ()))
 
 
 def table() -> dict[str, Any]:
@@ -67,11 +77,17 @@ def chosen(words: Iterable[str]) -> list[Row]:
     """The rows that words name, in the order of the page; BenchmarkError for a word that names none."""
     known, found = rows(), set()
     for word in words:
-        hits = {row.name for row in known if word.lower() in (row.env.lower(), row.algo.lower(), row.name.lower())}
+        hits = {row.name for row in known if word.lower() in _called(row)}
         if not hits:
             raise BenchmarkError(f"{word} is no row of {TABLE.name}; without a word, they are listed")
         found |= hits
     return [row for row in known if row.name in found]
+
+
+def _called(row: Row) -> tuple[str, ...]:
+    """Words that name it. A short row has only its name, or `short` for all of them."""
+    names = (row.name, "short") if row.short else (row.name, row.env, row.algo)
+    return tuple(name.lower() for name in names)
 
 
 INTRODUCTION = """\
@@ -102,13 +118,25 @@ COLUMNS = (
     "environment", "algorithm", "steps", "seeds", "mean", "interquartile mean [95 % interval]", "last", "time",
     "random", "goal", "published", "source",
 )  # fmt: skip
+SHORT = """\
+
+## Short runs
+
+Of presets whose whole run takes many hours: a first part of it, with one seed, shows that they train. Schedules
+follow the short length.
+
+"""
+SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 
 def page(known: Iterable[Row], results: Mapping[str, Entry], sources: Mapping[str, Entry]) -> str:
     """docs/learning.md."""
     known = list(known)
+    whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
     lines = [INTRODUCTION.format(least=LEAST_EPISODES) + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
-    lines += [_line(cells(row, results.get(row.name), sources)) for row in known]
+    lines += [_line(cells(row, results.get(row.name), sources)) for row in whole]
+    lines += [SHORT + _line(SHORT_COLUMNS), _line(["---"] * len(SHORT_COLUMNS))]
+    lines += [_line(short_cells(row, results.get(row.name))) for row in short_ones]
     found = [(row.name, results[row.name]) for row in known if row.name in results]
     lines += ["", "## When and where", "", "A commit with + had changes on top of it.", ""]
     if found:
@@ -143,6 +171,15 @@ def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry]) -> list[s
             short(entry["random"]),
         ]
     return [row.env, row.algo, *mine, goal, *_published(row, sources)]
+
+
+def short_cells(row: Row, entry: Entry | None) -> list[str]:
+    """A line of the table of short runs."""
+    if not entry:
+        return [row.env, row.algo, "", "", "", ""]
+    steps, seconds = np.mean(entry["steps"]), np.mean(entry["seconds"])
+    best = short(float(np.mean(entry["best"])))
+    return [row.env, row.algo, f"{steps:,.0f}", f"**{best}**", short(entry["random"]), f"{seconds:,.0f} s"]
 
 
 def _middle(scores: np.ndarray) -> str:

@@ -36,15 +36,9 @@ TIMED = (
     "--allow-import",
     "benchmarks",
 )
-PPO = (
-    "--algo=PPO",
-    "env_cfg.id=CartPole-v1",
-    "env_cfg.n_envs=8",
-    "algo_cfg.batch_size=2048",
-    "algo_cfg.sgd_batch_size=256",
-    "algo_cfg.k_epochs=10",
-    "general_cfg.max_total_step=200000",
-)
+PPO = ("--algo=PPO", "env_cfg.id=CartPole-v1", "general_cfg.max_total_step=200000")
+WINDOW = 2048
+"""Steps that PPO learns from at once, on every side."""
 DQN = (
     "--algo=DQN",
     "env_cfg.id=CartPole-v1",
@@ -74,15 +68,19 @@ class Row(NamedTuple):
 
 
 def train(*words: str) -> dict[str, Any]:
-    """A run of main.py; run.json, and the seconds from the start of the process to its end."""
+    """A run of main.py: run.json, and the seconds until all processes stood."""
     with tempfile.TemporaryDirectory(prefix="topology-") as folder:
         command = [sys.executable, str(ROOT / "main.py"), *LEAN, *words, "--into", f"{folder}/run"]
+        facts, output, stood = Path(folder, "run", "run.json"), Path(folder, "output"), 0.0
         begin = time.perf_counter()
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(f"{' '.join(command)} ended with status {done.returncode}\n{done.stdout}{done.stderr}")
-        facts: dict[str, Any] = json.loads(Path(folder, "run", "run.json").read_text(encoding="utf-8"))
-    return {**facts, "whole": time.perf_counter() - begin}
+        with output.open("w") as file, subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file) as process:
+            while process.poll() is None:
+                if RAY in words and not stood and facts.exists() and '"processes"' in facts.read_text(encoding="utf-8"):
+                    stood = time.perf_counter() - begin
+                time.sleep(0.02)
+        if process.returncode:
+            raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}\n{output.read_text()}")
+        return {**json.loads(facts.read_text(encoding="utf-8")), "stood": stood}
 
 
 def speed(*words: str) -> float:
@@ -148,33 +146,67 @@ def _per_hundred(facts: dict[str, Any]) -> float:
 
 def ppo(repeats: int, rllib: str | None) -> list[Row]:
     """PPO on CartPole: two workers against one process with the same rows, and against RLlib."""
-    two = (*PPO, RAY, "general_cfg.n_workers=2")
-    rows = [*PPO[:2], "env_cfg.n_envs=16", *PPO[3:]]
-    # with run_ahead a window is of one worker: half the batch keeps the horizon
-    ahead = [
-        word.replace("batch_size=2048", "batch_size=1024") if word.startswith("algo_cfg.batch") else word
-        for word in two
+    return [
+        *_ppo(repeats, rllib, epochs=4, minibatches=4),
+        *_ppo(repeats, rllib, epochs=10, minibatches=8),
+        *_ppo_as_suits(repeats, rllib),
     ]
-    sides = [
-        lambda: speed(*two),
-        lambda: speed(*ahead),
-        lambda: speed(*rows),
-        *([lambda: _rllib(rllib, 8)] if rllib else []),
-    ]
-    barrier, free, alone, *peer = turns(repeats, *sides)
+
+
+def _ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> list[Row]:
+    """Two workers of 8 rows and a horizon of 128, on all sides."""
+    learning = Learning(epochs, WINDOW // minibatches)
+    sides = [lambda: _rounds(8, learning), lambda: _ahead(8, learning), lambda: _alone(16, learning)]
+    barrier, free, alone, *peer = turns(repeats, *sides, *([lambda: _rllib(rllib, 8, learning)] if rllib else []))
+    best = max(barrier, free, key=median)
+    what = f"PPO, {epochs} epochs of {minibatches} minibatches, 2 workers of 8 rows"
     figures = (
         f"{median(barrier):,.0f} in rounds, {median(free):,.0f} with run_ahead, {median(alone):,.0f} alone, steps/s"
     )
-    best = max(barrier, free, key=median)
-    table = [Row("PPO, 2 workers, beside one process with as many rows", figures, ratio(best, alone), 1.1, False)]
+    table = [Row(f"{what}, beside one process of 16", figures, ratio(best, alone), 1.1, False)]
     if peer:
-        figures = f"RLlib {median(peer[0]):,.0f} steps/s"
-        table.append(Row("PPO, 2 workers of 8 rows, beside RLlib's", figures, ratio(best, peer[0]), 7, False))
+        figures = f"{median(best):,.0f} against {median(peer[0]):,.0f} steps/s"
+        table.append(Row(f"{what}, beside RLlib's", figures, ratio(best, peer[0]), 7, False))
     return table
 
 
-def _rllib(python: str, envs: int) -> float:
-    facts = said(python, "rllib.py", 2, envs, 128, 256, 10, 20)
+def _ppo_as_suits(repeats: int, rllib: str | None) -> list[Row]:
+    """With as many rows as are fastest on each side: 64 for each worker of ours, 32 for each of RLlib's."""
+    if not rllib:
+        return []
+    learning = Learning(4, WINDOW // 4)
+    ours, peer = turns(repeats, lambda: _ahead(64, learning), lambda: _rllib(rllib, 32, learning))
+    figures = f"{median(ours):,.0f} against {median(peer):,.0f} steps/s"
+    return [Row("PPO, 2 workers with the rows that suit each side", figures, ratio(ours, peer), 10, False)]
+
+
+class Learning(NamedTuple):
+    """What PPO does with a window."""
+
+    epochs: int
+    minibatch: int
+
+    def words(self) -> list[str]:
+        return [f"algo_cfg.k_epochs={self.epochs}", f"algo_cfg.sgd_batch_size={self.minibatch}"]
+
+
+def _rounds(rows: int, learning: Learning) -> float:
+    words = (f"env_cfg.n_envs={rows}", f"algo_cfg.batch_size={WINDOW}", "general_cfg.n_workers=2")
+    return speed(*PPO, *learning.words(), RAY, *words)
+
+
+def _ahead(rows: int, learning: Learning) -> float:
+    """A window is then of one worker: half the steps keep the horizon."""
+    words = (f"env_cfg.n_envs={rows}", f"algo_cfg.batch_size={WINDOW // 2}", "general_cfg.n_workers=2")
+    return speed(*PPO, *learning.words(), RAY, *words, "general_cfg.run_ahead=2")
+
+
+def _alone(rows: int, learning: Learning) -> float:
+    return speed(*PPO, *learning.words(), f"env_cfg.n_envs={rows}", f"algo_cfg.batch_size={WINDOW}")
+
+
+def _rllib(python: str, envs: int, learning: Learning) -> float:
+    facts = said(python, "rllib.py", 2, envs, WINDOW // (2 * envs), learning.minibatch, learning.epochs, 15)
     return float(facts["steps"] / facts["seconds"])
 
 
@@ -205,14 +237,10 @@ def start(repeats: int) -> list[Row]:
     words = (*TIMED, RAY, "algo_cfg.seconds=0.0001", "env_cfg.seconds=0", "general_cfg.max_episode=1")
     words += ("general_cfg.n_workers=2",)
     bare_script: Callable[[], float] = lambda: float(said(sys.executable, "empty_actors.py", 4))  # noqa: E731
-    ours, bare = turns(repeats, lambda: _beginning(train(*words)), bare_script)
+    ours, bare = turns(repeats, lambda: float(train(*words)["stood"]), bare_script)
     more = median(a - b for a, b in zip(ours, bare, strict=True))
     figures = f"{median(ours):.1f} s against {median(bare):.1f} s"
-    return [Row("start with 4 processes: seconds more than a bare script", figures, more, 3, True)]
-
-
-def _beginning(facts: dict[str, Any]) -> float:
-    return float(facts["whole"] - facts["seconds"])
+    return [Row("start until 4 processes stand: seconds more than a bare script", figures, more, 3, True)]
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
 runners, envs, horizon, minibatch, epochs = (int(word) for word in sys.argv[1:6])
-ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, num_cpus=runners + 1)
+ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, num_cpus=runners + 1)
 algorithm = (
     PPOConfig()
     .environment("CartPole-v1")

@@ -8,17 +8,21 @@ from config.document import first_comment
 
 PRESETS = Path(__file__).parent.parent / "presets"
 
-_ATARI = re.compile(r"^ALE[/-]|NoFrameskip")
-_MUJOCO = re.compile(
-    r"^(HalfCheetah|Hopper|Walker2d|Ant|Humanoid|HumanoidStandup|Swimmer|Reacher|Pusher|InvertedPendulum"
-    r"|InvertedDoublePendulum)-v\d+$",
-    re.IGNORECASE,
-)
+_FAMILIES = {
+    "_atari": re.compile(r"^ALE[/-]|NoFrameskip"),
+    "_minatar": re.compile(r"^MinAtar[/-]"),
+    "_mujoco": re.compile(
+        r"^(HalfCheetah|Hopper|Walker2d|Ant|Humanoid|HumanoidStandup|Swimmer|Reacher|Pusher|InvertedPendulum"
+        r"|InvertedDoublePendulum)-v\d+$",
+        re.IGNORECASE,
+    ),
+}
+"""Folder of presets that a family of environments shares -> their names."""
 
 
 def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
     """presets/ENV/ALGO.yaml, else the same algorithm in the family of ENV, else in _default. Case is ignored."""
-    family = "_atari" if _ATARI.search(env) else "_mujoco" if _MUJOCO.search(env) else "_default"
+    family = next((folder for folder, names in _FAMILIES.items() if names.search(env)), "_default")
     presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
     wanted = (folder_name(env), family, "_default")
     return next((presets[key] for folder in wanted if (key := (folder.lower(), algo.lower())) in presets), None)

@@ -498,6 +498,7 @@ def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:
         ("PPO", "ALE/Pong-v5", "_atari/PPO"),
         ("PPO", "BreakoutNoFrameskip-v4", "_atari/PPO"),
         ("PPO", "HalfCheetah-v5", "_mujoco/PPO"),
+        ("PPO", "MinAtar/Breakout-v1", "_minatar/PPO"),
         ("PPO", None, "_default/PPO"),
         ("DQN", "Acrobot-v1", None),
         (None, "Acrobot-v1", None),

@@ -162,6 +162,30 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def test_who_is_slow_is_waited_for_and_only_by_who_must(tmp_path):
+    """RAY-3: a learner that stands still lets workers run ahead so far and no further; a worker stands alone."""
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.n_workers=2", "general_cfg.max_episode=500")
+    processes = run.facts()["processes"]
+    learner, worker = processes["learners"][0], processes["workers"][0]
+    run.episodes(220)  # learning has begun
+    os.kill(learner, signal.SIGSTOP)
+    time.sleep(1.5)
+    rows = len(run.episodes(0))
+    time.sleep(1.0)
+    assert len(run.episodes(0)) == rows, "nothing bounds what waits for the learner"
+    os.kill(learner, signal.SIGCONT)
+    run.episodes(rows + 20)
+    os.kill(worker, signal.SIGSTOP)
+    time.sleep(0.5)
+    rows = len(run.episodes(0))
+    assert {row["worker"] for row in run.episodes(rows + 20)[rows:]} == {1}
+    os.kill(worker, signal.SIGCONT)
+    status, output = run.ended()
+    assert status == 0, output
+    assert "versions old" in output
+    assert {row["worker"] for row in counted_once(run.folder)[-20:]} == {0, 1}
+
+
 @pytest.mark.parametrize("part", ["data_server", "learner"])
 def test_what_kept_the_memory_or_learned_is_brought_back_from_the_last_checkpoint(part, tmp_path):
     """RAY-1: and the curve has each episode once."""

@@ -16,8 +16,11 @@ _EXTRAS = {
     "gymnasium.envs.phys2d": ("jax", '"gymnasium[jax]"'),
     "gymnasium.envs.tabular": ("jax", '"gymnasium[jax]"'),
     "ale_py": ("ale_py", "ale-py"),
+    "minatar": ("minatar", "minatar"),
 }
 """Module of an environment -> the package that it needs, and what pip installs it by."""
+_NAMES = {"ale_py": re.compile(r"^ALE/|NoFrameskip"), "minatar": re.compile(r"^MinAtar/")}
+"""Package without whose import gymnasium does not know its environments -> their names."""
 _DRAWN_BY_PYGAME = {
     "gymnasium.envs.classic_control": '"gymnasium[classic-control]"',
     "gymnasium.envs.toy_text": '"gymnasium[toy-text]"',
@@ -30,9 +33,19 @@ def lookup(env_id: str) -> EnvSpec | None:
     module, _, name = env_id.rpartition(":")
     if module:
         importlib.import_module(module)
-    if name not in gymnasium.registry and importlib.util.find_spec("ale_py"):
-        importlib.import_module("ale_py")  # registers the Atari games
+    for package in _NAMES:
+        if name not in gymnasium.registry and importlib.util.find_spec(package):
+            _register(package)
     return gymnasium.registry.get(name)
+
+
+def _register(package: str) -> None:
+    """Make gymnasium know its environments."""
+    if package == "minatar":
+        if "MinAtar/Breakout-v1" not in gymnasium.registry:
+            importlib.import_module("minatar.gym").register_envs()
+    else:
+        importlib.import_module(package)
 
 
 def unusable(spec: EnvSpec) -> str | None:
@@ -58,8 +71,10 @@ def undrawable(spec: EnvSpec) -> str | None:
 def unknown_id(env_id: str) -> str:
     """What to write instead of an id that is not registered."""
     name = env_id.rpartition(":")[2]
-    if ("NoFrameskip" in name or name.startswith("ALE/")) and importlib.util.find_spec("ale_py") is None:
-        return f"{env_id} needs the package ale-py, which is not installed: pip install ale-py"
+    package = next((package for package, names in _NAMES.items() if names.search(name)), None)
+    if package and importlib.util.find_spec(package) is None:
+        pip = _EXTRAS[package][1]
+        return f"{env_id} needs the package {pip}, which is not installed: pip install {pip}"
     current = _current(name)
     if current:
         return f"there is no {env_id}; the current version is {current}"

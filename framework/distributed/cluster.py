@@ -81,7 +81,7 @@ def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=_short_folder()))
     watch = reaper.start(folder)
     try:
-        with _said_in_one_line():
+        with _said_in_one_line(), _inherited(_environment()):
             ray.init(
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors ask for none: this machine runs as many as are wanted
@@ -91,7 +91,6 @@ def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
                 logging_level="critical",
                 object_store_memory=max(LEAST_STORE, store_bytes),
                 _temp_dir=str(folder),
-                runtime_env={"env_vars": _environment()},
             )
         _silence(ray)
         yield
@@ -151,6 +150,22 @@ def _environment() -> dict[str, str]:
     """Of our processes: a thread for each, where gloo may speak, and where our packages are."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_LOOPBACK": "1"}
+
+
+@contextlib.contextmanager
+def _inherited(variables: dict[str, str]) -> Iterator[None]:
+    """What begins meanwhile has these variables, and so has all that it begins later. A runtime environment of Ray's
+    would do the same in a second."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _short_folder() -> str | None:
