@@ -120,7 +120,15 @@ def episodes(repeats: int) -> list[Row]:
         more = (*words, f"general_cfg.n_workers={workers}")
         (seconds,) = turns(repeats, lambda more=more: float(train(*more)["seconds"]))  # type: ignore[misc]
         took = median(seconds)
-        rows.append(Row(f"100 episodes of 0.1 s, {workers} workers", f"{took:.2f} s", took * workers / 10, 1.08, True))
+        rows.append(
+            Row(
+                f"100 episodes of 0.1 s, {workers} worker{'s' * (workers > 1)}",
+                f"{took:.2f} s",
+                took * workers / 10,
+                1.08,
+                True,
+            )
+        )
     return rows
 
 
@@ -132,7 +140,7 @@ def learning(repeats: int) -> list[Row]:
         more = (*words, "general_cfg.max_update=100", f"general_cfg.n_learners={learners}")
         (figures,) = turns(repeats, lambda more=more: _per_hundred(train(*more)))  # type: ignore[misc]
         took = median(figures)
-        what = f"100 updates of 0.1 s, {learners} learners"
+        what = f"100 updates of 0.1 s, {learners} learner{'s' * (learners > 1)}"
         rows.append(Row(what, f"{took:.2f} s", took * learners / 10, 1.1, True))
     ahead = (*words, "general_cfg.max_episode=60", "general_cfg.run_ahead=64")
     (figures,) = turns(repeats, lambda: float(train(*ahead)["seconds"]))
