@@ -236,9 +236,14 @@ class NetworkConfig(AlgoConfig):
             lists = value.values() if isinstance(value, dict) else [value]
             yield from ((key, layer) for one in lists if isinstance(one, list) for layer in one)
 
+    def carried(self) -> int:
+        """How many numbers layers carry from one step to the next."""
+        remembering = [layer for _, layer in self._layers() if isinstance(layer, Lstm | Gru)]
+        return sum(sum(layer.layer_size) * (2 if isinstance(layer, Lstm) else 1) for layer in remembering)
+
     def remembers(self) -> bool:
         """Whether a layer carries something from one step to the next."""
-        return any(isinstance(layer, Lstm | Gru) for _, layer in self._layers())
+        return self.carried() > 0
 
 
 USERS_OF_SPECIAL_LAYERS = {

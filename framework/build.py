@@ -11,7 +11,7 @@ import algos
 import envs
 from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config.loader import RunConfig
-from config.schema import MemorySpec, ReplaySpec
+from config.schema import MemorySpec, NetworkConfig, ReplaySpec
 from envs.base import Goal, VectorEnv
 from framework import memory
 from framework.collector import Collector, Recorder
@@ -94,10 +94,11 @@ def memories_that_fit(config: RunConfig, spec: EnvSpec) -> float:
 
 
 def memory_bytes(config: RunConfig, spec: EnvSpec) -> int:
-    """Size of the full memory, from the shapes of observation and action."""
+    """Size of the full memory, from the shapes of observation and action, and what layers carry beside them."""
     wanted: MemorySpec = config.algo.memory(spec.rows)
     steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * spec.rows
-    return steps * (2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10)
+    carried = config.algo.carried() if isinstance(config.algo, NetworkConfig) else 0
+    return steps * (2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * carried + 10)
 
 
 def _bytes(space: spaces.Space) -> int:

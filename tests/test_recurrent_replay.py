@@ -6,6 +6,7 @@ import torch
 from config_fixtures import loaded
 from helpers_actor_critic import ALL
 from helpers_core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained
+from helpers_distributed import config_of
 
 import algos
 from algos.base import Progress
@@ -14,6 +15,7 @@ from algos.common.renorm import BatchRenorm as Renorm
 from algos.common.unroll import outputs_of
 from config.loader import ConfigError
 from config.schema import BatchRenorm, Gru, Linear, Lstm
+from framework import build
 from framework.learner import Learner
 
 REPLAY = [name for name in ALL if not algos.get(name).Config().her_ratio]
@@ -227,3 +229,12 @@ def test_what_goes_with_single_steps_only_is_refused_beside_a_memory(algo, setti
     words = [f"algo_cfg.{key}=[{{layer_type: gru, layer_size: 8}}]", f"algo_cfg.{setting}", "algo_cfg.batch_size=16"]
     with pytest.raises(ConfigError, match=message):
         loaded(None, f"general_cfg.algo_name={algo}", "env_cfg.id=Pendulum-v1", *words)
+
+
+def test_the_size_of_a_memory_counts_what_layers_carry():
+    """4 bytes each: of an lstm its output and its cell, of a gru its output."""
+    words = "algo_cfg.value_layers=[{layer_type: lstm, layer_size: 4}, {layer_type: gru, layer_size: 5}]"
+    config = config_of("DRQN", words, "algo_cfg.buffer_size=1000", rows=1)
+    plain = config_of("DQN", "algo_cfg.buffer_size=1000", rows=1)
+    spec = build.env_spec(config, build.make_env(config, 1))
+    assert build.memory_bytes(config, spec) - build.memory_bytes(plain, spec) == 1000 * 4 * (2 * 4 + 5)
