@@ -189,7 +189,8 @@ def main(argv: list[str] | None = None) -> int:
         for row in wanted:
             print(f"== {row.name}", file=sys.stderr, flush=True)
             seeds = request.seeds or f"1..{row.seeds}"
-            write({**read_results(), row.name: measured(row, seeds, request.jobs, request.episodes)})
+            entry = measured(row, seeds, request.jobs, request.episodes)
+            write({**read_results(), row.name: entry})  # read now: another row may have been measured meanwhile
         write(read_results())
     except (BenchmarkError, ConfigError) as error:
         print(f"error: {error}", file=sys.stderr)
