@@ -1,13 +1,21 @@
 """The general_cfg section: every default, one line of help under each."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
 Endless = Annotated[Int, Field(ge=-1)]
+_ADDRESS = re.compile(r"auto|[^:/\s]+:\d{1,5}")
+
+
+def _address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError("auto, or HOST:PORT as `ray start --head` prints it")
+    return text
 
 
 class GeneralConfig(Strict):
@@ -85,7 +93,7 @@ class GeneralConfig(Strict):
     """With mp_backend ray: chunks that may wait to be learned from while workers go on collecting. 0: workers wait for
     the weights that follow from what they have collected, as in one process. null: 2 for A3C and for algorithms with a
     replay memory, and 0 for others."""
-    ray_address: Annotated[str, Field(pattern=r"^(auto|[^:/\s]+:\d+)$")] | None = None
+    ray_address: Annotated[str, AfterValidator(_address)] | None = None
     """A running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
     """Cores that a worker asks a cluster for; parts of one are allowed."""

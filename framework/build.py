@@ -47,9 +47,9 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, spec: EnvSpec) -> None:
-    """Threads of torch: small networks are fastest with one, images use all cores."""
-    image = len(spec.observation_space.shape or ()) >= 2
+def choose_threads(config: RunConfig, spec: EnvSpec, others: bool = False) -> None:
+    """Threads of torch: small networks are fastest with one, images use all cores, which others may need too."""
+    image = len(spec.observation_space.shape or ()) >= 2 and not others
     count = config.general.torch_threads or (os.cpu_count() or 1 if image else 1)
     torch.set_num_threads(count)
 
@@ -62,6 +62,14 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     except UnfitError as error:
         raise JoystickError(str(error)) from error
     return agent
+
+
+def refuse_processes(config: RunConfig, spec: EnvSpec) -> None:
+    """ConfigError where several processes are asked for and cannot share the work. Ray is not needed to know."""
+    if config.general.mp_backend == "ray":
+        from framework.distributed import start
+
+        start.refuse(config, start.all_rows(config, spec))
 
 
 def make_memory(
@@ -114,6 +122,11 @@ def available_bytes() -> int | None:
         return None
 
 
+def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:
+    """From which a worker draws its actions; one that takes the place of another does not repeat it."""
+    return stream(seed, "act", worker, *([incarnation] if incarnation else []))
+
+
 def make_collector(
     config: RunConfig,
     env: VectorEnv,
@@ -131,7 +144,7 @@ def make_collector(
     def seed_of(row: int, episode: int) -> int:
         return number(seed, "episode", worker, row, episode)
 
-    rng = stream(seed, "act", worker, *([incarnation] if incarnation else []))
+    rng = acting_stream(seed, worker, incarnation)
     return Collector(
         env,
         agent,

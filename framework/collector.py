@@ -250,6 +250,9 @@ class Collector:
     def load_state(self, state: Tree) -> list[int]:
         """Replay the running episodes from their seeds. Returns the rows that came out differently: they start a
         new episode, and the resume is not exact."""
+        if "tape" not in state:
+            self._begin_at(state)
+            return []
         rows = state["rows"]
         self._now = _Rows(
             rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
@@ -271,6 +274,14 @@ class Collector:
         self._marks.clear()
         self.settle()
         return np.flatnonzero(~same).tolist()
+
+    def _begin_at(self, state: Tree) -> None:
+        """Stand at a `beginning`."""
+        self.first_episode, self.steps = state["rows"]["episode"], int(state["steps"])
+        self.incarnation = int(state["incarnation"])
+        restore_stream(self.rng, state["rng"])
+        self._tape, self._tape_start = [], 0
+        self.__post_init__()
 
     def _replay(self, state: Tree) -> Array:
         """Play the recorded actions again, and return which rows [N] stand where they stood. Rows are aligned at the
@@ -308,6 +319,11 @@ class Collector:
         for recorder in self.recorders:
             for row in np.flatnonzero(rows).tolist():
                 recorder.drop(row)
+
+
+def beginning(episode: Array, steps: int, incarnation: int, rng: np.random.Generator) -> Tree:
+    """The state of a collector that is about to begin these episodes [N], in place of one that was lost."""
+    return {"rows": {"episode": episode}, "steps": steps, "incarnation": incarnation, "rng": stream_state(rng)}
 
 
 def _check_finite(columns: Columns, first_step: int) -> None:

@@ -83,7 +83,7 @@ class Console:
         self._earlier = seconds
         self._pace.clear()
 
-    def round(self, count: Counts, fraction: float, says: Callable[[], str] = str) -> None:
+    def round(self, count: Counts, fraction: float, says: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
         """A round is over; fraction is the share of the planned run, 0 for an endless one. says: what the parts of the
         run say of their work."""
         now = time.monotonic()
@@ -97,7 +97,7 @@ class Console:
             self._pace.popleft()
         head, counters = self._progress(count, fraction)
         rows = [("trained", counters), ("return", self._recent()), ("evaluation", self._evaluation)]
-        rows += [("agent", listed(self._values)), ("processes", says())]
+        rows += [("agent", listed(self._values)), *zip(("processes", "limit"), says(), strict=True)]
         self._screen.draw(fraction or None, head, [row for row in rows if row[1]])
 
     def episode(self, number: int, total: float, length: int, values: Mapping[str, float]) -> None:

@@ -14,6 +14,7 @@ def describe(config: RunConfig) -> int:
     try:
         spec = build.env_spec(config, env)
         agent = build.make_agent(config, spec, config.general.seed or 1, build.device_of(config))
+        build.refuse_processes(config, spec)
         weights = agent.weights()
         wanted = config.algo.memory(spec.rows)
         memory = build.memory_bytes(config, spec)

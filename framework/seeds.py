@@ -69,6 +69,7 @@ def _checked(config: RunConfig) -> tuple[str, float]:
         spec = build.env_spec(config, env)
         build.device_of(config)
         build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
+        build.refuse_processes(config, spec)
         return spec.id, build.memories_that_fit(config, spec)
     finally:
         env.close()

@@ -69,8 +69,9 @@ class Topology(Protocol):
     def watched(self) -> list[Watched]:
         """Collectors in this process, in which an environment may hang."""
 
-    def says(self, whole: bool = False) -> str:
-        """Which of its parts limits the speed, lately or in the whole run; nothing where there is only one."""
+    def says(self, whole: bool = False) -> tuple[str, str]:
+        """How busy its parts are, lately or in the whole run, and which of them limits the speed; nothing where there
+        is only one."""
 
 
 def accepted(fragment: Fragment, episodes: list[Episode], progress: Progress) -> Accepted:
@@ -121,8 +122,8 @@ class Local:
     def watched(self) -> list[Watched]:
         return [self.collector]
 
-    def says(self, whole: bool = False) -> str:
-        return ""
+    def says(self, whole: bool = False) -> tuple[str, str]:
+        return "", ""
 
     def state(self) -> Tree:
         return {

@@ -202,6 +202,8 @@ class _Run:
             raise CheckpointError(f"{saved.path} does not fit this run: {error}") from error
         if not self.start.branch:
             self.store.continue_from(saved)
+        elif self.config.general.mp_backend == "ray":
+            self.trainer.save()  # a branch has no checkpoint of its own yet
         count = self.trainer.count
         self.console.note(f"going on from {saved.path}: {count.episode} episodes, {count.step} steps")
         if different or not self.env.replayable:
@@ -221,7 +223,7 @@ class _Run:
             score = self.trainer.finish()
         except Interrupted:
             return self._interrupted()
-        if says := self.topology.says(whole=True):
+        if says := ": ".join(filter(None, self.topology.says(whole=True))):
             self.console.note(f"processes: {says}")
             self.task.write_run({"processes_said": says})
         tell(self.config, self.task, self.trainer, self.evaluator, score, reason, finished=True)

@@ -89,7 +89,7 @@ def remote(config: RunConfig, ray: FakeRay | None = None) -> Remote:
         spec = build.env_spec(config, env)
     rows = spec.rows * (1 if run_ahead(config) and start._is_rollout(config) else config.general.n_workers)
     spec = replace(spec, rows=rows)
-    start._refuse(config, spec)
+    start.refuse(config, spec)
     return Remote(ray or FakeRay(), config, spec, build.make_agent(config, spec, config.general.seed, build.CPU))
 
 

@@ -124,14 +124,35 @@ def test_advice_follows_who_is_busy(workers, learners, said):
 
 def test_a_line_says_who_is_busy_what_waits_and_how_old_the_weights_are(monkeypatch):
     clock, gauge = Clock(monkeypatch, gauges, "monotonic"), Gauges(5, 2, turns=False)
-    assert gauge.text() == ""
+    assert gauge.text() == ("", "")
     clock.now += 2
     for worker in range(5):
         collected(gauge, worker, 1.8, 0.2, 4000, late=worker)
     gauge.learned([Times(0.5, 1.5), Times(1.0, 1.0)], 1)
     gauge.learned([Times(0.5, 1.5), Times(1.0, 1.0)], 2)
     assert gauge.text() == (
-        "workers 90%, 90%, 90%, 90% ... busy at 2,000 steps/s each, learners 25%, 50%; "
-        "1.5 chunks wait, weights 2.0 versions old: the environment is the limit; more n_workers help where there are "
-        "cores for them"
+        "workers 90% busy at 2,000 steps/s each, learners 25%, 50%; 1.5 chunks wait, weights 2.0 versions old",
+        "the environment is the limit; more n_workers help where there are cores for them",
     )
+
+
+def test_a_line_of_many_names_the_slowest_and_the_fastest(monkeypatch):
+    clock, gauge = Clock(monkeypatch, gauges, "monotonic"), Gauges(6, 1, turns=False)
+    gauge.text()
+    clock.now += 2
+    for worker in range(6):
+        collected(gauge, worker, 0.2 + 0.2 * worker, 1.8 - 0.2 * worker, 100 * (worker + 1))
+    assert gauge.text()[0].startswith("workers 10% to 60% busy at 50 to 300 steps/s each")
+
+
+def test_a_long_piece_of_work_is_not_taken_for_idleness(monkeypatch):
+    """A fragment of a minute, all of it work, looked at each second."""
+    clock, gauge = Clock(monkeypatch, gauges, "monotonic"), Gauges(1, 1, turns=False)
+    for minute in range(1, 4):
+        for _ in range(60):
+            clock.now += 1
+            found = gauge.shares()
+        collected(gauge, 0, 60.0 * minute, 0.0, 6000)
+        assert found is None or found[0] == [1.0]
+    clock.now += 30
+    assert gauge.shares()[0] == [1.0]

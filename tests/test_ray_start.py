@@ -54,7 +54,7 @@ def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said,
     [
         (("general_cfg.n_workers=0",), "at least 1"),
         (("general_cfg.n_workers=-2",), "at least 1"),
-        (("general_cfg.n_workers=100000",), "100000 processes need about"),
+        (("general_cfg.n_workers=100000",), "100000 and 2 more processes need about"),
         (("general_cfg.n_learners=3",), "a batch of 64 cannot be split evenly between 3"),
         (("general_cfg.n_learners=128",), "a batch of 64 cannot be split evenly between 128"),
         (("general_cfg.ray_address=127.0.0.1:1",), "nothing answers at 127.0.0.1:1"),

@@ -9,7 +9,8 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,8 +30,13 @@ OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
 """Bytes of shared memory below which Ray does not start."""
 CONNECT_SECONDS = 5.0
+POLL_SECONDS = 0.2
+"""Between two looks at whether the run was asked to stop."""
 START_SECONDS = 120.0
 """That processes have to begin: in a cluster they may have to wait for room."""
+SETTINGS = b"\x04"
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
+"""Ray speaks HTTP/2: what begins like this is answered by a frame of the same type."""
 CPUS_PER_LEARNER = 1
 """That a learner asks a cluster for; the data server, which sits beside the first, asks for none."""
 QUIET = {
@@ -39,6 +45,8 @@ QUIET = {
     "RAY_worker_niceness": "0",  # 15 by default: beside other work on this machine, our processes would stand still
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket of our own Ray is on 127.0.0.1
 }
+THERE = {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Of our processes in a cluster."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
@@ -68,7 +76,7 @@ def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     ray = load()
     handlers = {number: signal.getsignal(number) for number in signals.NAMES}
-    with _connected(ray, cfg, cfg.ray_address) if cfg.ray_address else _local(ray, store_bytes):
+    with _connected(ray, cfg, cfg.ray_address) if cfg.ray_address else _local(ray, cfg, store_bytes):
         if threading.current_thread() is threading.main_thread():
             for number, handler in handlers.items():
                 signal.signal(number, handler)  # Ray has put its own in their place
@@ -76,12 +84,12 @@ def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
 
 
 @contextlib.contextmanager
-def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
+def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[None]:
     """Our own: on the loopback interface, without dashboard, in a folder that goes away again."""
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=_short_folder()))
     watch = reaper.start(folder)
     try:
-        with _said_in_one_line(), _inherited(_environment()):
+        with _said_in_one_line(), _inherited(_environment(folder)), _deaf():
             ray.init(
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors ask for none: this machine runs as many as are wanted
@@ -93,6 +101,7 @@ def _local(ray: ModuleType, store_bytes: int) -> Iterator[None]:
                 _temp_dir=str(folder),
             )
         _silence(ray)
+        must_have_room(ray, {"GPU": cfg.n_learners * cfg.num_gpus_per_learner})
         yield
     finally:
         with contextlib.suppress(Exception):
@@ -111,11 +120,12 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
             address=address,
             log_to_driver=False,
             logging_level="critical",
-            runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": {"OMP_NUM_THREADS": "1"}},
+            runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": THERE},
         )
     _silence(ray)
     try:
-        must_have_room(ray, cfg)
+        cpus = cfg.n_workers * cfg.num_cpus_per_worker + cfg.n_learners * CPUS_PER_LEARNER
+        must_have_room(ray, {"CPU": cpus, "GPU": cfg.n_learners * cfg.num_gpus_per_learner})
         yield
     finally:
         ray.shutdown()
@@ -125,8 +135,12 @@ def _must_listen(address: str) -> None:
     """Ray itself would try for a minute."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
-    except OSError as error:
+        with socket.create_connection((host, int(port)), CONNECT_SECONDS) as door:
+            door.sendall(GREETING)
+            answer = door.recv(9)
+        if answer[3:4] != SETTINGS:
+            raise OSError("what listens there is not Ray")
+    except (OSError, UnicodeError, OverflowError) as error:
         raise RayError(
             f"general_cfg.ray_address: nothing answers at {address} ({error}). `ray start --head` on the first machine "
             f"prints the address; without ray_address, Ray is started here; {WAY_OUT}"
@@ -141,15 +155,16 @@ def _said_in_one_line(address: str | None = None) -> Iterator[None]:
     except JoystickError:
         raise
     except Exception as error:  # Ray raises what it likes here: RuntimeError, ConnectionError, ValueError, OSError
-        cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        cause = " ".join(lines) if lines[0].endswith(":") else lines[0]  # two versions are a list of lines
         place = f"cannot be reached at {address}" if address else "could not be started"
-        raise RayError(f"Ray {place}: {cause[:300]}; {WAY_OUT}") from None
+        raise RayError(f"Ray {place}: {cause[:400]}; {WAY_OUT}") from None
 
 
-def _environment() -> dict[str, str]:
-    """Of our processes: a thread for each, where gloo may speak, and where our packages are."""
+def _environment(folder: Path) -> dict[str, str]:
+    """Of our processes: a thread for each, where gloo may speak, where our packages are, and whose they are."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
-    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_LOOPBACK": "1"}
+    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_RAY": str(folder)}
 
 
 @contextlib.contextmanager
@@ -166,6 +181,19 @@ def _inherited(variables: dict[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """What begins meanwhile does not hear that the terminal closes: the driver does, and it has to save first."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
+        yield
+        return
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _short_folder() -> str | None:
@@ -185,30 +213,37 @@ def reason(error: Exception) -> str:
     """Why an actor failed: what it raised itself, without Ray's traceback."""
     if type(error).__name__ == "ActorUnavailableError":
         return "its node or its process cannot be reached"
+    if type(error).__name__ == "ActorDiedError" and not error.actor_init_failed:  # type: ignore[attr-defined]
+        node = "node has died" in str(error) or "node was" in str(error)
+        return "its node is gone" if node else "its process is gone: killed, out of memory, or crashed"
     cause = getattr(error, "cause", None)
     text = str(cause if cause is not None else error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:400] if lines else type(error).__name__
 
 
-def begun(ray: Any, refs: Any, who: str) -> Any:
+def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
     """ray.get of what new processes say first. One that died although nothing is wrong with its code is Lost."""
+    pending, until = refs if isinstance(refs, list) else [refs], time.monotonic() + START_SECONDS
+    while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
+        if stopping():
+            raise JoystickError(f"asked to stop before {who} stood")
+        if time.monotonic() > until:
+            raise JoystickError(f"{who} has not begun after {START_SECONDS:g} s: is there room for it?")
     try:
-        return ray.get(refs, timeout=START_SECONDS)
-    except ray.exceptions.GetTimeoutError:
-        raise JoystickError(f"{who} has not begun after {START_SECONDS:g} s: is there room for it?") from None
+        return ray.get(refs)
     except Exception as error:
         died = isinstance(error, ray.exceptions.RayActorError) and not error.actor_init_failed
         raise (Lost if died else JoystickError)(f"{who} cannot begin: {reason(error)}") from None
 
 
-def processes_that_fit(count: int, each: int) -> None:
+def processes_that_fit(workers: int, others: int, each: int) -> None:
     """RayError where this machine has not the memory for so many processes."""
-    free = available_bytes()
+    free, count = available_bytes(), workers + others
     if free is not None and count * each > free:
         raise RayError(
-            f"general_cfg.n_workers: {count} processes need about {count * each / 2**30:.0f} GiB and this machine has "
-            f"{free / 2**30:.0f} GiB free; about {max(1, free // each)} fit"
+            f"general_cfg.n_workers: {workers} and {others} more processes need about {count * each / 2**30:.0f} GiB "
+            f"and this machine has {free / 2**30:.0f} GiB free; about {max(1, free // each - others)} fit"
         )
 
 
@@ -219,23 +254,19 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
     if node:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        # soft alone waits for ever where the node is there but has no room
-        place = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=True)
+        # soft alone waits for ever where the node is there but has no room; who asks for nothing finds room anywhere
+        place = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=cpus + gpus > 0)
     return {
         "num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": place,
     }  # fmt: skip
 
 
-def must_have_room(ray: ModuleType, cfg: GeneralConfig) -> None:
-    """RayError where a cluster has less than this run asks for: Ray would wait for ever."""
+def must_have_room(ray: ModuleType, asks: dict[str, float]) -> None:
+    """RayError where Ray has less than this run asks for: it would wait for ever."""
     has = ray.cluster_resources()
-    asks = {
-        "CPU": cfg.n_workers * cfg.num_cpus_per_worker + cfg.n_learners * CPUS_PER_LEARNER,
-        "GPU": cfg.n_learners * cfg.num_gpus_per_learner,
-    }
     for kind, wanted in asks.items():
         if wanted > has.get(kind, 0):
             raise RayError(
-                f"the cluster has {has.get(kind, 0):g} {kind}s and this run asks for {wanted:g}; choose fewer "
+                f"Ray has {has.get(kind, 0):g} {kind}s and this run asks for {wanted:g}; choose fewer "
                 "general_cfg.n_workers, or a smaller num_cpus_per_worker or num_gpus_per_learner"
             )

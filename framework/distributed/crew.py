@@ -11,20 +11,25 @@ import numpy as np
 from algos.base import EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
+from framework import build
+from framework.collector import beginning
 from framework.distributed import cluster
-from framework.distributed.worker import HUNG, OUTSTANDING, Report, Worker
+from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
+from framework.topology import Lost
 
 MOST_DEATHS = 5
 """Deaths of a worker, without a calm between them, that end the run."""
-CALM_FRAGMENTS = 20
-"""Accepted fragments after which earlier deaths are forgotten."""
+CALM_SECONDS = 60.0
+"""Of work after which earlier deaths are forgotten."""
 FIRST_PAUSE = 0.5
 """Seconds before a dead worker is replaced; twice as many after each further death."""
+END_SECONDS = 1.0
+"""That workers have to close their environments."""
 LONGEST_FRAGMENT = 128
-"""Steps, of workers that run ahead for a replay memory. They begin with what one process would collect at once,"""
+"""Steps, of workers that run ahead for a replay memory. They begin with what one process would collect at once."""
 SHORT_SECONDS, LONG_SECONDS = 0.03, 0.1
-"""and take twice as many where that is done in less than the first time, or half of it beyond the second."""
+"""The next fragment is twice as long where one took less than the first time, and half as long beyond the second."""
 
 
 def adapted(size: int, seconds: float, least: int, most: int) -> int:
@@ -58,6 +63,8 @@ class Hand:
     length: int = 1
     """Steps of its next fragment."""
     born: float = 0.0
+    heard: float = 0.0
+    """When it was last asked or answered."""
     begun: Any = None
     """Reference to its first answer; None once that has come, or was missed."""
     deaths: int = 0
@@ -68,9 +75,15 @@ class Crew:
     """All workers of a run."""
 
     def __init__(
-        self, ray: Any, config: RunConfig, spec: EnvSpec, ahead: bool, say: Callable[[str], None] = lambda text: None
+        self,
+        ray: Any,
+        config: RunConfig,
+        spec: EnvSpec,
+        ahead: bool,
+        say: Callable[[str], None] = lambda text: None,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.ray, self.config, self.spec, self.ahead, self.say = ray, config, spec, ahead, say
+        self.ray, self.config, self.spec, self.ahead, self.say, self.stopping = ray, config, spec, ahead, say, stopping
         self.most_asked = OUTSTANDING if ahead else 1
         wanted = config.algo.memory(spec.rows)
         self.shortest = wanted.fragment
@@ -93,13 +106,15 @@ class Crew:
 
     def check(self) -> None:
         """All stand."""
-        cluster.begun(self.ray, [hand.begun for hand in self.hands], "a worker")
+        cluster.begun(self.ray, [hand.begun for hand in self.hands], "a worker", self.stopping)
 
     # work -------------------------------------------------------------------------------------------------
 
     def send(self, hand: Hand, progress: Progress, version: int, weights: Any) -> None:
         """Ask for a fragment."""
         report, fragment = hand.actor.collect.options(num_returns=2).remote(hand.length, progress, version, weights)
+        if not hand.asked:
+            hand.heard = time.monotonic()
         hand.asked.append(Asked(report, fragment))
 
     def idle(self) -> list[Hand]:
@@ -119,7 +134,7 @@ class Crew:
         elif time.monotonic() - hand.born > cluster.START_SECONDS:
             hand.begun = None
             text = f"worker {hand.number} has not begun after {cluster.START_SECONDS:g} s: is there room for it?"
-            if not self.ahead:
+            if not self.ahead or len(self.hands) == 1:
                 raise JoystickError(text)
             self.say(f"{text} The others go on")
 
@@ -134,6 +149,7 @@ class Crew:
         except Exception as error:
             self._failed(hand, error)
             return None
+        hand.heard = time.monotonic()
         return report, hand.asked.popleft().fragment
 
     def accept(self, hand: Hand, report: Report, updates: int) -> None:
@@ -142,22 +158,25 @@ class Crew:
         if self.per_step:
             longest = max(self.shortest, min(LONGEST_FRAGMENT, int(updates / self.per_step)))
             hand.length = adapted(hand.length, report.seconds, self.shortest, longest)
-        if hand.accepted >= CALM_FRAGMENTS:
+        if hand.heard - hand.born > CALM_SECONDS:
             hand.deaths = 0
 
     # deaths -----------------------------------------------------------------------------------------------
 
     def _failed(self, hand: Hand, error: Exception) -> None:
         """An error of the environment ends the run, as in one process; a death is mended."""
-        if not isinstance(error, self.ray.exceptions.RayActorError):
-            cause = getattr(error, "cause", None)
+        kinds = self.ray.exceptions
+        if not isinstance(error, kinds.RayActorError):
+            cause = getattr(error, "cause", error)
+            if isinstance(cause, kinds.RayError):
+                raise Lost(f"what a process has made is lost ({cluster.reason(cause)})") from None
             if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
                 raise cause from None
             raise JoystickError(f"worker {hand.number}: {cluster.reason(error)}") from error
         hand.deaths += 1
-        why = cluster.reason(error)
-        if f"exit code {HUNG}" in str(error):
-            why = f"its environment has not answered for {self.config.general.env_timeout:g} s"
+        why, silent = cluster.reason(error), time.monotonic() - hand.heard
+        if hand.asked and 0 < self.config.general.env_timeout <= silent:
+            why = f"its environment has not answered for {silent:.0f} s"
         if hand.deaths > MOST_DEATHS:
             raise JoystickError(f"worker {hand.number} died {hand.deaths} times, the last time because {why}")
         pause = FIRST_PAUSE * 2 ** (hand.deaths - 1)
@@ -171,19 +190,21 @@ class Crew:
     # stopping and going on --------------------------------------------------------------------------------
 
     def state(self) -> list[Tree]:
-        """Where each collector stood after the last fragment that was accepted of it. One that died meanwhile stands
+        """Where each collector stood after the last fragment that was accepted of it. One that is not there stands
         where its successor begins."""
-        states: list[Tree] = []
-        while len(states) < len(self.hands):
-            hand = self.hands[len(states)]
-            while hand.actor is None:
-                time.sleep(0.05)
-                self.idle()
+        return [self._state(hand) for hand in self.hands]
+
+    def _state(self, hand: Hand) -> Tree:
+        self._look_for(hand)
+        if hand.actor is not None and hand.begun is None:
             try:
-                states.append(self.ray.get(hand.actor.state.remote(hand.accepted)))
+                state: Tree = self.ray.get(hand.actor.state.remote(hand.accepted))
+                return state
             except Exception as error:
                 self._failed(hand, error)
-        return states
+        rng = build.acting_stream(self.config.general.seed, hand.number, hand.incarnation)
+        episode = np.zeros(self.config.env.n_envs, np.int64) if hand.episode is None else hand.episode
+        return beginning(episode, hand.steps, hand.incarnation, rng)
 
     def load_state(self, states: list[Tree]) -> list[str]:
         """Each worker stands where one stood before; those without a state begin anew. Returns the rows that could
@@ -203,10 +224,20 @@ class Crew:
 
     def pids(self) -> list[int]:
         """Their processes."""
-        return self.ray.get([hand.actor.pid.remote() for hand in self.hands if hand.actor is not None])
+        asked = [hand.actor.pid.remote() for hand in self.hands if hand.actor is not None]
+        return [pid for pid in map(self._answer, asked) if pid is not None]
+
+    def _answer(self, ref: Any) -> Any:
+        """None of one that has died; who asks it for work hears of that."""
+        try:
+            return self.ray.get(ref)
+        except self.ray.exceptions.RayActorError:
+            return None
 
     def end(self) -> None:
-        """Kill them all."""
-        for hand in self.hands:
-            if hand.actor is not None:
-                self.ray.kill(hand.actor)
+        """Close their environments, and kill them all."""
+        actors = [hand.actor for hand in self.hands if hand.actor is not None]
+        if asked := [actor.close.remote() for actor in actors]:
+            self.ray.wait(asked, num_returns=len(asked), timeout=END_SECONDS)
+        for actor in actors:
+            self.ray.kill(actor)

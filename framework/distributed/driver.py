@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch.distributed
 
 from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
@@ -21,9 +22,6 @@ from framework.memory.chunk import MOST_AT_ONCE
 from framework.signals import Watched
 from framework.topology import Accepted, Lost, Now
 from framework.trajectories import TrajectoryWriter
-
-POLL_SECONDS = 0.2
-"""Between two looks at whether the run was asked to stop."""
 
 
 class Lessons(NamedTuple):
@@ -54,7 +52,7 @@ class Remote:
         """All processes, anew."""
         ray, config, spec, cfg = self.ray, self.config, self.spec, self.config.general
         apart = self.ahead > 0
-        self.crew = Crew(ray, config, spec, apart, lambda text: self.say(text))
+        self.crew = Crew(ray, config, spec, apart, lambda text: self.say(text), lambda: self.stopping())
         shipped = ray.put(config)
         here = self._here()
         cpus = cluster.CPUS_PER_LEARNER if cfg.ray_address else 0
@@ -92,7 +90,7 @@ class Remote:
         self.weights = self.learners[0].weights.remote()
 
     def _begun(self, refs: Any) -> Any:
-        return cluster.begun(self.ray, refs, "the data server or a learner")
+        return cluster.begun(self.ray, refs, "the data server or a learner", self.stopping)
 
     # a round ----------------------------------------------------------------------------------------------
 
@@ -148,9 +146,9 @@ class Remote:
         first = self.learning[:1]
         refs = [*reports, *self.adding, *(first[0].lessons if first else [])]
         if not refs:
-            time.sleep(POLL_SECONDS / 4)
+            time.sleep(cluster.POLL_SECONDS / 4)
             return
-        done, left = self.ray.wait(refs, num_returns=1, timeout=POLL_SECONDS, fetch_local=False)
+        done, left = self.ray.wait(refs, num_returns=1, timeout=cluster.POLL_SECONDS, fetch_local=False)
         if left and done:
             done += self.ray.wait(left, num_returns=len(left), timeout=0, fetch_local=False)[0]
         for ref in done:
@@ -207,7 +205,7 @@ class Remote:
             cause = error.cause
             if isinstance(cause, self.ray.exceptions.RayActorError):
                 raise Lost(f"a learner or the data server died ({cluster.reason(cause)})") from None
-            if len(self.learners) > 1 and isinstance(cause, RuntimeError):
+            if len(self.learners) > 1 and _of_meeting(cause):
                 raise Lost(f"the learners have lost one another ({cluster.reason(error)})") from None
             if isinstance(cause, JoystickError):
                 raise cause from None
@@ -258,7 +256,7 @@ class Remote:
     def watched(self) -> list[Watched]:
         return []
 
-    def says(self, whole: bool = False) -> str:
+    def says(self, whole: bool = False) -> tuple[str, str]:
         return self.gauges.text(whole)
 
 
@@ -270,6 +268,13 @@ class _Memory:
 
     def __getattr__(self, name: str) -> Any:
         return lambda: self._ask(name)
+
+
+def _of_meeting(cause: Any) -> bool:
+    """Whether an error comes of the talk between learners; gloo has no kind of its own for its errors."""
+    return isinstance(cause, torch.distributed.DistError) or (
+        isinstance(cause, RuntimeError) and any(word in str(cause).lower() for word in ("gloo", "nccl", "connection"))
+    )
 
 
 def run_ahead(config: RunConfig) -> int:

@@ -8,6 +8,8 @@ from framework.distributed.meter import Times
 from framework.distributed.worker import Report
 
 WINDOW_SECONDS = 10.0
+"""That are looked back; more, until each part has been heard of."""
+MOST_LOOKS = 1000
 FULL = 0.6
 """Busy share from which on a part is the limit."""
 
@@ -32,7 +34,7 @@ class Gauges:
         """What each worker said last; one that takes another's place begins at 0."""
         self._steps = [0] * workers
         self._first = _Look(time.monotonic(), tuple(self._workers), tuple(self._learners), tuple(self._steps))
-        self._looks: deque[_Look] = deque()
+        self._looks: deque[_Look] = deque(maxlen=MOST_LOOKS)
         self._late: deque[int] = deque(maxlen=100)
         """Versions by which the weights of a fragment were behind."""
         self._owed: deque[float] = deque(maxlen=100)
@@ -56,14 +58,14 @@ class Gauges:
 
     def shares(self, whole: bool = False) -> tuple[list[float], list[float], list[float]] | None:
         """Busy share of each worker, of each learner, and steps per second of each worker, lately or over the whole
-        run; None at the beginning."""
+        run; None until a worker has been heard of."""
         now = time.monotonic()
         self._looks.append(_Look(now, tuple(self._workers), tuple(self._learners), tuple(self._steps)))
-        while len(self._looks) > 2 and now - self._looks[0].at > WINDOW_SECONDS:
+        while len(self._looks) > 2 and now - self._looks[0].at > WINDOW_SECONDS and self._heard_since(self._looks[1]):
             self._looks.popleft()
         then = self._first if whole else self._looks[0]
         past = now - then.at
-        if past <= 0:
+        if past <= 0 or not any(self._steps):
             return None
         return (
             [_share(a, b) for a, b in zip(then.workers, self._workers, strict=True)],
@@ -71,16 +73,22 @@ class Gauges:
             [max(0, b - a) / past for a, b in zip(then.steps, self._steps, strict=True)],
         )
 
-    def text(self, whole: bool = False) -> str:
-        """For a person: who is busy, what waits, and what would help."""
+    def _heard_since(self, look: _Look) -> bool:
+        """Everybody who is at work has said something since then: a long piece of work is not taken for idleness."""
+        now, then = (*self._workers, *self._learners), (*look.workers, *look.learners)
+        return all(a != b or a == Times() for a, b in zip(now, then, strict=True))
+
+    def text(self, whole: bool = False) -> tuple[str, str]:
+        """For a person: who is busy and what waits; and what would help."""
         found = self.shares(whole)
         if found is None:
-            return ""
+            return "", ""
         workers, learners, speed = found
         late, owed = _mean(self._late), _mean(self._owed)
         return (
-            f"workers {_percents(workers)} busy at {_mean(speed):,.0f} steps/s each, learners {_percents(learners)}; "
-            f"{owed:.1f} chunks wait, weights {late:.1f} versions old: {advice(workers, learners, self._turns)}"
+            f"workers {_percents(workers)} busy at {_range(speed)} steps/s each, learners {_percents(learners)}; "
+            f"{owed:.1f} chunks wait, weights {late:.1f} versions old",
+            advice(workers, learners, self._turns),
         )
 
 
@@ -102,8 +110,17 @@ def _share(then: Times, now: Times) -> float:
 
 
 def _percents(shares: list[float]) -> str:
-    few = shares[:4]
-    return ", ".join(f"{share:.0%}" for share in few) + (" ..." if len(shares) > len(few) else "")
+    """All of a few; of many, the least and the most."""
+    if len(shares) > 4:
+        ends = f"{min(shares):.0%}", f"{max(shares):.0%}"
+        return " to ".join(dict.fromkeys(ends))
+    return ", ".join(f"{share:.0%}" for share in shares)
+
+
+def _range(speeds: list[float]) -> str:
+    """One number, where all are about equal."""
+    least, most = min(speeds), max(speeds)
+    return f"{_mean(speeds):,.0f}" if most <= 1.2 * least else f"{least:,.0f} to {most:,.0f}"
 
 
 def _mean(numbers: list[float] | deque[int] | deque[float]) -> float:

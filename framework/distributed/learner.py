@@ -37,10 +37,13 @@ class Learner:
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
         self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
         self.rank, self.world, self.meter = rank, world, Meter()
+        self.whole_gpu = agent.device.type == "cuda" and config.general.num_gpus_per_learner >= 1
 
     def address(self) -> tuple[str, int]:
         """Where the learners may meet: a port of this machine, on which the first of them listens from now on."""
-        host = "127.0.0.1" if "JOYSTICK_LOOPBACK" in os.environ else socket.gethostbyname(socket.gethostname())
+        import ray
+
+        host = "127.0.0.1" if "JOYSTICK_RAY" in os.environ else str(ray.util.get_node_ip_address())
         door = socket.create_server((host, 0))  # torch itself would listen on every interface
         port: int = door.getsockname()[1]
         self.store = dist.TCPStore(host, port, self.world, True, PATIENCE, False, master_listen_fd=door.detach())
@@ -50,7 +53,7 @@ class Learner:
         """Meet the others, and take a part of every batch from now on."""
         if self.rank:
             self.store = dist.TCPStore(host, port, self.world, False, PATIENCE)
-        kind = "nccl" if self.learner.agent.device.type == "cuda" else "gloo"
+        kind = "nccl" if self.whole_gpu else "gloo"  # nccl refuses two learners on one GPU
         dist.init_process_group(kind, store=self.store, rank=self.rank, world_size=self.world, timeout=PATIENCE)
         self.learner.divide(learner.Share(self.rank, self.world, _sum))
 

@@ -16,17 +16,17 @@ from framework.memory.chunk import MOST_AT_ONCE
 PROCESS_BYTES = 300 * 2**20
 """Memory that a process of ours takes with torch and Ray in it."""
 STORE_FRAGMENTS = 8
-"""Fragments and chunks for which there is room in shared memory, for each worker."""
+"""Fragments of each worker, and chunks, for which there is room in shared memory."""
 
 
 @contextlib.contextmanager
 def topology(config: RunConfig, spec: EnvSpec) -> Iterator[Remote]:
     """Processes as the config says; none of them is alive afterwards."""
     cfg = config.general
-    spec = replace(spec, rows=spec.rows * (1 if run_ahead(config) and _is_rollout(config) else cfg.n_workers))
-    _refuse(config, spec)
+    spec = all_rows(config, spec)
+    refuse(config, spec)
     if cfg.ray_address is None:
-        cluster.processes_that_fit(cfg.n_workers, PROCESS_BYTES)
+        cluster.processes_that_fit(cfg.n_workers, cfg.n_learners + 1, PROCESS_BYTES)
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     with cluster.started(cfg, _store_bytes(config, spec)) as ray:
         remote = Remote(ray, config, spec, agent)
@@ -40,7 +40,13 @@ def _is_rollout(config: RunConfig) -> bool:
     return isinstance(config.algo.memory(1), RolloutSpec)
 
 
-def _refuse(config: RunConfig, spec: EnvSpec) -> None:
+def all_rows(config: RunConfig, spec: EnvSpec) -> EnvSpec:
+    """With the rows of which the memory makes a window: those of all workers, where their fragments are joined."""
+    joined = not (run_ahead(config) and _is_rollout(config))
+    return replace(spec, rows=spec.rows * (config.general.n_workers if joined else 1))
+
+
+def refuse(config: RunConfig, spec: EnvSpec) -> None:
     """ConfigError where the processes cannot share the work."""
     cfg, wanted = config.general, config.algo.memory(spec.rows)
     if run_ahead(config) and (why := _must_not_lag(config)):
@@ -79,11 +85,12 @@ def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     """Shared memory for what is on its way between processes."""
     wanted = config.algo.memory(spec.rows)
     step = build.memory_bytes(config, spec) // max(1, _steps(wanted, spec.rows))
-    fragment = LONGEST_FRAGMENT * spec.rows * step
+    longest = wanted.fragment if isinstance(wanted, RolloutSpec) else LONGEST_FRAGMENT
+    fragments = longest * config.general.n_workers * config.env.n_envs * step
     chunk = wanted.length * spec.rows * step if isinstance(wanted, RolloutSpec) else 0
     if isinstance(wanted, ReplaySpec):
         chunk = MOST_AT_ONCE * wanted.batch_size * wanted.sequence * step
-    return 64 * 2**20 + STORE_FRAGMENTS * (config.general.n_workers * fragment + chunk)
+    return 64 * 2**20 + STORE_FRAGMENTS * (fragments + chunk)
 
 
 def _steps(wanted: MemorySpec, rows: int) -> int:

@@ -19,7 +19,7 @@ from framework.trajectories import plain
 OUTSTANDING = 2
 """Fragments that a worker may have been asked for at once."""
 HUNG = 75
-"""Exit status of a worker whose environment does not come back."""
+"""Exit status of a worker whose environment does not come back. Ray does not pass it on: the driver has a clock."""
 
 
 class Report(NamedTuple):
@@ -47,7 +47,7 @@ class Worker:
         self, config: RunConfig, spec: EnvSpec, number: int, incarnation: int = 0, episode: Array | None = None
     ) -> None:
         cfg = config.general
-        build.choose_threads(config, spec)
+        build.choose_threads(config, spec, others=cfg.n_workers > 1)
         self.env = build.make_env(config, config.env.n_envs)
         self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
         self.shelf = _Shelf()
@@ -91,6 +91,10 @@ class Worker:
     def state(self, fragments: int) -> Tree:
         """Where it stood after so many fragments."""
         return self.collector.state(back=self.fragments - fragments)
+
+    def close(self) -> None:
+        """No fragment is wanted any more."""
+        self.env.close()
 
     def pid(self) -> int:
         """Its process."""
