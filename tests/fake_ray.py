@@ -218,6 +218,8 @@ class FakeRay:
         self.actors: list[_Actor] = []
         self._rng = None if seed is None else np.random.default_rng(seed)
         self._born: Counter[str] = Counter()
+        self.no_room: set[tuple[str, int]] = set()
+        """Actors, by class and number, for which the cluster has no place."""
 
     def remote(self, **options: Any) -> Callable[[type], Any]:
         """ray.remote(num_cpus=1)(Class).remote(...)"""
@@ -258,11 +260,14 @@ class FakeRay:
 
     def _advance(self, wanted: list[Ref]) -> None:
         """One call of one actor."""
-        able = [actor for actor in self.actors if actor.tasks and actor.tasks[0].can_run()]
+        able = [actor for actor in self.actors if actor.tasks and actor.tasks[0].can_run() and self._has_room(actor)]
         if self._rng is not None:
             able[self._rng.integers(len(able))].step()
         else:
             self._needed(next(ref for ref in wanted if not ref.ready)).step()
+
+    def _has_room(self, actor: _Actor) -> bool:
+        return (actor.kind.__name__, actor.number) not in self.no_room
 
     def _needed(self, ref: Ref) -> _Actor:
         """Whose turn it is, so that this comes."""

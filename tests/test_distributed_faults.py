@@ -4,10 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch.distributed
 from fake_ray import FakeRay
 from helpers_distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 
 from framework.distributed.data_server import DataServer
+from framework.distributed.driver import _of_meeting
 from framework.errors import JoystickError
 from framework.topology import Lost
 
@@ -114,6 +116,33 @@ def test_a_worker_that_dies_while_it_is_given_its_place_is_replaced(monkeypatch)
     running = saved.state["collectors"][0]["rows"]["episode"]
     begun = {e.row: e.number for a in reversed(again.accepted) for e in reversed(a.episodes) if e.worker == 0}
     assert [begun[0], begun[1]] == (running + 1).tolist()
+
+
+def test_a_worker_whose_successor_finds_no_room_keeps_nobody_waiting(monkeypatch):
+    """The others go on, a checkpoint can be taken, and a resume begins the episodes that the successor would have."""
+    without_pauses(monkeypatch)
+    config = config_of("DQN", workers=2, ahead=2)
+    ray = FakeRay(3, dies_once("Worker", 1, "collect", 3, "before"))
+    ray.no_room = {("Worker", 2)}
+    first = Run(config, remote(config, ray)).until(300)
+    saved = first.saved()
+    lost = saved.state["collectors"][1]
+    assert "tape" not in lost
+    assert lost["incarnation"] == 1
+    again = Run(config, remote(config, FakeRay(4))).load(saved).until(500)
+    nothing_twice(first.episodes() + again.episodes())
+    mine = [e for a in again.accepted for e in a.episodes if e.worker == 1]
+    for row in (0, 1):
+        numbers = [e.number for e in mine if e.row == row]
+        assert numbers[0] == lost["rows"]["episode"][row]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_only_what_comes_of_the_talk_between_learners_is_mended_by_new_ones():
+    assert _of_meeting(RuntimeError("[gloo/transport/tcp/pair.cc:553] Connection closed by peer"))
+    assert _of_meeting(torch.distributed.DistNetworkError("no route"))
+    assert not _of_meeting(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert not _of_meeting(ValueError("gloo"))
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):

@@ -141,6 +141,18 @@ def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays
     assert capsys.readouterr().out.count("all processes begin again") == 5
 
 
+def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, tmp_path, capsys):
+    """Before it has saved by its own clock."""
+    task = train(tmp_path / "run", "DQN", 300, *LOCKSTEP, "general_cfg.n_workers=2")
+    words = (f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true", "general_cfg.n_workers=2")
+    start = CheckpointStore(task / "models").numbers()[1]
+    rays.fate = lambda call: "before" if tuple(call) == ("DataServer", 0, "add", 2) else None
+    train(tmp_path / "branch", "DQN", 300, *LOCKSTEP, *words, f"general_cfg.load_model_step={start}")
+    assert f"all processes begin again at checkpoint {start}" in capsys.readouterr().out
+    numbers = [row["episode"] for row in read_csv(tmp_path / "branch" / "results/train.csv")]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays, tmp_path, capsys, monkeypatch):
     """RAY-1, RAY-2"""

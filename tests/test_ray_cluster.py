@@ -31,7 +31,8 @@ cluster.shutdown()
 
 def test_a_node_of_the_cluster_may_be_lost(tmp_path):
     """Its workers are replaced on another node once there is room; no episode counts twice."""
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    # at Ray's own niceness, processes of a cluster stand still beside other work on this machine
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
         environment.pop(name, None)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}

@@ -1,12 +1,18 @@
 """What keeps Ray from starting is said in one line, with the way out; and what cannot be shared is refused before."""
 
 import os
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from config.loader import load
+from framework import build
+from framework.catalog import ALGOS, ENVS
+from framework.distributed import start
 from tests.helpers_ray import RAY, TINY
 
 pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
@@ -36,8 +42,13 @@ def a_ray(folder: Path, text: str) -> str:
         ("raise ImportError('libsomething.so: cannot open')", "libsomething.so: cannot open"),
         ("__version__ = '1.13.0'", "Ray 1.13.0 is too old"),
         ("__version__ = '2.60.0'\ndef init(**kwargs): raise OSError('No space left on device')", "No space left"),
+        (
+            "__version__ = '2.60.0'\ndef init(**kwargs): raise RuntimeError('Version mismatch: The cluster was started "
+            "with:\\n    Ray: 2.9.0\\n    Python: 3.10.1\\nThis process was started with:\\n    Ray: 2.60.0')",
+            "started with: Ray: 2.9.0 Python: 3.10.1 This process was started with: Ray: 2.60.0",
+        ),
     ],
-    ids=["missing", "broken", "old", "cannot start"],
+    ids=["missing", "broken", "old", "cannot start", "another version"],
 )
 def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said, tmp_path):
     """RAY-5: and there is no task directory, and no traceback."""
@@ -73,6 +84,26 @@ def test_what_processes_cannot_do_is_refused_before_any_is_started(words, said, 
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        threading.Thread(target=lambda: door.accept()[0].sendall(b"HTTP/1.0 400 Bad Request"), daemon=True).start()
+        address = f"general_cfg.ray_address=127.0.0.1:{door.getsockname()[1]}"
+        done = run(RAY, address, "--into", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert "what listens there is not Ray" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_shared_memory_grows_with_the_workers_and_no_faster():
+    words = ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1", "env_cfg.n_envs=8", RAY]
+    sizes = []
+    for workers in (1, 8):
+        config = load(None, [*words, f"general_cfg.n_workers={workers}"], find_algo=ALGOS, find_env=ENVS)
+        spec = start.all_rows(config, build.env_spec(config, build.make_env(config, 8)))
+        sizes.append(start._store_bytes(config, spec) - start.LEAST_BYTES)
+    assert 0 < sizes[1] <= 8 * sizes[0]
 
 
 def test_a_worker_that_cannot_begin_says_why_once(tmp_path):

@@ -15,6 +15,7 @@ from framework.memory.chunk import MOST_AT_ONCE
 
 PROCESS_BYTES = 300 * 2**20
 """Memory that a process of ours takes with torch and Ray in it."""
+LEAST_BYTES = 64 * 2**20
 STORE_FRAGMENTS = 8
 """Fragments of each worker, and chunks, for which there is room in shared memory."""
 
@@ -90,7 +91,7 @@ def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     chunk = wanted.length * spec.rows * step if isinstance(wanted, RolloutSpec) else 0
     if isinstance(wanted, ReplaySpec):
         chunk = MOST_AT_ONCE * wanted.batch_size * wanted.sequence * step
-    return 64 * 2**20 + STORE_FRAGMENTS * (fragments + chunk)
+    return LEAST_BYTES + STORE_FRAGMENTS * (fragments + chunk)
 
 
 def _steps(wanted: MemorySpec, rows: int) -> int:
