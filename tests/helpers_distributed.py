@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from config.schema import NetworkConfig
 from framework import build
 from framework.catalog import ALGOS, ENVS
 from framework.distributed import crew, start
-from framework.distributed.driver import Remote, run_ahead
+from framework.distributed.driver import Remote
 from framework.learner import Learned, Learner
 from framework.run_log import Count
 from framework.topology import Accepted, Local, Topology
@@ -87,8 +86,7 @@ def remote(config: RunConfig, ray: FakeRay | None = None) -> Remote:
     """As framework.distributed.start makes it, without a real Ray."""
     with closing(build.make_env(config, config.env.n_envs)) as env:
         spec = build.env_spec(config, env)
-    rows = spec.rows * (1 if run_ahead(config) and start._is_rollout(config) else config.general.n_workers)
-    spec = replace(spec, rows=rows)
+    spec = start.all_rows(config, spec)
     start.refuse(config, spec)
     return Remote(ray or FakeRay(), config, spec, build.make_agent(config, spec, config.general.seed, build.CPU))
 
