@@ -122,7 +122,7 @@ def _run_parser() -> _Parser:
     parser.add_argument("--env", metavar="ID", help="environment; without --yaml, with the nearest preset")
     parser.add_argument("--resume", metavar="TASK", help="go on with a training run: a folder under tasks/")
     parser.add_argument("--seeds", metavar="1..5", type=seeds, help="a run for each of these seeds, side by side")
-    parser.add_argument("--jobs", metavar="N", type=_jobs, help="with --seeds: so many at once (default: one per core)")
+    parser.add_argument("--jobs", metavar="N", type=_jobs, help="with --seeds: so many at once (default: by the cores)")
     parser.add_argument("--into", metavar="FOLDER", help="a new folder to write to, in place of tasks/NAME")
     parser.add_argument(
         "--allow-import", metavar="PKG", action="append", default=[], help="let the settings name code of this package"

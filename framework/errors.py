@@ -16,5 +16,9 @@ class CheckpointError(JoystickError):
     """A checkpoint is missing, damaged, or belongs to something else."""
 
 
+class Stopped(JoystickError):
+    """A signal came before there was anything to save."""
+
+
 class TaskDirError(JoystickError):
     """A task directory cannot be made, opened or written."""

@@ -33,8 +33,10 @@ def run(config: RunConfig, command_line: list[str], seeds: Sequence[int], jobs: 
     """Exit status of the group."""
     _refuse(config)
     env_id, fitting = _checked(config)
-    at_once = int(min(jobs or cores(), len(seeds), fitting))
-    general = config.general.model_copy(update={"torch_threads": config.general.torch_threads or 1, "show_fig": False})
+    general = config.general
+    processes = general.n_workers + general.n_learners if general.mp_backend == "ray" else 1
+    at_once = int(min(jobs or max(1, cores() // processes), len(seeds), fitting))
+    general = general.model_copy(update={"torch_threads": config.general.torch_threads or 1, "show_fig": False})
     folder = new_folder("seeds", env_id, config.algo_package.NAME, config.into)
     work = _Group(replace(config, general=general), folder, seeds, at_once)
     work.begin(command_line)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import suitability
-from framework.errors import MISTAKE, JoystickError
+from framework.errors import MISTAKE, JoystickError, Stopped
 from framework.signals import StopSignals
 
 
@@ -21,7 +21,11 @@ def run(config: RunConfig, command_line: list[str]) -> int:
         else:
             from framework.testing import run as mode
         with StopSignals() as signals:
-            return mode(config, command_line, signals)
+            try:
+                return mode(config, command_line, signals)
+            except Stopped as stopped:
+                print(stopped, file=sys.stderr)
+                return signals.exit_status
 
     return _guarded(work)
 

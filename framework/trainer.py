@@ -187,13 +187,15 @@ class Trainer:
     def _choose_best(self) -> None:
         """Nothing was evaluated on the way: the last checkpoints are now, and the best of them is kept."""
         kept, now = self.agent.state(), self.count
-        for number in [n for n in self.store.numbers() if n or not now.update][-MOST_CHOSEN_FROM:]:
-            saved = self.store.read(number, with_journal=False)
-            self.agent.load_state(saved.tree["agent"])
-            self.count = Count(**saved.tree["count"])
-            self.evaluate()
-        self.agent.load_state(kept)
-        self.count = now
+        try:
+            for number in [n for n in self.store.numbers() if n or not now.update][-MOST_CHOSEN_FROM:]:
+                saved = self.store.read(number, with_journal=False)
+                self.agent.load_state(saved.tree["agent"])
+                self.count = Count(**saved.tree["count"])
+                self.evaluate()
+        finally:  # also where it is broken off: what is saved then is the newest agent
+            self.agent.load_state(kept)
+            self.count = now
 
     def state(self) -> Tree:
         """Everything that is needed to go on exactly, but for what the memory's journal holds."""

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.learner import Learner
 from framework.recorders import Tape
 from framework.resume import Start, identity, start, with_seed
-from framework.run_log import RunLog
+from framework.run_log import Count, RunLog
 from framework.signals import StopSignals, Watchdog, Watched
 from framework.story import film, tell
 from framework.task_dir import circumstances
@@ -43,7 +43,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     env = build.make_env(config, config.env.n_envs)
     with contextlib.closing(env), contextlib.ExitStack() as stack:
         # What may be refused is made before the task directory is.
-        topology = stack.enter_context(_topology(config, env))
+        topology = stack.enter_context(_topology(config, env, lambda: signals.received is not None))
         begin = start(config, topology.agent.spec)
         try:
             return _Run(config, env, topology, begin, command_line, signals).go()
@@ -52,14 +52,14 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
 
 
 @contextlib.contextmanager
-def _topology(config: RunConfig, env: VectorEnv) -> Iterator[Topology]:
+def _topology(config: RunConfig, env: VectorEnv, stopping: Callable[[], bool]) -> Iterator[Topology]:
     """One process, or many."""
     spec, seed = build.env_spec(config, env), config.general.seed
     build.choose_threads(config, spec)  # before the agent: even its first weights depend on it, in the last bits
     if config.general.mp_backend == "ray":
         from framework.distributed.start import topology
 
-        with topology(config, spec) as remote:
+        with topology(config, spec, stopping) as remote:
             yield remote
         return
     agent = build.make_agent(config, spec, seed, build.device_of(config))
@@ -106,6 +106,8 @@ class _Run:
             cfg, topology, self.evaluator, self.store, self.log, self.trajectories, facts, self._asked_to_stop
         )
         topology.attend(self.console.warn, self._asked_to_stop)
+        self.finishing = False
+        """What an environment does now is a final evaluation, after the last checkpoint."""
         self.losses = 0
         self.lost_at: Path | None = None
         """The checkpoint to which that many losses have brought it back."""
@@ -127,11 +129,9 @@ class _Run:
             watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
             before = self.trainer.count
             self.console.start(before, self.trainer.elapsed)
-            reason = self._train()
-            if self.trainer.count == before:
-                self.console.note(f"nothing was left to train: {reason}; a higher limit goes on")
+            reason, score = self._train(before)
             watchdog.close()
-            return self._interrupted() if self.signals.received is not None else self._finished(reason)
+            return self._interrupted() if score is None else self._finished(reason, score)
         except (JoystickError, EnvError) as error:
             self._broken_off(error)
             raise
@@ -144,15 +144,25 @@ class _Run:
                 self.trajectories.close()
             self.eval_env.close()
 
-    def _train(self) -> str:
-        """Until a stop rule is met. Lost processes are brought back, with what the latest checkpoint knows."""
+    def _train(self, before: Count) -> tuple[str, Score | None]:
+        """Until a stop rule is met: which, and the final score; None where the run was asked to stop. Lost processes
+        are brought back, with what the latest checkpoint knows."""
         saved = None
         while True:
             try:
                 if saved is not None:
                     self._bring_back(saved)
-                return self.trainer.run()
+                reason = self.trainer.run()
+                if self.trainer.count == before:
+                    self.console.note(f"nothing was left to train: {reason}; a higher limit goes on")
+                if self.signals.received is not None:
+                    return reason, None
+                self.finishing = True
+                return reason, self.trainer.finish()
+            except Interrupted:
+                return "interrupted", None
             except Lost as lost:
+                self.finishing = False
                 saved = self.store.newest(self.console.warn)
                 self.losses = self.losses + 1 if saved.path == self.lost_at else 1
                 self.lost_at = saved.path
@@ -166,6 +176,7 @@ class _Run:
         self.trainer.load_state(saved, branch=False)
         self.store.continue_from(saved)
         self.task.write_run({"processes": self.topology.processes()})
+        self.console.start(self.trainer.count, self.trainer.elapsed)
 
     def _write_down(self) -> None:
         """The effective config and the circumstances are on disk before the first step."""
@@ -218,11 +229,7 @@ class _Run:
 
     # the ways a run ends ----------------------------------------------------------------------------------
 
-    def _finished(self, reason: str) -> int:
-        try:
-            score = self.trainer.finish()
-        except Interrupted:
-            return self._interrupted()
+    def _finished(self, reason: str, score: Score) -> int:
         if says := ": ".join(filter(None, self.topology.says(whole=True))):
             self.console.note(f"processes: {says}")
             self.task.write_run({"processes_said": says})
@@ -263,7 +270,8 @@ class _Run:
     def _hangs(self) -> None:
         """Called by the watchdog: the environment does not come back, so neither will the main thread."""
         cfg = self.config.general
-        self.trainer.save()
+        if not self.finishing:
+            self.trainer.save()
         hanging = next(collector for collector in self._collectors() if collector.inside)
         print(
             f"\nerror: {self.spec.id} has not answered for {cfg.env_timeout:g} s, after "

@@ -124,6 +124,18 @@ def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo,
     assert fingerprint(broken) == fingerprint(straight)
 
 
+def test_a_learner_that_dies_while_the_finished_run_is_saved_costs_no_more_than_time(rays, tmp_path, capsys):
+    """RAY-1: the run has met its limit, and its last checkpoint is still to come."""
+    straight = train(tmp_path / "straight", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    asked = []
+    rays.fate = lambda call: asked.append(call) if call.method == "state" and call.kind == "Learner" else None
+    train(tmp_path / "counted", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    rays.fate = lambda call: "before" if call == asked[-1] else None
+    broken = train(tmp_path / "broken", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    assert "all processes begin again at checkpoint" in capsys.readouterr().out
+    assert fingerprint(broken) == fingerprint(straight)
+
+
 def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(rays, tmp_path, capsys):
     """A node of a cluster is lost, and the cluster does not know yet: it places new processes there."""
     straight = train(tmp_path / "straight", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")

@@ -224,6 +224,68 @@ def test_a_signal_saves_and_stops_and_the_run_can_be_gone_on_with(number, tmp_pa
     assert {row["worker"] for row in rows[before:]} == {0, 1}
 
 
+def test_a_signal_while_ray_begins_ends_the_run_before_it_has_written_anything(tmp_path):
+    """RAY-4: Ray itself would end the process in the middle of what it starts, with a status of its own."""
+    run = Run(tmp_path / "run", *SLOW)
+    until = time.monotonic() + PATIENCE
+    while not (mine := started(run.process.pid)) and time.monotonic() < until:
+        time.sleep(0.05)
+    run.process.terminate()
+    status, output = run.ended()
+    assert status == 128 + signal.SIGTERM, output
+    assert output.splitlines()[-1].startswith("stopped before"), output
+    assert gone(mine)
+    assert not run.folder.exists()
+
+
+def started(driver: int) -> list[int]:
+    """What Ray has started for this driver, once it has begun to."""
+    try:
+        folder = folder_of(driver)
+    except AssertionError:
+        return []
+    mine = [pid for pid in of_ray(str(folder)) if pid != driver]
+    return mine if len(mine) > 1 else []
+
+
+HANGS = """
+import os, time
+from gymnasium.envs.classic_control import CartPoleEnv
+import gymnasium
+
+class Hangs(CartPoleEnv):
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 60 and not os.path.exists(os.environ["MARK"]):
+            open(os.environ["MARK"], "w").close()
+            time.sleep(600)
+        if self.steps == 120 and "RAISE" in os.environ:
+            raise RuntimeError("the pole is broken")
+        return super().step(action)
+
+gymnasium.register("Hangs-v0", Hangs, max_episode_steps=30)
+"""
+
+
+def test_an_environment_that_hangs_is_named_and_one_that_fails_ends_the_run_with_its_story(tmp_path, monkeypatch):
+    """Its worker ends itself, and another takes its place; the traceback that only the worker had is in the log."""
+    (tmp_path / "hanging.py").write_text(HANGS)
+    for name, value in {"PYTHONPATH": str(tmp_path), "MARK": str(tmp_path / "mark"), "RAISE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    words = ("--algo=DQN", "env_cfg.id=hanging:Hangs-v0", "--allow-import=hanging", "general_cfg.env_timeout=2")
+    run = Run(tmp_path / "run", *words, "general_cfg.max_episode=1000")
+    status, output = run.ended()
+    assert status == 2, output
+    assert "its environment has not answered for" in output
+    assert "the pole is broken" in output.splitlines()[-1]
+    assert "Traceback" not in output
+    log = (run.folder / "logs" / "log.txt").read_text()
+    assert "In worker 0" in log
+    assert "hanging.py" in log
+
+
 def test_after_the_driver_was_killed_nothing_of_ours_lives(tmp_path):
     """RAY-4: kill -9 of the driver; and no folder is left."""
     run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=1000", "general_cfg.model_save_fre=50")

@@ -17,6 +17,7 @@ import yaml
 from PIL import Image, ImageSequence
 
 import algos
+from framework.evaluator import Evaluator
 from framework.metrics import read_csv
 from framework.trajectories import read
 from main import main
@@ -302,6 +303,27 @@ def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: in
     assert f"python main.py --resume {cut}" in out
     assert main(["--resume", str(cut)]) == 0
     assert fingerprint(cut) == fingerprint(straight)
+
+
+def test_stopped_while_its_last_models_are_compared_a_run_keeps_them_all_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """OSX-1: nothing was evaluated on the way, and the signal comes while an older model plays."""
+    run = settings("DQN", online_eval=False)
+    straight = train(run)
+    plays, play = [], Evaluator.play
+
+    def interrupted(self: Evaluator, *words: Any) -> Any:
+        plays.append(words)
+        if len(plays) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return play(self, *words)
+
+    monkeypatch.setattr(Evaluator, "play", interrupted)
+    assert main(["--yaml", "run.yaml", "--into", "cut"]) == 130
+    models = [sorted((task / "models").glob("[0-9]*/state.safetensors")) for task in (straight, Path("cut"))]
+    assert len(models[0]) == len(models[1]) == 5
+    assert [path.read_bytes() for path in models[0]] == [path.read_bytes() for path in models[1]]
 
 
 def test_what_may_not_change_is_refused_and_what_may_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:

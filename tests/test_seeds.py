@@ -415,3 +415,13 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
     monkeypatch.setattr(seeds, "cores", lambda: 1)
     assert run("--seeds", "1..5", *QUICK) == 0
     assert taken == [3, 2, 1]
+
+
+def test_runs_of_many_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three workers and a learner each, on eight cores; and one run at a time where a single one has too few."""
+    taken = []
+    monkeypatch.setattr(seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
+    for cores in (8, 2):
+        monkeypatch.setattr(seeds, "cores", lambda cores=cores: cores)
+        assert run("--seeds", "1..5", *QUICK, "general_cfg.mp_backend=ray", "general_cfg.n_workers=3") == 0
+    assert taken == [2, 1]

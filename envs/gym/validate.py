@@ -3,6 +3,7 @@
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -21,8 +22,8 @@ def problems(cfg: Config) -> Iterator[Problem]:
     yield from _wrapper_problems(cfg)
     try:
         spec = registry.lookup(cfg.id)
-    except ImportError as error:
-        yield Problem("id", f"the module of {cfg.id} cannot be imported: {error}")
+    except Exception as error:  # a module may raise anything while it is imported
+        yield Problem("id", f"the module of {cfg.id} cannot be imported: {_told(error)}")
         return
     if spec is None:
         yield Problem("id", registry.unknown_id(cfg.id))
@@ -43,8 +44,8 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         return
     try:
         creator = load_env_creator(entry) if isinstance(entry, str) else entry
-    except Exception as error:  # an environment's module may raise anything while it is imported
-        yield Problem("id", f"{spec.id} cannot be loaded: {error}")
+    except Exception as error:
+        yield Problem("id", f"{spec.id} cannot be loaded: {_told(error)}")
         return
     known = None if cfg.vectorization == "native" else (*_OF_MAKE, *_OF_CONFIG)
     yield from keyword_problems(creator, cfg.constructor, known or ())
@@ -53,6 +54,14 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         yield Problem("render_mode", reason)
     if isinstance(modes, list | tuple) and cfg.render_mode is not None:
         yield from _render_problems(cfg.render_mode, list(modes), spec.id)
+
+
+def _told(error: Exception) -> str:
+    """An error of a module, and where in it; that of a missing module says enough."""
+    if isinstance(error, ImportError | SyntaxError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
 
 
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:

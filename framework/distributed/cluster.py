@@ -18,10 +18,9 @@ from typing import Any
 import torch
 
 from config.config import GeneralConfig
-from framework import signals
 from framework.build import available_bytes
 from framework.distributed import reaper
-from framework.errors import JoystickError
+from framework.errors import JoystickError, Stopped
 from framework.topology import Lost
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,11 +74,7 @@ def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
     if cfg.ray_address is None and "ray" not in sys.modules:  # Ray reads them when it is imported, and never again
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     ray = load()
-    handlers = {number: signal.getsignal(number) for number in signals.NAMES}
     with _connected(ray, cfg, cfg.ray_address) if cfg.ray_address else _local(ray, cfg, store_bytes):
-        if threading.current_thread() is threading.main_thread():
-            for number, handler in handlers.items():
-                signal.signal(number, handler)  # Ray has put its own in their place
         yield ray
 
 
@@ -89,7 +84,7 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=_short_folder()))
     watch = reaper.start(folder)
     try:
-        with _said_in_one_line(), _inherited(_environment(folder)), _deaf():
+        with _said_in_one_line(), _our_signals(), _inherited(_environment(folder)), _deaf():
             ray.init(
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors ask for none: this machine runs as many as are wanted
@@ -115,7 +110,7 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
     """A cluster that is there already; our code travels to it."""
     if address != "auto":
         _must_listen(address)
-    with _said_in_one_line(address):
+    with _said_in_one_line(address), _our_signals():
         ray.init(
             address=address,
             log_to_driver=False,
@@ -184,6 +179,21 @@ def _inherited(variables: dict[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _our_signals() -> Iterator[None]:
+    """Ray would take SIGTERM from us, and end the process in the middle of what it starts. Ours remembers it."""
+    utils: Any = sys.modules.get("ray._private.utils")
+    theirs = getattr(utils, "set_sigterm_handler", None)
+    if theirs is None:
+        yield
+        return
+    utils.set_sigterm_handler = lambda handler: None
+    try:
+        yield
+    finally:
+        utils.set_sigterm_handler = theirs
+
+
+@contextlib.contextmanager
 def _deaf() -> Iterator[None]:
     """What begins meanwhile does not hear that the terminal closes: the driver does, and it has to save first."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
@@ -227,7 +237,7 @@ def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
     pending, until = refs if isinstance(refs, list) else [refs], time.monotonic() + START_SECONDS
     while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
         if stopping():
-            raise JoystickError(f"asked to stop before {who} stood")
+            raise Stopped(f"stopped before {who} stood")
         if time.monotonic() > until:
             raise JoystickError(f"{who} has not begun after {START_SECONDS:g} s: is there room for it?")
     try:

@@ -171,6 +171,7 @@ class Crew:
             if isinstance(cause, kinds.RayError):
                 raise Lost(f"what a process has made is lost ({cluster.reason(cause)})") from None
             if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
+                cause.add_note(f"In worker {hand.number}:\n{error}")  # for the log: only Ray has its traceback
                 raise cause from None
             raise JoystickError(f"worker {hand.number}: {cluster.reason(error)}") from error
         hand.deaths += 1

@@ -36,12 +36,14 @@ class Lessons(NamedTuple):
 class Remote:
     """Workers, a data server and learners. run_ahead 0 is the order of one process, with the same numbers."""
 
-    def __init__(self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent) -> None:
+    def __init__(
+        self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
         self.ahead = run_ahead(config)
         self._replays = isinstance(config.algo.memory(1), ReplaySpec)
         self.say: Callable[[str], None] = lambda text: None
-        self.stopping: Callable[[], bool] = lambda: False
+        self.stopping = stopping
         self.keep: Callable[[dict[str, Any]], None] = lambda episode: None
         """What is done with a trajectory."""
         self.crew: Crew

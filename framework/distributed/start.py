@@ -1,7 +1,7 @@
 """From a config to a running topology of processes, and its end."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from algos.base import EnvSpec
@@ -21,8 +21,8 @@ STORE_FRAGMENTS = 8
 
 
 @contextlib.contextmanager
-def topology(config: RunConfig, spec: EnvSpec) -> Iterator[Remote]:
-    """Processes as the config says; none of them is alive afterwards."""
+def topology(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> Iterator[Remote]:
+    """Processes as the config says; none of them is alive afterwards. stopping: true when the run was asked to stop."""
     cfg = config.general
     spec = all_rows(config, spec)
     refuse(config, spec)
@@ -30,7 +30,7 @@ def topology(config: RunConfig, spec: EnvSpec) -> Iterator[Remote]:
         cluster.processes_that_fit(cfg.n_workers, cfg.n_learners + 1, PROCESS_BYTES)
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     with cluster.started(cfg, _store_bytes(config, spec)) as ray:
-        remote = Remote(ray, config, spec, agent)
+        remote = Remote(ray, config, spec, agent, stopping)
         try:
             yield remote
         finally:
