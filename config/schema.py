@@ -158,6 +158,8 @@ class AlgoConfig(Strict):
     """Learns from what an earlier version of the policy has done too, so that processes need not wait."""
     RUN_AHEAD: ClassVar[int] = 0
     """general_cfg.run_ahead where it is null."""
+    NEEDS_BOUNDS: ClassVar[bool] = False
+    """Acts in a Box whose sides are finite."""
     NEEDS_MODEL: ClassVar[bool] = False
     """Plans with the rules of the environment (EnvSpec.model), which only some environments tell."""
 
@@ -183,6 +185,10 @@ class AlgoConfig(Strict):
     def memory(self, rows: int) -> MemorySpec:
         """The memory that this algorithm wants for so many environment rows."""
         raise NotImplementedError
+
+    def must_wait(self) -> str | None:
+        """With MAY_LAG: which settings need steps of the newest policy all the same, and why."""
+        return None
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
@@ -215,8 +221,9 @@ class NetworkConfig(AlgoConfig):
     """Layers for each named part of a Dict or Tuple observation; the results are joined before the layer list.
     null flattens the whole observation into one vector."""
     normalize_obs: bool = False
-    """Subtract the running mean of the observations and divide by their deviation. Learned from all rows, saved
-    with the weights, frozen in evaluation and test. Observations that are choices (Discrete) stay as they are."""
+    """Subtract the running mean of the observations and divide by their deviation: of those that are learned from,
+    fresh or drawn from the memory. Saved with the weights, frozen in evaluation and test. Observations that are choices
+    (Discrete) stay as they are."""
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()

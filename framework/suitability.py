@@ -1,5 +1,7 @@
 """Can this algorithm act in this environment? Answered by the environment itself, before torch is imported."""
 
+from gymnasium.spaces import Box
+
 import algos
 import envs
 from config.loader import ConfigError, RunConfig
@@ -20,8 +22,7 @@ def check(config: RunConfig) -> None:
         limits = "general_cfg.max_episode, max_total_step or max_update"
         raise ConfigError([f"{place}: algo_cfg.lr_schedule: {message}; set {limits}"])
     if problems:
-        place = config.where.get("general_cfg.algo_name", "default")
-        raise ConfigError([f"{place}: general_cfg.algo_name: {problem}" for problem in problems])
+        raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
 
 
 def _planned(config: RunConfig) -> bool:
@@ -29,7 +30,8 @@ def _planned(config: RunConfig) -> bool:
     return cfg.mode == "test" or max(cfg.max_episode, cfg.max_total_step, cfg.max_update) > 0
 
 
-def _problems(config: RunConfig, env: VectorEnv) -> list[str]:
+def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
+    """(setting, what is wrong with it)."""
     name, cls = config.algo_package.NAME, type(config.algo)
     env_id = getattr(config.env, "id", config.general.env_name)
     misfits = [
@@ -42,9 +44,15 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[str]:
     ]
     if not misfits and not _tells_rules(config.algo, env):
         misfits = [f"{name} needs the rules of the environment, and {env_id} does not tell them ({_TELLS_RULES})"]
+    if not misfits and not _has_bounds(config.algo, env):
+        misfits = [f"{name} needs actions between bounds, and those of {env_id} are {env.action_space}"]
     if not misfits and not _has_goal(config.algo, env):
-        misfits = [f"{name} needs an environment with goals, and {env_id} has none ({_HAS_GOAL})"]
-    return [f"{misfit}. Algorithms that can: {', '.join(_able(env)) or 'none'}" for misfit in misfits]
+        needed = f"needs an environment with goals, and {env_id} has none ({_HAS_GOAL})"
+        if _has_goal(cls(), env):
+            return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
+        misfits = [f"{name} {needed}"]
+    able = ", ".join(_able(env)) or "none"
+    return [("general_cfg.algo_name", f"{misfit}. Algorithms that can: {able}") for misfit in misfits]
 
 
 _TELLS_RULES = (
@@ -61,6 +69,10 @@ def _tells_rules(algo: AlgoConfig, env: VectorEnv) -> bool:
     return not algo.NEEDS_MODEL or env.model is not None
 
 
+def _has_bounds(algo: AlgoConfig, env: VectorEnv) -> bool:
+    return not (algo.NEEDS_BOUNDS and isinstance(env.action_space, Box)) or env.action_space.is_bounded()
+
+
 def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
     spec = algo.memory(rows=1)
     return not (isinstance(spec, ReplaySpec) and spec.relabel) or env.goal is not None
@@ -74,5 +86,5 @@ def _able(env: VectorEnv) -> list[str]:
         name
         for name, algo in configs.items()
         if action in algo.ACTION_SPACES and observation in algo.OBSERVATION_SPACES
-        if _tells_rules(algo, env) and _has_goal(algo, env)
+        if _tells_rules(algo, env) and _has_bounds(algo, env) and _has_goal(algo, env)
     ]

@@ -195,11 +195,11 @@ def steps(first, count, rows=1, ends=(), fresh=False):
     return Fragment(columns, {"first": np.full(rows, fresh)}, Origin(first_step=first))
 
 
-def kept(relabel=1.0, capacity=64, batch=64, seed=0, **settings):
+def kept(relabel=1.0, capacity=64, batch=64, seed=0, goal=GOAL, **settings):
     spec = ReplaySpec(
         capacity=capacity, batch_size=batch, warmup=1, updates_per_step=1.0, gamma=0.5, relabel=relabel, **settings
     )
-    return memory.make(spec, np.random.default_rng(seed), GOAL)
+    return memory.make(spec, np.random.default_rng(seed), goal)
 
 
 def drawn(held):
@@ -273,6 +273,19 @@ def test_a_termination_for_the_old_goal_is_none_for_the_new_one():
     plain.add(fragment)
     columns = plain.take(0.0).columns
     assert set(columns["discount"][columns["obs"][..., 0] == 2]) == {0.0}
+
+
+def test_an_end_that_had_nothing_to_do_with_the_goal_stays_one():
+    """TRM-1: step 2 fell; the goals of this environment never end an episode."""
+    fragment = steps(0, 3)
+    fragment.columns["terminated"][2] = True
+    never_over = Goal(ACHIEVED, DESIRED, lambda *goals: (judge(*goals)[0], np.zeros(len(goals[0]), bool)))
+    held = kept(batch=256, goal=never_over)
+    held.add(fragment)
+    columns = held.take(0.0).columns
+    fell = columns["obs"][..., 0] == 2
+    assert set(columns["discount"][fell]) == {0.0}
+    assert set(columns["discount"][~fell]) == {0.5}
 
 
 def test_what_is_in_the_memory_is_left_as_it_was_collected():

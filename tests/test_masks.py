@@ -94,6 +94,26 @@ def played(env, steps=40):
 # ------------------------------------------------------------------------------------------- where they are found
 
 
+class GatesOutOfTime(Gates):
+    """The same, cut off in place of ended."""
+
+    def step(self, action):
+        obs, reward, terminated, _, info = super().step(action)
+        return obs, reward, False, terminated, info
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *MODES])
+def test_where_an_episode_is_cut_off_no_action_need_be_legal(kind):
+    """Many environments clear the mask at any end."""
+    in_obs = type("InObs", (GatesOutOfTime,), {"said": "obs"})
+    for factory in (GatesOutOfTime, in_obs):
+        env = gates(kind, factory) if kind in KINDS else foreign(SyncVectorEnv, kind, factory)
+        columns = played(env, 60)
+        ended = columns["truncated"] & columns.get("valid", np.ones((60, 3), bool))
+        assert ended.sum() > 10
+        assert columns["next_action_mask"][ended].all()
+
+
 @pytest.mark.parametrize("factory", [Gates, GatesInObs])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mask_in_the_info_and_one_in_the_observation_give_the_same_columns(kind, factory):
@@ -311,6 +331,21 @@ def test_the_random_policy_only_takes_legal_actions(mask):
     """Knowing nothing is worth less than 1 a step, and an illegal action would raise."""
     mean = Evaluator(toy_of("masked", rows=4, mask=mask), 3, -1).random_return(200)
     assert 0.5 < mean < 1.5
+
+
+def test_an_environment_that_fails_while_its_steps_are_timed_is_named(monkeypatch):
+    """The contract was checked on fewer steps."""
+    monkeypatch.setattr(gym_rows, "_cores", lambda: 2)
+    calls = []
+
+    def step(self, action):
+        calls.append(action)
+        if len(calls) > 5:
+            raise KeyError("no sixth step")
+        return says(None)["step"](self, action)
+
+    with pytest.raises(EnvError, match=r"mine failed in its first steps: KeyError: 'no sixth step' at test_masks.py"):
+        assemble(corridor_with(**{**says(None), "step": step}), "mine", 2, "auto")
 
 
 def test_the_first_actions_of_the_probe_and_of_the_clock_are_legal(monkeypatch):

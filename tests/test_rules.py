@@ -5,7 +5,7 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 from helpers_core import toy_of
 from helpers_envs import everyone
 
@@ -153,6 +153,37 @@ def test_who_plans_is_refused_where_there_are_no_rules(monkeypatch):
     assert "DQN" in message.partition("Algorithms that can: ")[2]
     assert "QLearning" not in message.partition("Algorithms that can: ")[2]
     suitability.check(loaded(*words, "env_cfg.id=walk"))
+
+
+class Unbounded(gymnasium.Env):
+    """Any real number is an action."""
+
+    observation_space = Box(-1, 1, (2,))
+    action_space = Box(-np.inf, np.inf, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 0.0, False, False, {}
+
+
+def test_who_needs_bounds_is_refused_where_there_are_none_and_nobody_else_who_does_is_named():
+    gymnasium.register("Unbounded-v0", Unbounded)
+    try:
+        message = refused("general_cfg.algo_name=SAC", "env_cfg.id=Unbounded-v0")
+        suitability.check(loaded("general_cfg.algo_name=PPO", "env_cfg.id=Unbounded-v0"))
+    finally:
+        del gymnasium.registry["Unbounded-v0"]
+    assert "SAC needs actions between bounds, and those of Unbounded-v0 are Box(-inf, inf" in message
+    assert message.partition("Algorithms that can: ")[2] == "A2C, A3C, PPO, RecurrentPPO, REINFORCE, TRPO"
+
+
+def test_a_setting_that_needs_goals_is_what_is_blamed():
+    message = refused("general_cfg.algo_name=SAC", "env_cfg.id=Pendulum-v1", "algo_cfg.her_ratio=0.5")
+    assert message.startswith("command line: algo_cfg.her_ratio: needs an environment with goals")
+    assert message.endswith("set it to 0")
 
 
 def test_who_relabels_is_refused_where_there_are_no_goals(monkeypatch):

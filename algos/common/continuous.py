@@ -20,10 +20,7 @@ class Bounds:
         if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
             raise UnfitError(f"{space} is not a Box of real numbers: a squashed action has no place in it")
         if not space.is_bounded():
-            raise UnfitError(
-                f"the actions {space} have no bounds, between which a tanh could be stretched; the wrapper "
-                "RescaleAction or ClipAction gives bounds, and PPO needs none"
-            )
+            raise UnfitError(f"the actions {space} have no bounds, between which a tanh could be stretched")
         self.low, self.high = space.low.reshape(1, -1), space.high.reshape(1, -1)
         self.shape, self.size = space.shape, math.prod(space.shape)
         self.middle, self.half = 0.5 * (self.high + self.low), 0.5 * (self.high - self.low)

@@ -1,5 +1,6 @@
 """Finite spaces as row and column numbers, and a table of action values that acts."""
 
+import math
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
-from algos.base import Array, EnvSpec, Progress, Result
+from algos.base import Array, EnvSpec, Progress, Result, UnfitError
 from algos.common.exploration import (
     EPSILON,
     epsilon_greedy,
@@ -20,6 +21,9 @@ from algos.common.exploration import (
     ucb_policy,
 )
 from config.schema import TableConfig
+
+MOST_PAIRS = 10**8
+"""Of a state and an action, in a table: 0.8 GB."""
 
 
 def actions_of(space: spaces.Space) -> int:
@@ -40,7 +44,7 @@ def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
     else:
         raise ValueError(f"{space} has no numbered states: it is not Discrete, MultiDiscrete or MultiBinary")
     strides = np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]])
-    return lambda obs: obs.reshape(len(obs), -1).astype(np.int64) @ strides, int(sizes.prod())
+    return lambda obs: obs.reshape(len(obs), -1).astype(np.int64) @ strides, math.prod(sizes.tolist())
 
 
 # update rules
@@ -83,7 +87,10 @@ class ActionTable:
         self.cfg = cfg
         self.index, states = states_of(spec.observation_space)
         self.epsilon = EPSILON[cfg.epsilon_schedule]
-        self.values = np.full((states, actions_of(spec.action_space)), cfg.initial_value)
+        actions = actions_of(spec.action_space)
+        if states * actions > MOST_PAIRS:
+            raise UnfitError(f"a table of {states:,} states and {actions:,} actions is too large; DQN needs no table")
+        self.values = np.full((states, actions), cfg.initial_value)
         self.counting = cfg.exploration_type == "ucb"
         self.counts = np.zeros(self.values.shape, np.int64)
         """Steps that were learned from, where acting depends on them."""

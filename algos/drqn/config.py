@@ -1,7 +1,9 @@
 """Defaults of DRQN: those of DQN but for these."""
 
+from collections.abc import Iterator
+
 from algos.dqn.config import Config as Family
-from config.schema import Layers, Linear, Lstm, PositiveInt
+from config.schema import Layers, Linear, Lstm, PositiveInt, Problem
 
 
 class Config(Family):
@@ -12,3 +14,8 @@ class Config(Family):
     batch_size: PositiveInt = 16
     """Sequences of a minibatch."""
     train_fre: PositiveInt = 4
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if not self.remembers():
+            yield Problem("value_layers", "has no lstm or gru: without a memory this is DQN")

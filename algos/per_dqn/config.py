@@ -1,10 +1,17 @@
 """Defaults of PER_DQN: those of DQN but for these."""
 
+from collections.abc import Iterator
+
 from algos.dqn.config import Config as Family
-from config.schema import ReplayKind
+from config.schema import Problem, ReplayKind
 
 
 class Config(Family):
     """PER_DQN: DQN that draws surprising transitions more often, and corrects for it."""
 
     buffer_type: ReplayKind = "PER"
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if not self.buffer_type.startswith("PER"):
+            yield Problem("buffer_type", f"{self.buffer_type} has no priorities: without them this is DQN")

@@ -60,7 +60,7 @@ class Config(NetworkConfig):
 
     ppo_type: Annotated[Literal["clip", "kl"], BeforeValidator(lower)] = "clip"
     """Form of the limit on each update: clip holds each ratio near 1, kl puts a price on the KL divergence."""
-    eps_clip: Positive = 0.2
+    eps_clip: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
     """clip: how far the ratio of new to old probability may leave 1 before its gradient stops."""
     target_kl: Positive | None = None
     """clip: stop the epochs of a round when the policy has moved this far; null runs all."""
@@ -90,6 +90,11 @@ class Config(NetworkConfig):
     def memory(self, rows: int) -> RolloutSpec:
         sequence = self.lookup_step if self.remembers() else 1
         return RolloutSpec.of_transitions(self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence)
+
+    def must_wait(self) -> str | None:
+        if self.normalize_obs or self.ppo_type == "kl":
+            return "normalize_obs and ppo_type kl compare with the policy as it is when a window arrives"
+        return None
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:

@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from config.replay import ActorCriticConfig, TemperatureConfig
-from config.schema import Positive
 
 
 class Config(ActorCriticConfig, TemperatureConfig):
@@ -14,7 +13,7 @@ class Config(ActorCriticConfig, TemperatureConfig):
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
-    target_entropy_scale: Positive = 0.98
+    target_entropy_scale: Annotated[float, Field(gt=0.0, le=1.0)] = 0.98
     """Share of the largest entropy, the logarithm of the number of legal actions, that a target_entropy of null is."""
     tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.005
     """Share of the critics that is mixed into their target networks at each update."""

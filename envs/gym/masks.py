@@ -66,13 +66,13 @@ class Legal(gymnasium.Wrapper):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        return self._rest(obs), reward, terminated, truncated, self._told(obs, info, terminated)
+        return self._rest(obs), reward, terminated, truncated, self._told(obs, info, over=terminated or truncated)
 
     def _rest(self, obs: Any) -> Any:
         return without(obs) if self._inside else obs
 
     def _told(self, obs: Any, info: dict[str, Any], over: bool) -> dict[str, Any]:
-        """An info that says the mask. Where nothing is said, and where the task is over, every action will do."""
+        """An info that says the mask. Where nothing is said, and where the episode is over, every action will do."""
         if not self._obey:
             return info
         mask = said(obs, info)

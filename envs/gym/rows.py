@@ -168,7 +168,7 @@ def assemble(factory: Factory, name: str, rows: int, vectorization: str, obey_ma
         factory, env = partial(masks.with_masks, factory, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
     known = known_of(env, first.parts, masked, name)
-    if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows)):
+    if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
         return _async(factory, name, rows, known)
     return SyncVector([first, *(Row(_made(factory, name), name, i) for i in range(1, rows))], known)
@@ -198,11 +198,14 @@ def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Ro
     return Row(_made(factory, name), name, number)
 
 
-def _async_pays(env: gymnasium.Env, rows: int) -> bool:
+def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
     """Both ways give the same transitions, so that the clock may choose."""
     if rows == 1 or _cores() == 1 or multiprocessing.current_process().daemon:
         return False
-    return step_seconds(env) > ASYNC_PAYS
+    try:
+        return step_seconds(env) > ASYNC_PAYS
+    except Exception as error:
+        raise EnvError(f"{name} failed in its first steps: {_described(error)}") from error
 
 
 def _cores() -> int:

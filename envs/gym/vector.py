@@ -188,13 +188,13 @@ class GymnasiumVector(VectorEnv):
         self._check_finite(out)
         np.logical_or(terminated, truncated, out=self._ended)
         if self.action_mask is not None:
-            self._look_at_masks(None, np.ones(self.rows, bool), over=out.terminated)
+            self._look_at_masks(None, np.ones(self.rows, bool), over=self._ended)
         self._obs, self.valid = out.obs, self._mode.valid
         return out
 
     def _look_at_masks(self, before: Array | None, rows: Array, over: Array) -> None:
         """What the infos say of these rows; the others, and who says nothing, keep what was before (None: all legal).
-        Where a task is over, every action will do if none is legal."""
+        Where an episode is over, every action will do if none is legal."""
         mask = np.ones((self.rows, masks.count(self.action_space)), bool) if before is None else before.copy()
         for infos in (self._infos, self._infos.get("final_info", {})):
             said = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)

@@ -69,7 +69,7 @@ def _must_not_lag(config: RunConfig) -> str | None:
         return f"{config.algo_package.NAME} learns only from what its newest policy has done"
     if _is_rollout(config) and getattr(config.algo, "normalize_reward", False):
         return "normalize_reward follows each row without a gap, and windows of several workers come in any order"
-    return None
+    return config.algo.must_wait()
 
 
 def _minibatch(wanted: MemorySpec, rows: int) -> int | None:

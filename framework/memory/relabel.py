@@ -43,13 +43,14 @@ class Hindsight:
         rng: np.random.Generator,
     ) -> None:
         """Change the chosen ones of the samples [K, B], which are steps of these numbers at these places of the flat
-        ring, as if what they reached later had been wanted: the goal in obs and next_obs, the reward, the discount."""
+        ring, as if what they reached later had been wanted: the goal in obs and next_obs, the reward, the discount. A
+        step that ended its episode, whatever for, can only want what it reached itself, and still ends it."""
         wanted = self._achieved[self._later(place[chosen], step[chosen], newest, rng)]
         for name in ("obs", "next_obs"):
             columns[name][..., self.goal.desired][chosen] = wanted
         reward, terminated = self.goal.judge(columns["next_obs"][..., self.goal.achieved][chosen], wanted)
         columns["reward"][chosen] = reward
-        columns["discount"][chosen] = np.float32(self.spec.gamma) * ~terminated
+        columns["discount"][chosen] *= ~terminated
 
     def _later(self, place: np.ndarray, step: np.ndarray, newest: int, rng: np.random.Generator) -> np.ndarray:
         """Places of steps of the same episodes: uniform from the step itself to the last, or to the newest where the

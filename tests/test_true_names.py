@@ -1,0 +1,67 @@
+"""An algorithm is what its name says: what would make it another one, and what nothing reads, is refused."""
+
+import pytest
+from gymnasium.spaces import Discrete, MultiDiscrete
+
+from algos.base import EnvSpec
+from config.loader import ConfigError, load
+from framework import build
+from framework.catalog import ALGOS, ENVS
+from framework.errors import JoystickError
+
+PLAIN = "[{layer_type: linear, layer_size: [8]}]"
+
+
+def refused(algo: str, *settings: str) -> str:
+    words = [f"general_cfg.algo_name={algo}", *(f"algo_cfg.{setting}" for setting in settings)]
+    with pytest.raises(ConfigError) as caught:
+        load(None, words, find_algo=ALGOS, find_env=ENVS)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("algo", "setting", "said"),
+    [
+        ("DoubleDQN", "double=false", "double: is True in this algorithm"),
+        ("PER_DQN", "buffer_type=REPLAY", "buffer_type: REPLAY has no priorities: without them this is DQN"),
+        ("DRQN", f"value_layers={PLAIN}", "value_layers: has no lstm or gru: without a memory this is DQN"),
+        ("CrossQ", f"critic_layers={PLAIN}", "critic_layers: has no batchrenorm, which takes the place of target"),
+        ("SoftQ", "double=true", "double: a soft value chooses no next action"),
+        ("QRDQN", "soft=true", "soft: is for single values"),
+    ],
+)
+def test_what_would_make_it_another_algorithm_is_refused(algo: str, setting: str, said: str) -> None:
+    assert f"algo_cfg.{said}" in refused(algo, setting)
+
+
+def test_ppo_without_a_memory_is_not_recurrent() -> None:
+    message = refused("RecurrentPPO", f"actor_layers={PLAIN}", f"critic_layers={PLAIN}")
+    assert "algo_cfg.actor_layers: has no lstm or gru: without a memory this is PPO" in message
+
+
+@pytest.mark.parametrize(
+    ("algo", "setting", "said"),
+    [
+        *((algo, "loss=huber", "loss: is for single values") for algo in ("C51", "QRDQN", "IQN", "RainbowDQN")),
+        ("DQN", "per_beta=0.5", "per_beta: is a setting of buffer_type PER, and buffer_type is REPLAY_QUE"),
+        ("SAC", "burn_in=4", "burn_in: is a setting of lstm and gru layers"),
+        ("DQN", "lookup_step=4", "lookup_step: is a setting of lstm and gru layers"),
+        ("PPO", "kl_lambda=2", "kl_lambda: is a setting of ppo_type kl"),
+    ],
+)
+def test_a_setting_that_nothing_would_read_is_refused(algo: str, setting: str, said: str) -> None:
+    assert f"algo_cfg.{said}" in refused(algo, setting)
+
+
+@pytest.mark.parametrize(
+    ("algo", "setting"), [("SAC_D", "target_entropy_scale=1.5"), ("PPO", "eps_clip=1.0"), ("PPO", "eps_clip=0")]
+)
+def test_what_cannot_be_meant_is_refused(algo: str, setting: str) -> None:
+    assert f"algo_cfg.{setting.partition('=')[0]}" in refused(algo, setting)
+
+
+def test_a_table_that_no_machine_can_hold_is_refused_before_it_is_made() -> None:
+    config = load(None, ["general_cfg.algo_name=QLearning", "env_cfg.id=Taxi-v4"], find_algo=ALGOS, find_env=ENVS)
+    spec = EnvSpec("huge", MultiDiscrete([1000] * 30), Discrete(6), 1)
+    with pytest.raises(JoystickError, match="states and 6 actions is too large; DQN needs no table"):
+        build.make_agent(config, spec, 0, build.CPU)
