@@ -120,7 +120,7 @@ def _version(package: str) -> str | None:
 
 
 def _git_commit() -> str | None:
-    """The commit of this code, with + where files differ from it; None outside a checkout."""
+    """The commit of this code, with + where code or presets differ from it; None outside a checkout."""
     here = Path(sys.modules[__name__].__file__ or ".").parent
 
     def git(*words: str) -> str:
@@ -129,6 +129,7 @@ def _git_commit() -> str | None:
         ).stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/*.py", ":/*.yaml")
+        return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
         return None
