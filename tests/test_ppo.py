@@ -193,6 +193,18 @@ def test_the_price_follows_from_the_last_epoch_and_is_part_of_the_state():
     assert (agent.penalty, agent.moved) == (1.0, [])
 
 
+def test_the_divergence_is_weighed_by_the_old_policy():
+    """Equation 8, KL(pi_old, pi): from 1/4 and 3/4 to even chances. The other way round it is 0.143841."""
+    agent, window = learning(ppo_type="kl")
+    batch = flat(agent.prepare(window, Progress()))
+    batch["old"] = tensor(0.25, 0.75).log().expand_as(batch["old"])
+    with torch.no_grad():
+        for parameter in agent.policy.actor.parameters():
+            parameter.zero_()
+    # 1/4 ln(1/4 / 1/2) + 3/4 ln(3/4 / 1/2) = -0.173287 + 0.304099
+    assert agent.update(batch).metrics["kl"].item() == pytest.approx(0.130812, abs=1e-6)
+
+
 def test_a_higher_price_keeps_the_policy_nearer():
     moved = []
     for price in (0.01, 100.0):

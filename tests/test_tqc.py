@@ -61,6 +61,18 @@ def test_the_quantiles_of_a_distribution_are_its_minimum():
     assert quantiles.flatten().tolist() == pytest.approx([125, 375, 625, 875], abs=5)
 
 
+def test_the_policy_follows_the_mean_over_all_quantiles_of_all_critics():
+    """Algorithm 1: two critics that know 1 and 3, and 4 and 8, whatever the action is; the lower mean is 2."""
+    agent = agent_for("TQC", n_quantiles=2, drop_quantiles=0, alpha=0.5, optimizer="sgd", critic_lr=1e-9)
+    with torch.no_grad():
+        for parameter in agent.critic.parameters():
+            parameter.zero_()
+        agent.critic.body[-1].bias.copy_(tensor([[1.0, 3.0]], [[4.0, 8.0]]))
+    metrics = agent.update(batch_for("TQC")).metrics
+    # the mean of alpha log pi - Q, with Q = (1 + 3 + 4 + 8) / 4
+    assert metrics["actor_loss"].item() == pytest.approx(-0.5 * metrics["entropy"].item() - 4.0, rel=1e-5)
+
+
 def test_the_losses_are_those_of_the_formulas():
     agent, batch = agent_for("TQC", n_quantiles=5, drop_quantiles=2, alpha=0.2), batch_for("TQC")
     assert agent.levels.tolist() == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])

@@ -68,6 +68,14 @@ def test_quantile_regression_weighs_errors_by_the_side_on_which_they_are():
     assert quantile_huber(values, fractions, target, kappa=0.5).item() == pytest.approx(expected)
 
 
+def test_quantile_regression_sums_over_quantiles_and_averages_over_samples():
+    """Dabney et al. (2018a), equation 10: two quantiles, three samples of the target."""
+    values, fractions, target = tensor([0.0, 1.0]), tensor(0.25, 0.75), tensor([0.5, 3.0, 1.0])
+    # errors of 0: 0.5, 3 and 1, each times 1/4: 1/4 (0.125 + 2.5 + 0.5) = 0.78125
+    # errors of 1: -0.5, 2 and 0: 1/4 * 0.125 + 3/4 * 1.5 + 0 = 1.15625
+    assert quantile_huber(values, fractions, target, kappa=1.0).item() == pytest.approx((0.78125 + 1.15625) / 3)
+
+
 def test_fractions_may_differ_from_sample_to_sample():
     values, target = tensor([0.0, 1.0], [0.0, 1.0]), tensor([0.5, 3.0], [0.5, 3.0])
     fractions = tensor([0.25, 0.75], [0.5, 0.5])
@@ -315,6 +323,17 @@ def test_an_illegal_next_action_is_worth_nothing_in_the_target(algo):
         for mask in ({}, {"next_action_mask": tensor([True, False]).view(1, 2)})
     ]
     assert best == [1, 0]
+
+
+@ALL_OF_THEM
+def test_the_online_network_chooses_among_legal_actions(algo):
+    """Its best action of three is illegal, and the target network's is not: its second best is taken."""
+    agent = agent_of(algo, spec_of(toy_of("match")))
+    agent.head.values = lambda out: out
+    batch = {"reward": tensor(0.0).view(1), "discount": tensor(1.0).view(1)}
+    mask = {"next_action_mask": tensor([True, True, False])}
+    after = agent._successor({**batch, **mask}, tensor([9.0, 1.0, 2.0]), tensor([3.0, 5.0, 7.0]))
+    assert after.best().item() == 1
 
 
 # ----------------------------------------------------------------------------------------------------------- tasks
