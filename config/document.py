@@ -138,6 +138,8 @@ class _Builder:
             key = self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
                 raise self.error(key_node, "a key must be a name")
+            if node.flow_style and ":" in key and key_node.style is None and value_node.value == "":
+                raise self.error(key_node, f"a blank is missing after the colon in {key!r}")
             path = f"{place.path}.{key}" if place.path else key
             value, part = self.build(value_node, path, depth + 1)
             part.text = self.where(key_node)

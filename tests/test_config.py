@@ -92,6 +92,7 @@ def test_only_true_and_false_are_booleans(file: Callable[..., Path], word: str) 
         ("general_cfg:\n\tseed: 1", "run.yaml:2:1: a tab; indent with spaces"),
         ("a: [1,", "run.yaml:1:7: ends too early: a bracket or a quote is not closed"),
         ("a: b: c", "run.yaml:1:5: a ':' too many"),
+        ("a: [{b:c, d: 1}]", "run.yaml:1:6: a blank is missing after the colon in 'b:c'"),
         ("a: *b", "run.yaml:1:4: an alias (*name) without its anchor"),
         ("a: 1\n---\nb: 1", "run.yaml:2:1: a second document"),
         (b"\x89PNG\r\n\x1a\n\x00", "run.yaml:1:1: not UTF-8 text"),
