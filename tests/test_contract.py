@@ -9,9 +9,9 @@ from config_fixtures import loaded
 from helpers_core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained
 
 import algos
-from algos.base import Progress
+from algos.base import Progress, UnfitError
 from config.loader import ConfigError, load
-from config.schema import NetworkConfig
+from config.schema import Conv2d, NetworkConfig
 from framework import suitability
 from framework.catalog import ALGOS, ENVS
 from framework.learner import Learner
@@ -300,6 +300,17 @@ def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, t
     if not spaces_suit(algo, TOYS[toy]):
         with pytest.raises(ValueError, match="Box"):
             agent_of(algo, TOYS[toy])
+
+
+@every_algorithm
+def test_a_list_of_layers_that_does_not_fit_is_named(algo, toy):
+    fields = algos.get(algo).Config.model_fields
+    names = [name for name in fields if name.endswith("_layers")]
+    assert bool(names) == has_network(algo)
+    all_networks = {"baseline": "value"} if "baseline" in fields else {}
+    for name in names:
+        with pytest.raises(UnfitError, match=rf"^algo_cfg\.{name}: .* -conv2d k4 s4-> does not fit"):
+            agent_of(algo, TOYS[toy], **all_networks, **{name: [Conv2d(out_channel=4)]})
 
 
 @pytest.mark.parametrize("algo", algos.available())

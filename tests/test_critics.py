@@ -4,6 +4,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 from helpers_actor_critic import OBS, spec_for
+from helpers_core import agent_of
 from torch import nn
 from torch.nn import functional as F
 
@@ -73,8 +74,8 @@ def test_simba_is_a_projection_blocks_and_a_norm():
     names = [type(module).__name__ for module in critic.body]
     assert names == ["EnsembleLinear", "EnsembleBlock", "EnsembleBlock", "EnsembleNorm", "EnsembleLinear"]
     assert critic(torch.zeros(4, 3), torch.zeros(4, 2)).shape == (3, 4, 1)
-    with pytest.raises(NetworkError, match="simba"):
-        make([*mlp(8), Dropout()], architecture="simba")
+    with pytest.raises(NetworkError, match=r"^algo_cfg\.critic_layers: simba"):
+        agent_of("SAC", SPEC, critic_layers=[*mlp(8), Dropout()], architecture="simba")
 
 
 def test_layers_that_do_not_fit_are_refused():

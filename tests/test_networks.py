@@ -268,9 +268,9 @@ def test_branches_work_behind_a_normaliser() -> None:
 
 def test_an_error_in_a_branch_names_it_and_an_unknown_branch_is_answered_with_the_parts() -> None:
     broken = NetworkConfig(branches={"camera": [Conv2d(out_channel=5, kernel_size=5)]})
-    with pytest.raises(NetworkError, match=r"^branch camera: \(3, 4, 4\) -conv2d k5 s4-> does not fit"):
+    with pytest.raises(NetworkError, match=r"^algo_cfg\.branches\.camera: \(3, 4, 4\) -conv2d k5 s4-> does not fit"):
         build(spec_of(FLAT, PARTS), mlp(8), 2, broken, 0)
-    with pytest.raises(NetworkError, match=r"branches: kamera is not a part .* its parts are: speed, camera"):
+    with pytest.raises(NetworkError, match=r"^algo_cfg\.branches: kamera is not a part .* are: speed, camera"):
         build(spec_of(FLAT, PARTS), mlp(8), 2, NetworkConfig(branches={"kamera": mlp(4)}), 0)
     with pytest.raises(NetworkError, match="none, it is no Dict or Tuple"):
         build(spec_of(VECTOR), mlp(8), 2, NetworkConfig(branches={"camera": mlp(4)}), 0)

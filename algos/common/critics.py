@@ -147,7 +147,10 @@ def build(
         torch.default_generator.manual_seed(seed)
         front, width, rest = networks.features(spec, layers, cfg, normalizer)
         assemble = _simba if cfg.architecture == "simba" else _plain
-        modules, width = assemble(rest, members, width + actions)
+        try:
+            modules, width = assemble(rest, members, width + actions)
+        except NetworkError as error:
+            raise NetworkError(f"{networks.setting_of(cfg, layers)}{error}") from error
         output = EnsembleLinear(members, width, out)
         body = Network(*modules, output)
         _initialise(body, output, cfg.init)

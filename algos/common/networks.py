@@ -169,10 +169,15 @@ def _add_simba(chain: _Chain, layers: Layers) -> None:
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
 
-def _table(space: Discrete, layer: Embed) -> _Chain:
+def setting_of(cfg: NetworkConfig, layers: Layers) -> str:
+    """Such as "algo_cfg.actor_layers: ", for that list of cfg; nothing for a list that is none of its settings."""
+    return next((f"algo_cfg.{name}: " for name in type(cfg).model_fields if getattr(cfg, name) is layers), "")
+
+
+def _table(space: Discrete, layer: Embed, setting: str) -> _Chain:
     """An Embed layer on a Discrete observation."""
     rows = int(space.n)
-    chain = _Chain([Index(int(space.start))], (), f"Discrete({rows})")
+    chain = _Chain([Index(int(space.start))], (), f"{setting}Discrete({rows})")
     if layer.n_embeddings not in (None, rows):
         raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
     chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
@@ -186,18 +191,19 @@ def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> 
         return _Chain(before, (part.stop - part.start,))
     order, shape = layout(space)
     unflatten = [nn.Unflatten(1, part.shape)] if len(part.shape) > 1 else []
-    chain = _Chain([*before, *unflatten, *order], shape, f"branch {part.name}: {shape}")
+    chain = _Chain([*before, *unflatten, *order], shape, f"algo_cfg.branches.{part.name}: {shape}")
     _add_layers(chain, layers)
     chain.flatten()
     return chain
 
 
-def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None) -> _Chain:
+def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None, setting: str) -> _Chain:
     """Each named part through its branch, the others as they are."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
         known = ", ".join(part.name for part in spec.parts) or "none, it is no Dict or Tuple"
-        raise NetworkError(f"branches: {', '.join(unknown)} is not a part of the observation; its parts are: {known}")
+        reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {known}"
+        raise NetworkError(f"algo_cfg.branches: {reason}")
     assert isinstance(spec.observation_space, Box)
     chains = [
         _branch(part_space(spec.observation_space, *part[1:]), part, branches.get(part.name), normalizer is not None)
@@ -205,18 +211,19 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     ]
     join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
     width = sum(chain.shape[0] for chain in chains)
-    return _Chain([*([normalizer] if normalizer else []), join], (width,), f"joined parts {(width,)}")
+    return _Chain([*([normalizer] if normalizer else []), join], (width,), f"{setting}joined parts {(width,)}")
 
 
 def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[_Chain, Layers]:
     """The chain from the raw observation to the first layer that is still to be added, and the layers from there."""
-    space = spec.observation_space
+    space, setting = spec.observation_space, setting_of(cfg, layers)
     if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
-        return _table(space, layers[0]), layers[1:]
+        return _table(space, layers[0], setting), layers[1:]
     pixels = any(has_pixels(part_space(space, *part[1:])) for part in spec.parts)  # type: ignore[arg-type]
     if cfg.branches or pixels:
-        return _joined(spec, cfg.branches or {}, normalizer), layers
-    return _Chain(*encode(space, normalizer)), layers
+        return _joined(spec, cfg.branches or {}, normalizer, setting), layers
+    modules, shape = encode(space, normalizer)
+    return _Chain(modules, shape, f"{setting}{shape}"), layers
 
 
 def build(
@@ -228,18 +235,20 @@ def build(
     *,
     init: str = "default",
     gain: float = 1.0,
+    noise: float | None = None,
     normalizer: nn.Module | None = None,
 ) -> "Network | Recurrent":
     """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone. out may be
     a function from the number of features to the output layer.
 
-    init is the algorithm's own choice where cfg.init is default; gain is that of the output layer.
+    init is the algorithm's own choice where cfg.init is default; gain is that of the output layer; noise is the size
+    of that on the weights of the linear layers.
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         chain, rest = _observed(spec, layers, cfg, normalizer)
         add = _add_simba if cfg.architecture == "simba" else _add_layers
-        add(chain, rest)
+        add(chain, rest if noise is None else noisy(rest, noise))
         chain.flatten()
         output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(chain.shape[0])
         initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)

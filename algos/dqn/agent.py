@@ -27,9 +27,9 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space))
-        layers = networks.noisy(cfg.value_layers, cfg.std_init) if cfg.noisy else cfg.value_layers
         self.network = networks.build(
-            spec, layers, self.head.layer, cfg, streams.init, normalizer=self.normalizer
+            spec, cfg.value_layers, self.head.layer, cfg, streams.init,
+            noise=cfg.std_init if cfg.noisy else None, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.network)
         self.carried = unroll.Carried(self.network, device)
