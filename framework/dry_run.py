@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from config.loader import RunConfig
-from config.schema import ReplaySpec
+from config.schema import ReplaySpec, RolloutSpec
 from framework import build
 
 
@@ -23,7 +23,7 @@ def describe(config: RunConfig) -> int:
             config.to_yaml().rstrip(),
             "",
             f"algorithm     {config.algo_package.NAME}",
-            f"environment   {spec.id}, {spec.rows} row{'s' if spec.rows > 1 else ''}",
+            f"environment   {spec.id}, {_count(spec.rows, 'row')}",
             f"observation   {spec.observation_space}",
             f"action        {spec.action_space}",
             f"parameters    {agent.parameter_count():,}",
@@ -44,8 +44,17 @@ def _replay(spec: ReplaySpec) -> str:
     return f"replay of {spec.capacity:,} transitions, batches of {spec.batch_size}, {ratio}"
 
 
-def _rollout(spec: object, rows: int) -> str:
-    return f"windows of {spec.length:,} steps x {rows} rows, {spec.epochs} epochs of batches of {spec.minibatch}"  # type: ignore[attr-defined]
+def _rollout(spec: RolloutSpec, rows: int) -> str:
+    steps = f"{_count(spec.length, 'step')} x {_count(rows, 'row')}"
+    window = steps if spec.unit == "steps" else _count(spec.length, "complete episode")
+    times = "once" if spec.epochs == 1 else f"{spec.epochs} times"
+    sequences = f" sequences of {spec.sequence} steps" if spec.sequence > 1 else ""
+    share = "as a whole" if spec.minibatch is None else f"in batches of {spec.minibatch:,}{sequences}"
+    return f"windows of {window}, learned from {times}, {share}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _size(count: float) -> str:

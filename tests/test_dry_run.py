@@ -1,0 +1,44 @@
+"""What --dry-run says of a run."""
+
+import pytest
+
+from config.loader import load
+from framework import dry_run
+from framework.catalog import ALGOS, ENVS
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings", "memory"),
+    [
+        ("QLearning", [], "windows of 1 step x 1 row, learned from once, as a whole"),
+        ("MonteCarlo", [], "windows of 1 complete episode, learned from once, as a whole"),
+        ("A2C", ["batch_size=40"], "windows of 20 steps x 2 rows, learned from once, as a whole"),
+        ("REINFORCE", ["batch_episode=8"], "windows of 8 complete episodes, learned from once, as a whole"),
+        (
+            "PPO",
+            ["batch_size=4096", "sgd_batch_size=64", "k_epochs=3"],
+            "windows of 2,048 steps x 2 rows, learned from 3 times, in batches of 64",
+        ),
+        (
+            "RecurrentPPO",
+            ["batch_size=128", "sgd_batch_size=64", "k_epochs=3", "lookup_step=16"],
+            "windows of 64 steps x 2 rows, learned from 3 times, in batches of 4 sequences of 16 steps",
+        ),
+        (
+            "DQN",
+            ["buffer_size=5000", "batch_size=32", "train_fre=4"],
+            "replay of 5,000 transitions, batches of 32, 0.25 updates a step",
+        ),
+    ],
+)
+def test_the_memory_is_described_in_words(
+    algo: str, settings: list[str], memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy = "walk" if algo in ("QLearning", "MonteCarlo") else "match"
+    rows = 1 if toy == "walk" else 2
+    overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
+    overrides += [f"env_cfg.n_envs={rows}", *(f"algo_cfg.{setting}" for setting in settings)]
+    assert dry_run.describe(load(None, overrides, find_algo=ALGOS, find_env=ENVS)) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory  ")]
+    assert line.startswith(f"memory        {memory}, ")
+    assert line.endswith(" when full")
