@@ -104,7 +104,7 @@ class NoisyLinear(nn.Module):
 
 class ImplicitQuantiles(nn.Module):
     """Features [B, F] -> values [B, A, K] of the return at K fractions, which are drawn anew for each batch, or are the
-    midpoints of K equal parts while chance is off (Dabney et al., 2018b, equations 3 and 4)."""
+    midpoints of K equal parts while chance is off (Dabney et al., 2018b, equation 4)."""
 
     COSINES = 64
 
