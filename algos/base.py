@@ -146,7 +146,8 @@ class Agent(ABC):
     # learning -------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        """Once per chunk, before minibatches are cut: adds advantages and returns, sets learning rates."""
+        """Once per chunk: adds advantages and returns, sets learning rates. For a rollout, the window is one of fresh
+        steps [T, N, ...], before minibatches are cut; for a replay, it is K sampled minibatches [K, B, ...]."""
         return window
 
     def standardise(self, batch: Batch) -> Batch:

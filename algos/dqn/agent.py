@@ -101,6 +101,7 @@ class Agent(base.Agent):
         with torch.no_grad():
             next_out = unroll.outputs_of(self.target, batch["next_obs"], "actor")
             next_online = unroll.outputs_of(self.network, batch["next_obs"], "actor") if self.cfg.double else None
+        # obs comes last: IQN's head remembers the fractions of the last batch, and the loss needs those of obs
         return unroll.outputs_of(self.network, batch["obs"], "actor"), next_out, next_online, batch
 
     def _successor(self, batch: Batch, out: Tensor, online: Tensor | None) -> Successor:
