@@ -85,18 +85,12 @@ class ReplayConfig(NetworkConfig):
             if getattr(self, key) > self.buffer_size:
                 yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
         for key in () if self.buffer_type.startswith("PER") else ("per_alpha", "per_beta", "per_epsilon"):
-            if self._changed(key):
+            if self.changed(key):
                 yield Problem(key, f"is a setting of buffer_type PER, and buffer_type is {self.buffer_type}")
-        for key in () if self.remembers() else ("lookup_step", "burn_in"):
-            if self._changed(key):
-                yield Problem(key, "is a setting of lstm and gru layers, and there are none")
         if self.her_ratio and self.n_step > 1:
             yield Problem("her_ratio", "goals are replaced in single steps; set n_step to 1")
         if self.remembers():
             yield from self._problems_of_sequences()
-
-    def _changed(self, key: str) -> bool:
-        return bool(getattr(self, key) != type(self).model_fields[key].default)
 
     def _problems_of_sequences(self) -> Iterator[Problem]:
         length = self.burn_in + self.lookup_step

@@ -186,6 +186,10 @@ class AlgoConfig(Strict):
         """The memory that this algorithm wants for so many environment rows."""
         raise NotImplementedError
 
+    def changed(self, key: str) -> bool:
+        """Whether it is not at its default."""
+        return bool(getattr(self, key) != type(self).model_fields[key].default)
+
     def must_wait(self) -> str | None:
         """With MAY_LAG: which settings need steps of the newest policy all the same, and why."""
         return None
@@ -195,6 +199,10 @@ class AlgoConfig(Strict):
         for key, value in self.FIXED.items():
             if getattr(self, key) != value:
                 yield Problem(key, f"is {value} in this algorithm; another value makes it another one of its family")
+
+
+OF_SEQUENCES = {"lookup_step", "burn_in"}
+"""Settings that nothing reads without a memory."""
 
 
 class NetworkConfig(AlgoConfig):
@@ -235,6 +243,9 @@ class NetworkConfig(AlgoConfig):
                 )
             elif key == "branches" and isinstance(layer, Lstm | Gru):
                 yield Problem(key, f"{kind} has no place in a branch; put it in the layer list, behind all of them")
+        for key in () if self.remembers() else sorted(OF_SEQUENCES & type(self).model_fields.keys()):
+            if self.changed(key):
+                yield Problem(key, "is a setting of lstm and gru layers, and there are none")
 
     def _layers(self) -> Iterator[tuple[str, Layer]]:
         """Every layer of every list, and the setting where it stands."""

@@ -33,7 +33,9 @@ def words_of(algo: str, toy: str | None = None) -> list[str]:
     """A small config of an algorithm, on a toy that suits it."""
     package = algos.get(algo)
     default = package.Config()
-    words = [f"algo_cfg.{key}={value}" for key, value in SMALL.items() if key in package.Config.model_fields]
+    unread = set() if isinstance(default, NetworkConfig) and default.remembers() else {"lookup_step", "burn_in"}
+    fields = package.Config.model_fields.keys() - unread
+    words = [f"algo_cfg.{key}={value}" for key, value in SMALL.items() if key in fields]
     for key in ("value_layers", "actor_layers", "critic_layers"):
         if isinstance(default, NetworkConfig) and getattr(default, key, None):
             layers = [layer.model_dump() for layer in getattr(default, key)]

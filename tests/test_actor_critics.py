@@ -208,7 +208,7 @@ def test_actions_of_float64_are_learned_from(algo):
 @every_continuous
 def test_actions_without_bounds_are_refused_with_a_sentence(algo):
     spec = EnvSpec("x", Box(-1, 1, (3,)), Box(-np.inf, np.inf, (2,)), 1)
-    with pytest.raises(UnfitError, match=r"no bounds.*PPO needs none"):
+    with pytest.raises(UnfitError, match="have no bounds"):
         agent_of(algo, spec)
 
 

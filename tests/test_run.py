@@ -105,12 +105,15 @@ TINY = {
     "batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2, "learning_starts": 20, "start_steps": 20, "lookup_step": 4,
     "burn_in": 2, "batch_episode": 2, "updates_per_train": 2,
 }  # fmt: skip
+SEQUENCES = {"lookup_step", "burn_in"}
+"""Refused where nothing remembers."""
 
 
 def tiny(algo: str) -> dict[str, Any]:
     """A run of an algorithm that has none above: its defaults with everything made small."""
     default = algos.get(algo).Config()
-    values = {key: value for key, value in TINY.items() if key in type(default).model_fields}
+    unread = set() if getattr(default, "remembers", bool)() else SEQUENCES
+    values = {key: value for key, value in TINY.items() if key in type(default).model_fields.keys() - unread}
     for key in ("value_layers", "actor_layers", "critic_layers"):
         for layer in getattr(default, key, []):
             small = {"layer_size": [8]} if hasattr(layer, "layer_size") else {}
@@ -133,7 +136,9 @@ def remembering(algo: str, **more: Any) -> dict[str, Any]:
     for key in ("actor_layers", "critic_layers"):
         layers = run["algo_cfg"][key]
         run["algo_cfg"][key] = [*layers[:2], {"layer_type": "lstm", "layer_size": [4]}, *layers[2:]]
-    run["algo_cfg"] |= {"batch_size": 4, **more}
+    fields = algos.get(algo).Config.model_fields
+    sequences = {key: TINY[key] for key in SEQUENCES & fields.keys()}
+    run["algo_cfg"] |= {"batch_size": 4, **sequences, **more}
     run["general_cfg"] |= {"model_save_fre": 40, "max_total_step": 200}
     return run
 

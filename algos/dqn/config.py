@@ -71,7 +71,7 @@ class Config(ReplayConfig):
             yield Problem("double", "a soft value chooses no next action; set it to false")
         if self.soft and self.HEAD != "scalar":
             yield Problem("soft", "is for single values, and this algorithm learns distributions")
-        if self.HEAD != "scalar" and self._changed("loss"):
+        if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")
         if self.epsilon_end > self.epsilon_start:
             yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")

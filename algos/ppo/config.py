@@ -101,5 +101,5 @@ class Config(NetworkConfig):
             yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")
         other = "kl" if self.ppo_type == "clip" else "clip"
         for key in ONLY_FOR[other]:
-            if getattr(self, key) != type(self).model_fields[key].default:
+            if self.changed(key):
                 yield Problem(key, f"is a setting of ppo_type {other}, and ppo_type is {self.ppo_type}")

@@ -45,5 +45,5 @@ class Config(NetworkConfig):
 
     def problems(self) -> Iterator[Problem]:
         for key in OF_THE_VALUE if self.baseline != "value" else ():
-            if getattr(self, key) != type(self).model_fields[key].default:
+            if self.changed(key):
                 yield Problem(key, f"is a setting of baseline value, and baseline is {self.baseline}")
