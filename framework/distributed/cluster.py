@@ -182,17 +182,19 @@ def _inherited(variables: dict[str, str]) -> Iterator[None]:
 @contextlib.contextmanager
 def _our_signals() -> Iterator[None]:
     """Ray would take SIGTERM from us, and end the process in the middle of what it starts. Ours remembers it."""
-    utils: Any = sys.modules.get("ray._private.utils")
-    theirs = getattr(utils, "set_sigterm_handler", None)
-    if theirs is None or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     ours = {number: signal.getsignal(number) for number in signals.NAMES}
-    utils.set_sigterm_handler = lambda handler: None
+    utils: Any = sys.modules.get("ray._private.utils")
+    theirs = getattr(utils, "set_sigterm_handler", None)
+    if theirs is not None:
+        utils.set_sigterm_handler = lambda handler: None
     try:
         yield
     finally:
-        utils.set_sigterm_handler = theirs
+        if theirs is not None:
+            utils.set_sigterm_handler = theirs
         for number, handler in ours.items():
             signal.signal(number, handler)  # beneath Python, Ray has taken SIGTERM all the same
 
