@@ -57,8 +57,8 @@ class Topology(Protocol):
     def record(self, writer: TrajectoryWriter) -> None:
         """Every episode of training goes to this writer."""
 
-    def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
-        """From now on warn through `say`, and break a long round off where `stopping` is true."""
+    def attend(self, say: Callable[[str], None]) -> None:
+        """From now on warn through `say`."""
 
     def processes(self) -> dict[str, Any]:
         """Process ids of the parts that have a process of their own."""
@@ -110,7 +110,7 @@ class Local:
     def record(self, writer: TrajectoryWriter) -> None:
         self.collector.recorders = (TrajectoryRecorder(writer, self.collector.env.rows),)
 
-    def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+    def attend(self, say: Callable[[str], None]) -> None:
         """A round is short, and says nothing."""
 
     def processes(self) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class _Run:
         self.trainer = Trainer(
             cfg, topology, self.evaluator, self.store, self.log, self.trajectories, facts, self._asked_to_stop
         )
-        topology.attend(self.console.warn, self._asked_to_stop)
+        topology.attend(self.console.warn)
         self.finishing = False
         """What an environment does now is a final evaluation, after the last checkpoint."""
         self.losses = 0

@@ -100,7 +100,7 @@ class Run:
         self.cfg, self.topology, self.count = config.general, topology, Count()
         self.accepted: list[Accepted] = []
         self.learned: list[Learned] = []
-        topology.attend(lambda text: None, lambda: False)
+        topology.attend(lambda text: None)
 
     def now(self) -> Progress:
         return Progress(*self.count, self.cfg.share(*self.count))

@@ -55,7 +55,7 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
     said = []
     topology = remote(config, ray)
     run = Run(config, topology)
-    topology.attend(said.append, lambda: False)
+    topology.attend(said.append)
     run.until(600).rest()
     assert len(said) == 1
     assert "worker 1 died" in said[0]
@@ -193,7 +193,7 @@ def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(mome
     topology = remote(config, FakeRay(moment))
     cut = Run(config, topology)
     moments = Moments(moment)
-    topology.attend(lambda text: None, moments)
+    topology.stopping = moments
     while moments.left > 0:
         cut.take_in(topology.round(cut.now))
     saved = cut.saved()

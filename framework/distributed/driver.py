@@ -252,8 +252,8 @@ class Remote:
     def record(self, writer: TrajectoryWriter) -> None:
         self.keep = writer.add
 
-    def attend(self, say: Callable[[str], None], stopping: Callable[[], bool]) -> None:
-        self.say, self.stopping = say, stopping
+    def attend(self, say: Callable[[str], None]) -> None:
+        self.say = say
 
     def watched(self) -> list[Watched]:
         return []
