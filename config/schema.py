@@ -1,12 +1,11 @@
-"""What a configuration is made of: the sections that algorithms and environments share, what memory is wanted, and,
-from config/strict.py and config/layers.py, the strict base and the layers of networks.
+"""What a configuration is made of: the sections that algorithms and environments share, and, from config/strict.py,
+config/layers.py and config/memory_spec.py, the strict base, the layers of networks and what memory is wanted.
 
 Every model here is typed, bounded, and documented field by field. The docstrings are the help text, the
 reference page and the JSON Schema. Nothing heavy is imported: a wrong config is answered before torch loads.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
@@ -28,7 +27,20 @@ from config.layers import (
     Pooling,
     mlp,
 )
-from config.strict import Fraction, Int, NonNegative, Positive, PositiveInt, Problem, Strict, listed, lower, upper
+from config.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.strict import (
+    Fraction,
+    Int,
+    NonNegative,
+    Positive,
+    PositiveFraction,
+    PositiveInt,
+    Problem,
+    Strict,
+    listed,
+    lower,
+    upper,
+)
 
 __all__ = [
     "USERS_OF_SPECIAL_LAYERS",
@@ -55,6 +67,7 @@ __all__ = [
     "NonNegative",
     "Pooling",
     "Positive",
+    "PositiveFraction",
     "PositiveInt",
     "Problem",
     "ReplayKind",
@@ -80,69 +93,6 @@ def exploration(value: Any) -> Any:
 
 Exploration = Annotated[Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration)]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
-
-# ------------------------------------------------------------------------------------- what memory is wanted
-
-
-@dataclass(frozen=True)
-class ReplaySpec:
-    """A ring of transitions, from which minibatches are drawn as often as the ratio says."""
-
-    capacity: int
-    """Transitions kept, over all rows."""
-    batch_size: int
-    warmup: int
-    """Transitions collected before the first update."""
-    updates_per_step: float
-    """Gradient updates per collected transition: one process and a cluster learn at this same ratio."""
-    n_step: int = 1
-    gamma: float = 0.99
-    fragment: int = 1
-    """Steps of the vector environment between two looks at the memory."""
-    priority_alpha: float = 0.0
-    """0 draws uniformly; above 0, in proportion to priority ** alpha."""
-    priority_beta: float = 0.4
-    """Exponent of the importance weights at the start; it rises to 1 with the run's progress."""
-    priority_epsilon: float = 1e-6
-    sequence: int = 1
-    """Steps of a sample. Above 1, a sample is a piece of one row's history, [L, B, ...], with the policy's `state`
-    [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
-    relabel: float = 0.0
-    """Share of the samples whose goal is replaced by one that was reached later in the same episode; for an
-    environment with goals, with n_step 1 and sequence 1."""
-
-
-@dataclass(frozen=True)
-class RolloutSpec:
-    """A window of fresh steps, learned from for some epochs and then dropped."""
-
-    length: int
-    """Steps of the vector environment in a window; with unit episodes, complete episodes in it."""
-    epochs: int = 1
-    minibatch: int | None = None
-    """Samples of a minibatch; None is the whole window at once."""
-    unit: Literal["steps", "episodes"] = "steps"
-    """episodes: each row's part of the window ends where its last complete episode does; `valid` marks it."""
-    overlap: int = 0
-    """Steps at the end of a window that are also the beginning of the next."""
-    sequence: int = 1
-    """Steps of a sample. Above 1, it divides length; a sample is a piece of one row, [L, B, ...], with the policy's
-    `state` [B, S] before it and `first` [L, B], true where an episode begins inside of it. 0 is the whole window."""
-
-    @property
-    def fragment(self) -> int:
-        return self.length if self.unit == "steps" else 1
-
-    @classmethod
-    def of_transitions(
-        cls, count: int, rows: int, epochs: int = 1, minibatch: int | None = None, sequence: int = 1
-    ) -> "RolloutSpec":
-        """A window of so many transitions over all rows, in whole sequences; minibatch counts transitions too."""
-        length = max(1, count // rows // sequence) * sequence
-        return cls(length, epochs, minibatch and max(1, minibatch // sequence), sequence=sequence)
-
-
-MemorySpec = ReplaySpec | RolloutSpec
 
 # ------------------------------------------------------------------------------------ sections of algo and env
 

@@ -83,5 +83,6 @@ def listed(value: Any) -> Any:
 Int = Annotated[int, BeforeValidator(_whole)]
 PositiveInt = Annotated[Int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+PositiveFraction = Annotated[float, Field(gt=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 NonNegative = Annotated[float, Field(ge=0.0)]

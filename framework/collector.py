@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,36 +10,7 @@ from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
 from envs.base import Array, Step, VectorEnv
 from framework.errors import NumericsError
 from framework.fragment import Columns, Episode, Fragment, Origin, Recorder
-
-
-@dataclass
-class _Rows:
-    """Where each row stands: small arrays, copied at the start of every round."""
-
-    obs: Array
-    episode: Array
-    seed: Array
-    length: Array
-    total: Array
-    born: Array
-    """Index on the tape of the first action of the running episode."""
-    state: Array | None = None
-
-    def copy(self) -> "_Rows":
-        obs, episode, seed, length, total, born = (
-            array.copy() for array in (self.obs, self.episode, self.seed, self.length, self.total, self.born)
-        )
-        return _Rows(obs, episode, seed, length, total, born, self.state)
-
-
-class _Mark(NamedTuple):
-    """Where a collector stood when a round was complete."""
-
-    rows: _Rows
-    end: int
-    """Index on the tape of the next action."""
-    rng: Tree
-    steps: int
+from framework.standing import Mark, Rows, Tape
 
 
 @dataclass
@@ -66,9 +36,7 @@ class Collector:
     """Number [N] of the first episode of each row; 0 where it is not said."""
     remembered: int = 1
     """Complete rounds whose state can still be asked for."""
-    _tape: list[Array] = field(default_factory=list)
-    """One row of actions per step, as far back as the longest running episode."""
-    _tape_start: int = 0
+    _tape: Tape = field(default_factory=Tape)
     _buffers: Columns = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -78,9 +46,9 @@ class Collector:
         seeds = np.array([self.episode_seed(row, number) for row, number in enumerate(episode.tolist())], np.int64)
         obs = self.env.reset(np.ones(rows, bool), seeds)
         state = self.agent.initial_state(rows)
-        self._now = _Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), state)
+        self._now = Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), state)
         self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
-        self._marks: deque[_Mark] = deque(maxlen=self.remembered)
+        self._marks: deque[Mark] = deque(maxlen=self.remembered)
         self.settle()
 
     # one step ---------------------------------------------------------------------------------------------
@@ -106,7 +74,7 @@ class Collector:
 
     def _advance(self, action: Array) -> Step:
         now = self._now
-        self._tape.append(action)
+        self._tape.actions.append(action)
         self.inside = True
         obs, reward, terminated, truncated = self.env.step(action)
         self.inside = False
@@ -146,7 +114,7 @@ class Collector:
             now.seed[row] = self.episode_seed(row, int(now.episode[row]))
         now.length[rows] = 0
         now.total[rows] = 0.0
-        now.born[rows] = self._tape_start + len(self._tape)
+        now.born[rows] = self._tape.end
         now.obs = self.env.reset(rows, now.seed)
         fresh = self.agent.initial_state(self.env.rows)
         if now.state is not None and fresh is not None:
@@ -158,7 +126,7 @@ class Collector:
 
     def last_action(self) -> Array | None:
         """What the environment was given last, for a message."""
-        return self._tape[-1] if self._tape else None
+        return self._tape.actions[-1] if self._tape.actions else None
 
     # many steps -------------------------------------------------------------------------------------------
 
@@ -223,9 +191,7 @@ class Collector:
         actions, and what was seen last."""
         mark = self._marks[-1 - back]
         at = mark.rows
-        end = mark.end - self._tape_start
-        first = int(at.born.min()) - self._tape_start
-        tape = np.stack(self._tape[first:end]) if end > first else np.zeros((0, self.env.rows))
+        tape = self._tape.between(int(at.born.min()), mark.end, self.env.rows)
         rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
         age = mark.end - at.born
         return {
@@ -240,12 +206,8 @@ class Collector:
 
     def settle(self) -> None:
         """A round is complete: `state` describes this moment until the next one, even if the next breaks off."""
-        end = self._tape_start + len(self._tape)
-        self._marks.append(_Mark(self._now.copy(), end, stream_state(self.rng), self.steps))
-        oldest = int(self._marks[0].rows.born.min())
-        if oldest - self._tape_start > 4096:
-            del self._tape[: oldest - self._tape_start]
-            self._tape_start = oldest
+        self._marks.append(Mark(self._now.copy(), self._tape.end, stream_state(self.rng), self.steps))
+        self._tape.forget(before=int(self._marks[0].rows.born.min()))
 
     def load_state(self, state: Tree) -> list[int]:
         """Replay the running episodes from their seeds. Returns the rows that came out differently: they start a
@@ -254,7 +216,7 @@ class Collector:
             self._begin_at(state)
             return []
         rows = state["rows"]
-        self._now = _Rows(
+        self._now = Rows(
             rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
             np.zeros_like(rows["total"]), np.zeros_like(rows["length"]),
             None if state["policy"] is None else state["policy"].copy(),
@@ -280,14 +242,14 @@ class Collector:
         self.first_episode, self.steps = state["rows"]["episode"], int(state["steps"])
         self.incarnation = int(state["incarnation"])
         restore_stream(self.rng, state["rng"])
-        self._tape, self._tape_start = [], 0
+        self._tape = Tape()
         self.__post_init__()
 
     def _replay(self, state: Tree) -> Array:
         """Play the recorded actions again, and return which rows [N] stand where they stood. Rows are aligned at the
         end: each is reset when its own episode begins, and steps idly before that."""
         now, tape, total = self._now, state["tape"], len(state["tape"])
-        self._tape, self._tape_start = [], 0
+        self._tape = Tape()
         now.born = total - state["age"]
         now.obs = self.env.reset(np.ones(self.env.rows, bool), now.seed)
         for t in range(total):
@@ -295,7 +257,7 @@ class Collector:
             if t and begins.any():
                 self._restart(begins)
             step = self._advance(self._legal(tape[t]))
-            self._tape[-1] = tape[t]
+            self._tape.actions[-1] = tape[t]
             # an idle row may end; a running one does so only where the environment does not repeat itself
             ended = step.terminated | step.truncated
             if ended.any():
@@ -319,11 +281,6 @@ class Collector:
         for recorder in self.recorders:
             for row in np.flatnonzero(rows).tolist():
                 recorder.drop(row)
-
-
-def beginning(episode: Array, steps: int, incarnation: int, rng: np.random.Generator) -> Tree:
-    """The state of a collector that is about to begin these episodes [N], in place of one that was lost."""
-    return {"rows": {"episode": episode}, "steps": steps, "incarnation": incarnation, "rng": stream_state(rng)}
 
 
 def _check_finite(columns: Columns, first_step: int) -> None:

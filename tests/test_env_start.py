@@ -1,5 +1,9 @@
 """What an environment is told before training: its contract and its spaces."""
 
+import logging
+import sys
+from types import SimpleNamespace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ from gymnasium.spaces.utils import flatten
 from helpers_envs import Corridor, corridor_with, everyone
 
 from envs.base import EnvError
+from envs.gym import env
 from envs.gym.rows import assemble
 from envs.gym.spaces import Actions, Observations
 
@@ -256,3 +261,13 @@ def test_an_environment_needs_no_spec_no_frame_rate_and_no_end():
     assert env.render() is None
     env.reset(everyone(env), np.array([1]))
     assert not any(env.step(np.array([0])).truncated[0] for _ in range(300))
+
+
+def test_mujoco_says_a_thing_once_and_nothing_about_models_that_are_not_the_users(monkeypatch):
+    told, said = SimpleNamespace(set_mju_user_warning=lambda say: setattr(told, "say", say)), []
+    monkeypatch.setitem(sys.modules, "mujoco", told)
+    monkeypatch.setattr(logging.getLogger("joystick"), "warning", lambda form, *words: said.append(form % words))
+    env._listen_to_mujoco()
+    for text in ("compiler attribute 'x' is deprecated", "huge value in QACC", "huge value in QACC"):
+        told.say(text)
+    assert said == ["MuJoCo: huge value in QACC"]

@@ -109,7 +109,7 @@ def test_the_tape_is_as_long_as_the_oldest_running_episode_and_no_longer():
         collector.collect(900, Progress())
         collector.settle()
         assert len(collector.state()["tape"]) == collector.steps % 2000
-    assert len(collector._tape) < 4096 + 2000
+    assert len(collector._tape.actions) < 4096 + 2000
 
 
 class Forgetful(CountingEnv):

@@ -54,7 +54,8 @@ def test_a_setting_that_nothing_would_read_is_refused(algo: str, setting: str, s
 
 
 @pytest.mark.parametrize(
-    ("algo", "setting"), [("SAC_D", "target_entropy_scale=1.5"), ("PPO", "eps_clip=1.0"), ("PPO", "eps_clip=0")]
+    ("algo", "setting"),
+    [("SAC_D", "target_entropy_scale=1.5"), ("PPO", "eps_clip=1.0"), ("PPO", "eps_clip=0"), ("QLearning", "lr=0")],
 )
 def test_what_cannot_be_meant_is_refused(algo: str, setting: str) -> None:
     assert f"algo_cfg.{setting.partition('=')[0]}" in refused(algo, setting)

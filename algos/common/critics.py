@@ -143,14 +143,11 @@ def build(
 ) -> Critic:
     """Critics from a layer list, with first weights that depend on the seed alone. An action of `actions` numbers joins
     the features of the observation before the first linear layer; 0 for values of the observation alone."""
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), networks.named(cfg, layers):
         torch.default_generator.manual_seed(seed)
         front, width, rest = networks.features(spec, layers, cfg, normalizer)
         assemble = _simba if cfg.architecture == "simba" else _plain
-        try:
-            modules, width = assemble(rest, members, width + actions)
-        except NetworkError as error:
-            raise NetworkError(f"{networks.setting_of(cfg, layers)}{error}") from error
+        modules, width = assemble(rest, members, width + actions)
         output = EnsembleLinear(members, width, out)
         body = Network(*modules, output)
         _initialise(body, output, cfg.init)

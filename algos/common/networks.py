@@ -1,7 +1,8 @@
 """Networks from the layer lists of the configuration. A network takes the raw observation column [B, ...]."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -169,15 +170,22 @@ def _add_simba(chain: _Chain, layers: Layers) -> None:
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
 
-def setting_of(cfg: NetworkConfig, layers: Layers) -> str:
-    """Such as "algo_cfg.actor_layers: ", for that list of cfg; nothing for a list that is none of its settings."""
-    return next((f"algo_cfg.{name}: " for name in type(cfg).model_fields if getattr(cfg, name) is layers), "")
+@contextmanager
+def named(cfg: NetworkConfig, layers: Layers) -> Iterator[None]:
+    """An error in this list says which setting of cfg it is, such as algo_cfg.actor_layers; a branch says so itself."""
+    try:
+        yield
+    except NetworkError as error:
+        setting = next((name for name in type(cfg).model_fields if getattr(cfg, name) is layers), None)
+        if setting is None or str(error).startswith("algo_cfg."):
+            raise
+        raise NetworkError(f"algo_cfg.{setting}: {error}") from error
 
 
-def _table(space: Discrete, layer: Embed, setting: str) -> _Chain:
+def _table(space: Discrete, layer: Embed) -> _Chain:
     """An Embed layer on a Discrete observation."""
     rows = int(space.n)
-    chain = _Chain([Index(int(space.start))], (), f"{setting}Discrete({rows})")
+    chain = _Chain([Index(int(space.start))], (), f"Discrete({rows})")
     if layer.n_embeddings not in (None, rows):
         raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
     chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
@@ -197,7 +205,7 @@ def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> 
     return chain
 
 
-def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None, setting: str) -> _Chain:
+def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None) -> _Chain:
     """Each named part through its branch, the others as they are."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
@@ -211,19 +219,19 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     ]
     join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
     width = sum(chain.shape[0] for chain in chains)
-    return _Chain([*([normalizer] if normalizer else []), join], (width,), f"{setting}joined parts {(width,)}")
+    return _Chain([*([normalizer] if normalizer else []), join], (width,), f"joined parts {(width,)}")
 
 
 def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[_Chain, Layers]:
     """The chain from the raw observation to the first layer that is still to be added, and the layers from there."""
-    space, setting = spec.observation_space, setting_of(cfg, layers)
+    space = spec.observation_space
     if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
-        return _table(space, layers[0], setting), layers[1:]
+        return _table(space, layers[0]), layers[1:]
     pixels = any(has_pixels(part_space(space, *part[1:])) for part in spec.parts)  # type: ignore[arg-type]
     if cfg.branches or pixels:
-        return _joined(spec, cfg.branches or {}, normalizer, setting), layers
+        return _joined(spec, cfg.branches or {}, normalizer), layers
     modules, shape = encode(space, normalizer)
-    return _Chain(modules, shape, f"{setting}{shape}"), layers
+    return _Chain(modules, shape), layers
 
 
 def build(
@@ -244,7 +252,7 @@ def build(
     init is the algorithm's own choice where cfg.init is default; gain is that of the output layer; noise is the size
     of that on the weights of the linear layers.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), named(cfg, layers):
         torch.default_generator.manual_seed(seed)
         chain, rest = _observed(spec, layers, cfg, normalizer)
         add = _add_simba if cfg.architecture == "simba" else _add_layers

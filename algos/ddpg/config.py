@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from algos.td3.config import Config as TD3
-from config.schema import NonNegative, Positive, PositiveInt, lower
+from config.schema import NonNegative, Positive, PositiveFraction, PositiveInt, lower
 
 
 class Config(TD3):
@@ -18,6 +18,6 @@ class Config(TD3):
     policy_freq: PositiveInt = 1
     actor_lr: Positive = 1e-4
     batch_size: PositiveInt = 128
-    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.001
+    tau: PositiveFraction = 0.001
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "ou"
     expl_noise: NonNegative = 0.2

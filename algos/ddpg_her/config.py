@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from algos.td3.config import Config as TD3
-from config.schema import Fraction, NonNegative, Positive, PositiveInt, lower
+from config.schema import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, lower
 
 
 class Config(TD3):
@@ -17,7 +17,7 @@ class Config(TD3):
     policy_noise: NonNegative = 0.0
     policy_freq: PositiveInt = 1
     actor_lr: Positive = 1e-3
-    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.05
+    tau: PositiveFraction = 0.05
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"
     expl_noise: NonNegative = 0.2
     her_ratio: Fraction = 0.8

@@ -1,20 +1,10 @@
 """Defaults of DQN: the quick start's values, but for a learning rate that needs less luck in 100 episodes."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from config.replay import ReplayConfig
-from config.schema import (
-    Exploration,
-    Fraction,
-    Layers,
-    Positive,
-    PositiveInt,
-    Problem,
-    mlp,
-)
+from config.schema import Exploration, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
 class Config(ReplayConfig):
@@ -49,7 +39,7 @@ class Config(ReplayConfig):
     batch_size: PositiveInt = 64
     target_update: PositiveInt = 4
     """Updates between two hard copies into the target network (with tau 1)."""
-    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    tau: PositiveFraction = 1.0
     """Share of the online network that is mixed into the target network at each target_update."""
 
     buffer_size: PositiveInt = 100_000

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from config.schema import Fraction, Int, RolloutSpec, TableConfig
+from config.schema import Int, PositiveFraction, RolloutSpec, TableConfig
 
 
 class Config(TableConfig):
     """Dyna-Q: Q-learning from every step, and from steps that a learned model remembers."""
 
-    lr: Fraction = 0.1
+    lr: PositiveFraction = 0.1
     """Share of the error by which a value moves."""
     n_planning: Annotated[Int, Field(ge=0)] = 10
     """Updates from the model after each environment step."""

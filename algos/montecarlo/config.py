@@ -1,12 +1,12 @@
 """Defaults of Monte Carlo control."""
 
-from config.schema import Fraction, RolloutSpec, TableConfig
+from config.schema import PositiveFraction, RolloutSpec, TableConfig
 
 
 class Config(TableConfig):
     """Monte Carlo: a table of action values, moved towards the returns of complete episodes."""
 
-    lr: Fraction | None = 0.1
+    lr: PositiveFraction | None = 0.1
     """Share of the error by which a value moves; null: each value is the mean of its returns."""
 
     def memory(self, rows: int) -> RolloutSpec:

@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from config.schema import Fraction, RolloutSpec, TableConfig
+from config.schema import PositiveFraction, RolloutSpec, TableConfig
 
 
 class Config(TableConfig):
     """Q-learning: a table of action values, updated after every step."""
 
-    lr: Fraction = 0.1
+    lr: PositiveFraction = 0.1
     """Share of the error by which a value moves."""
     next_value: Literal["greedy", "expected", "taken"] = "greedy"
     """Value of the next state: that of its best action (Q-learning), the mean over the actions as they are explored

@@ -1,12 +1,10 @@
 """Defaults of SAC."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from config.replay import ContinuousConfig, TemperatureConfig
-from config.schema import PositiveInt, Problem
+from config.schema import PositiveFraction, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TemperatureConfig):
@@ -18,7 +16,7 @@ class Config(ContinuousConfig, TemperatureConfig):
     """Critics whose smallest value makes the target; fewer than n_critics are drawn anew for each update."""
     actor_value: Literal["min", "mean"] = "min"
     """What the actor follows of its critics: the smallest value, or their mean."""
-    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.005
+    tau: PositiveFraction = 0.005
     """Share of the critics that is mixed into their target networks at each update."""
 
     def problems(self) -> Iterator[Problem]:

@@ -1,10 +1,9 @@
 """Defaults of SAC_D."""
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from config.replay import ActorCriticConfig, TemperatureConfig
+from config.schema import PositiveFraction
 
 
 class Config(ActorCriticConfig, TemperatureConfig):
@@ -13,7 +12,7 @@ class Config(ActorCriticConfig, TemperatureConfig):
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
-    target_entropy_scale: Annotated[float, Field(gt=0.0, le=1.0)] = 0.98
+    target_entropy_scale: PositiveFraction = 0.98
     """Share of the largest entropy, the logarithm of the number of legal actions, that a target_entropy of null is."""
-    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.005
+    tau: PositiveFraction = 0.005
     """Share of the critics that is mixed into their target networks at each update."""

@@ -2,10 +2,10 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from config.replay import ContinuousConfig
-from config.schema import NonNegative, PositiveInt, lower
+from config.schema import NonNegative, PositiveFraction, PositiveInt, lower
 
 
 class Config(ContinuousConfig):
@@ -19,6 +19,6 @@ class Config(ContinuousConfig):
     """Standard deviation of the noise on the target's actions, where actions go from -1 to 1."""
     noise_clip: NonNegative = 0.5
     """Largest such noise."""
-    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.005
+    tau: PositiveFraction = 0.005
     """Share of the networks that is mixed into their targets each time."""
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from config.replay import ContinuousConfig, TemperatureConfig
-from config.schema import Int, PositiveInt, Problem
+from config.schema import Int, PositiveFraction, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TemperatureConfig):
@@ -20,7 +20,7 @@ class Config(ContinuousConfig, TemperatureConfig):
     """Values by which each critic describes the distribution of the return."""
     drop_quantiles: Annotated[Int, Field(ge=0)] = 2
     """Largest of them left out of the target, for each critic: against values that are too good to be true."""
-    tau: Annotated[float, Field(gt=0.0, le=1.0)] = 0.005
+    tau: PositiveFraction = 0.005
     """Share of the critics that is mixed into their target networks at each update."""
 
     def problems(self) -> Iterator[Problem]:

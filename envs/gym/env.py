@@ -1,7 +1,9 @@
 """Makes vector environments of gymnasium's environments."""
 
 import ctypes.util
+import functools
 import inspect
+import logging
 import os
 from functools import partial
 from typing import Any
@@ -34,7 +36,8 @@ def make(cfg: Config, rows: int) -> VectorEnv:
 
 def make_scalar(cfg: Config) -> gymnasium.Env:
     """One environment in its wrappers. Its contract is checked once by us, not in every step by gymnasium."""
-    registry.lookup(cfg.id)
+    if registry.needs_mujoco(registry.lookup(cfg.id)):
+        _listen_to_mujoco()
     keywords = {**cfg.constructor, **_rendering(cfg)}
     env: Any = gymnasium.make(cfg.id, disable_env_checker=True, **keywords)
     return wrap(env, cfg.wrappers)
@@ -74,3 +77,17 @@ def _prepare_headless() -> None:
     for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):
         if ctypes.util.find_library(library):
             os.environ.setdefault("MUJOCO_GL", backend)
+
+
+def _listen_to_mujoco() -> None:
+    """Otherwise its C code prints each warning whenever it comes, and writes MUJOCO_LOG.TXT where the user stands."""
+    import mujoco
+
+    mujoco.set_mju_user_warning(_warned_by_mujoco)
+
+
+@functools.cache
+def _warned_by_mujoco(text: str) -> None:
+    """Once each, but not what only the authors of the environment's model can mend."""
+    if "is deprecated" not in text:
+        logging.getLogger("joystick").warning("MuJoCo: %s", text)

@@ -59,6 +59,12 @@ def unusable(spec: EnvSpec) -> str | None:
     return None
 
 
+def needs_mujoco(spec: EnvSpec | None) -> bool:
+    """Whether it is one of gymnasium's own, and MuJoCo is installed for it."""
+    entry = spec.entry_point if spec and isinstance(spec.entry_point, str) else ""
+    return entry.startswith("gymnasium.envs.mujoco") and importlib.util.find_spec("mujoco") is not None
+
+
 def undrawable(spec: EnvSpec) -> str | None:
     """Why an environment that can be made cannot draw here; None where nothing is known against it."""
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""

@@ -12,10 +12,10 @@ from algos.base import EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from framework import build
-from framework.collector import beginning
 from framework.distributed import cluster
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
+from framework.standing import beginning
 from framework.topology import Lost
 
 MOST_DEATHS = 5
