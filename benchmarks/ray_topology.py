@@ -1,6 +1,6 @@
 """What many processes bring, in ratios: to the time that cannot be saved, to one process, to RLlib.
 
-python benchmarks/ray_topology.py [--rllib PYTHON] [--only episodes,learning,ppo,sleep,dqn,start] [--repeats 3]
+python benchmarks/ray_topology.py [--rllib PYTHON] [--only episodes,learning,ppo,suited,sleep,dqn,start] [--repeats 3]
 
 Prints the table of docs/ray.md. PYTHON is one that has ray[rllib] and torch. The sides of a row take turns, and a ratio
 is the median of those of single turns. Exit status 1: a goal was missed.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -39,6 +39,8 @@ TIMED = (
 PPO = ("--algo=PPO", "env_cfg.id=CartPole-v1", "general_cfg.max_total_step=200000")
 WINDOW = 2048
 """Steps that PPO learns from at once, on every side."""
+NETWORKS = {"our network": 64, "its own": None}
+"""Of RLlib: two hidden layers as wide as those of our PPO, or what it takes by itself (256 and 256)."""
 DQN = (
     "--algo=DQN",
     "env_cfg.id=CartPole-v1",
@@ -112,80 +114,70 @@ def ratio(one: list[float], other: list[float]) -> float:
 # rows -----------------------------------------------------------------------------------------------------
 
 
-def episodes(repeats: int) -> list[Row]:
+def episodes(repeats: int) -> Iterator[Row]:
     """The quick start's experiment: 100 episodes of 0.1 s each; the time over the one that cannot be saved."""
-    rows = []
     words = (*TIMED, RAY, "algo_cfg.seconds=0.0001", "env_cfg.seconds=0.1", "general_cfg.max_episode=100")
     for workers in (1, 2, 4, 8):
         more = (*words, f"general_cfg.n_workers={workers}")
         (seconds,) = turns(repeats, lambda more=more: float(train(*more)["seconds"]))  # type: ignore[misc]
         took = median(seconds)
-        rows.append(
-            Row(
-                f"100 episodes of 0.1 s, {workers} worker{'s' * (workers > 1)}",
-                f"{took:.2f} s",
-                took * workers / 10,
-                1.08,
-                True,
-            )
-        )
-    return rows
+        what = f"100 episodes of 0.1 s, {workers} worker{'s' * (workers > 1)}"
+        yield Row(what, f"{took:.2f} s", took * workers / 10, 1.08, True)
 
 
-def learning(repeats: int) -> list[Row]:
+def learning(repeats: int) -> Iterator[Row]:
     """The other half: 100 updates of 0.1 s, shared by learners; and collecting does not wait for learning."""
-    rows = []
     words = (*TIMED, RAY, "algo_cfg.seconds=0.1", "env_cfg.seconds=0")
     for learners in (1, 2, 4):
         more = (*words, "general_cfg.max_update=100", f"general_cfg.n_learners={learners}")
         (figures,) = turns(repeats, lambda more=more: _per_hundred(train(*more)))  # type: ignore[misc]
         took = median(figures)
         what = f"100 updates of 0.1 s, {learners} learner{'s' * (learners > 1)}"
-        rows.append(Row(what, f"{took:.2f} s", took * learners / 10, 1.1, True))
+        yield Row(what, f"{took:.2f} s", took * learners / 10, 1.1, True)
     ahead = (*words, "general_cfg.max_episode=60", "general_cfg.run_ahead=64")
     (figures,) = turns(repeats, lambda: float(train(*ahead)["seconds"]))
     took = median(figures)
-    return [*rows, Row("60 episodes while each is learned from for 0.1 s", f"{took:.2f} s", took / 6, 0.5, True)]
+    yield Row("60 episodes while each is learned from for 0.1 s", f"{took:.2f} s", took / 6, 0.5, True)
 
 
 def _per_hundred(facts: dict[str, Any]) -> float:
     return float(facts["seconds"] / facts["update"] * 100)
 
 
-def ppo(repeats: int, rllib: str | None) -> list[Row]:
+def ppo(repeats: int, rllib: str | None) -> Iterator[Row]:
     """PPO on CartPole: two workers against one process with the same rows, and against RLlib."""
-    return [
-        *_ppo(repeats, rllib, epochs=4, minibatches=4),
-        *_ppo(repeats, rllib, epochs=10, minibatches=8),
-        *_ppo_as_suits(repeats, rllib),
-    ]
+    yield from _ppo(repeats, rllib, epochs=4, minibatches=4)
+    yield from _ppo(repeats, rllib, epochs=10, minibatches=8)
 
 
-def _ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> list[Row]:
+def _ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> Iterator[Row]:
     """Two workers of 8 rows and a horizon of 128, on all sides."""
     learning = Learning(epochs, WINDOW // minibatches)
     sides = [lambda: _rounds(8, learning), lambda: _ahead(8, learning), lambda: _alone(16, learning)]
-    barrier, free, alone, *peer = turns(repeats, *sides, *([lambda: _rllib(rllib, 8, learning)] if rllib else []))
+    peers = [lambda width=width: _rllib(rllib, 8, learning, width) for width in NETWORKS.values()] if rllib else []  # type: ignore[misc]
+    barrier, free, alone, *theirs = turns(repeats, *sides, *peers)
     best = max(barrier, free, key=median)
     what = f"PPO, {epochs} epochs of {minibatches} minibatches, 2 workers of 8 rows"
     figures = (
         f"{median(barrier):,.0f} in rounds, {median(free):,.0f} with run_ahead, {median(alone):,.0f} alone, steps/s"
     )
-    table = [Row(f"{what}, beside one process of 16", figures, ratio(best, alone), 1.1, False)]
-    if peer:
-        figures = f"{median(best):,.0f} against {median(peer[0]):,.0f} steps/s"
-        table.append(Row(f"{what}, beside RLlib's", figures, ratio(best, peer[0]), 7, False))
-    return table
+    yield Row(f"{what}, beside one process of 16", figures, ratio(best, alone), 1.1, False)
+    for network, peer in zip(NETWORKS, theirs, strict=False):
+        figures = f"{median(best):,.0f} against {median(peer):,.0f} steps/s"
+        yield Row(f"{what}, beside RLlib's with {network}", figures, ratio(best, peer), 7, False)
 
 
-def _ppo_as_suits(repeats: int, rllib: str | None) -> list[Row]:
+def ppo_as_suits(repeats: int, rllib: str | None) -> Iterator[Row]:
     """With as many rows as are fastest on each side: 64 for each worker of ours, 32 for each of RLlib's."""
     if not rllib:
-        return []
+        return
     learning = Learning(4, WINDOW // 4)
-    ours, peer = turns(repeats, lambda: _ahead(64, learning), lambda: _rllib(rllib, 32, learning))
-    figures = f"{median(ours):,.0f} against {median(peer):,.0f} steps/s"
-    return [Row("PPO, 2 workers with the rows that suit each side", figures, ratio(ours, peer), 10, False)]
+    peers = [lambda width=width: _rllib(rllib, 32, learning, width) for width in NETWORKS.values()]  # type: ignore[misc]
+    ours, *theirs = turns(repeats, lambda: _ahead(64, learning), *peers)
+    for network, peer in zip(NETWORKS, theirs, strict=True):
+        figures = f"{median(ours):,.0f} against {median(peer):,.0f} steps/s"
+        what = f"PPO, 2 workers with the rows that suit each side, RLlib with {network}"
+        yield Row(what, figures, ratio(ours, peer), 10, False)
 
 
 class Learning(NamedTuple):
@@ -213,12 +205,13 @@ def _alone(rows: int, learning: Learning) -> float:
     return speed(*PPO, *learning.words(), f"env_cfg.n_envs={rows}", f"algo_cfg.batch_size={WINDOW}")
 
 
-def _rllib(python: str, envs: int, learning: Learning) -> float:
-    facts = said(python, "rllib.py", 2, envs, WINDOW // (2 * envs), learning.minibatch, learning.epochs, 15)
+def _rllib(python: str, envs: int, learning: Learning, width: int | None) -> float:
+    words = (2, envs, WINDOW // (2 * envs), learning.minibatch, learning.epochs, 15, *([width] if width else []))
+    facts = said(python, "rllib.py", *words)
     return float(facts["steps"] / facts["seconds"])
 
 
-def sleeping(repeats: int) -> list[Row]:
+def sleeping(repeats: int) -> Iterator[Row]:
     """An environment that takes a millisecond for each step."""
     words = ("--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.001", "env_cfg.length=50")
     words += ("algo_cfg.batch_size=128", "algo_cfg.sgd_batch_size=64", "algo_cfg.k_epochs=2")
@@ -226,21 +219,19 @@ def sleeping(repeats: int) -> list[Row]:
     counts = (2, 4)
     sides = [words, *[(*words, RAY, f"general_cfg.n_workers={n}", "general_cfg.run_ahead=2") for n in counts]]
     alone, *others = turns(repeats, *[lambda side=side: speed(*side) for side in sides])  # type: ignore[misc]
-    rows = []
     for workers, steps, goal in zip(counts, others, (1.9, 3.7), strict=True):
         figures = f"{median(steps):,.0f} against {median(alone):,.0f} steps/s"
-        rows.append(Row(f"1 ms a step, {workers} workers", figures, ratio(steps, alone), goal, False))
-    return rows
+        yield Row(f"1 ms a step, {workers} workers", figures, ratio(steps, alone), goal, False)
 
 
-def dqn(repeats: int) -> list[Row]:
+def dqn(repeats: int) -> Iterator[Row]:
     """An update for each step: acting and learning overlap."""
     ray, alone = turns(repeats, lambda: speed(*DQN, RAY), lambda: speed(*DQN))
     figures = f"{median(ray):,.0f} against {median(alone):,.0f} updates/s"
-    return [Row("DQN, 1 worker and 1 learner", figures, ratio(ray, alone), 1.0, False)]
+    yield Row("DQN, 1 worker and 1 learner", figures, ratio(ray, alone), 1.0, False)
 
 
-def start(repeats: int) -> list[Row]:
+def start(repeats: int) -> Iterator[Row]:
     """From the command to the first step, beside a bare script with as many actors."""
     words = (*TIMED, RAY, "algo_cfg.seconds=0.0001", "env_cfg.seconds=0", "general_cfg.max_episode=1")
     words += ("general_cfg.n_workers=2",)
@@ -248,19 +239,20 @@ def start(repeats: int) -> list[Row]:
     ours, bare = turns(repeats, lambda: float(train(*words)["stood"]), bare_script)
     more = median(a - b for a, b in zip(ours, bare, strict=True))
     figures = f"{median(ours):.1f} s against {median(bare):.1f} s"
-    return [Row("start until 4 processes stand: seconds more than a bare script", figures, more, 3, True)]
+    yield Row("start until 4 processes stand: seconds more than a bare script", figures, more, 3, True)
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="What many processes bring, in ratios.")
     parser.add_argument("--rllib", metavar="PYTHON", help="a python with ray[rllib] and torch")
-    parser.add_argument("--only", help="some of episodes, learning, ppo, sleep, dqn, start")
+    parser.add_argument("--only", help="some of episodes, learning, ppo, suited, sleep, dqn, start")
     parser.add_argument("--repeats", type=int, default=3)
     request = parser.parse_args(argv)
-    kinds: dict[str, Callable[[int], list[Row]]] = {
+    kinds: dict[str, Callable[[int], Iterator[Row]]] = {
         "episodes": episodes,
         "learning": learning,
         "ppo": lambda repeats: ppo(repeats, request.rllib),
+        "suited": lambda repeats: ppo_as_suits(repeats, request.rllib),
         "sleep": sleeping,
         "dqn": dqn,
         "start": start,

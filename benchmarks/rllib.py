@@ -1,6 +1,8 @@
 """RLlib's PPO on CartPole, for benchmarks/ray_topology.py: prints {"steps": ..., "seconds": ...}.
 
-python rllib.py RUNNERS ENVS HORIZON MINIBATCH EPOCHS SECONDS
+python rllib.py RUNNERS ENVS HORIZON MINIBATCH EPOCHS SECONDS [WIDTH]
+
+WIDTH is that of both hidden layers; without it RLlib builds the network that it takes by itself.
 """
 
 import json
@@ -14,7 +16,7 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
 runners, envs, horizon, minibatch, epochs = (int(word) for word in sys.argv[1:6])
 ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, num_cpus=runners + 1)
-algorithm = (
+plan = (
     PPOConfig()
     .environment("CartPole-v1")
     .env_runners(num_env_runners=runners, num_envs_per_env_runner=envs, rollout_fragment_length=horizon)
@@ -24,9 +26,10 @@ algorithm = (
         num_epochs=epochs,
         lr=3e-4,
     )
-    .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[64, 64]))
-    .build_algo()
 )
+if len(sys.argv) > 7:
+    plan = plan.rl_module(model_config=DefaultModelConfig(fcnet_hiddens=2 * [int(sys.argv[7])]))
+algorithm = plan.build_algo()
 algorithm.train()
 steps, begin = 0, time.perf_counter()
 while time.perf_counter() - begin < float(sys.argv[6]):

@@ -174,3 +174,10 @@ def test_each_window_of_a_worker_that_runs_ahead_is_learned_from_once_and_alone(
     run.rest()
     left = run.topology.owed
     assert len(added) * spec.fragment == (len(run.learned) + left) * spec.length
+
+
+def test_a_worker_that_runs_ahead_has_its_second_fragment_to_do_before_the_first_is_heard_of():
+    config = config_of("PPO", workers=2, ahead=2, rows=8)
+    topology = remote(config)
+    topology._collect(Run(config, topology).now)
+    assert [len(hand.asked) for hand in topology.crew.hands] == [2, 2]

@@ -4,7 +4,7 @@ torch.optim.Adam gives the same bits. Its base class imports the compiler, about
 another 100 us of every step on hooks and bookkeeping.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -31,20 +31,22 @@ class FusedAdam:
         self.param_groups: list[dict[str, Any]] = [{"lr": lr, **group} for group in grouped]  # type: ignore[dict-item]
         self.epsilon, self.weight_decay, self.betas = epsilon, weight_decay, betas
         self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
-        self._moments = [_zeros(group["params"]) for group in self.param_groups]
+        self._moments = [_Moments(group["params"]) for group in self.param_groups]
 
     @torch.no_grad()
     def step(self) -> None:
         """One step with the gradients that the parameters hold; those without one stay as they are."""
-        for group, (means, squares, steps) in zip(self.param_groups, self._moments, strict=True):
-            params = group["params"]
+        for group, moments in zip(self.param_groups, self._moments, strict=True):
+            params, means, squares, steps = group["params"], moments.means, moments.squares, moments.steps
             grads = [p.grad for p in params]
             if any(grad is None for grad in grads):
                 having = [i for i, grad in enumerate(grads) if grad is not None]
                 params, grads, means, squares, steps = (
                     [column[i] for i in having] for column in (params, grads, means, squares, steps)
                 )
-            torch._foreach_add_(steps, 1)
+                torch._foreach_add_(steps, 1)
+            else:
+                moments.counts.add_(1)
             self._kernel(
                 params,
                 grads,
@@ -66,7 +68,7 @@ class FusedAdam:
         entries = [
             {"exp_avg": mean, "exp_avg_sq": square, "step": step}
             for moments in self._moments
-            for mean, square, step in zip(*moments, strict=True)
+            for mean, square, step in moments.each()
         ]
         groups = [{"lr": group["lr"]} for group in self.param_groups]
         return {"state": dict(enumerate(entries)), "param_groups": groups}
@@ -75,15 +77,22 @@ class FusedAdam:
         """Go on where state_dict() was taken."""
         for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
             group["lr"] = saved["lr"]
-        moments = [one for columns in self._moments for one in zip(*columns, strict=True)]
-        for number, (mean, square, step) in enumerate(moments):
+        for number, (mean, square, step) in enumerate(one for moments in self._moments for one in moments.each()):
             entry = state["state"][number]
             mean.copy_(entry["exp_avg"])
             square.copy_(entry["exp_avg_sq"])
             step.copy_(entry["step"])
 
 
-def _zeros(params: list[Parameter]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """Means, means of squares, and counts of steps."""
-    means, squares = ([torch.zeros_like(p, requires_grad=False) for p in params] for _ in range(2))
-    return means, squares, [torch.zeros((), device=p.device) for p in params]
+class _Moments:
+    """Of the parameters of a group: means of their gradients, means of the squares, and how many steps each made."""
+
+    def __init__(self, params: list[Parameter]) -> None:
+        self.means, self.squares = ([torch.zeros_like(p, requires_grad=False) for p in params] for _ in range(2))
+        self.counts = torch.zeros(len(params), device=params[0].device)
+        self.steps = list(self.counts.unbind())
+        """The counts one by one, as the kernel wants them, in the memory of all: one addition counts for every one."""
+
+    def each(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Parameter by parameter."""
+        return zip(self.means, self.squares, self.steps, strict=True)

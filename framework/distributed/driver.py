@@ -136,8 +136,8 @@ class Remote:
         if waits:
             return
         progress = now()
-        for hand in self.crew.idle():
-            if hand.number not in self._arrived:
+        while free := [hand for hand in self.crew.idle() if hand.number not in self._arrived]:
+            for hand in free:
                 self.crew.send(hand, progress, self.version, self.weights)
 
     # what comes back --------------------------------------------------------------------------------------
