@@ -1,5 +1,12 @@
 """What all tests have in common."""
 
+import os
+
+
+def pytest_xdist_auto_num_workers(config):
+    """One more than there are cores: who has the chain below mostly waits for processes."""
+    return (os.cpu_count() or 1) + 1
+
 
 def pytest_collection_modifyitems(items):
     """Tests that start Ray are one long chain: it begins first, and the others run beside it."""
