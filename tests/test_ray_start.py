@@ -14,7 +14,8 @@ import pytest
 from config.loader import load
 from framework import build
 from framework.catalog import ALGOS, ENVS
-from framework.distributed import start
+from framework.distributed import cluster, start
+from framework.errors import JoystickError
 from tests.helpers_ray import RAY, TINY
 
 pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
@@ -97,6 +98,15 @@ def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):
     assert done.returncode == 2
     assert "what listens there is not Ray" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_who_listens_and_never_answers_is_found_out_in_seconds_with_auto_too(monkeypatch):
+    config = load(None, ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1"], find_algo=ALGOS, find_env=ENVS)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.2)
+    with socket.create_server(("", 0)) as door:
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{door.getsockname()[1]}")
+        with pytest.raises(JoystickError, match=r"nothing answers at .*timed out"):
+            cluster._connected(cluster.load(), config.general, "auto").__enter__()
 
 
 def test_shared_memory_grows_with_the_workers_and_no_faster():

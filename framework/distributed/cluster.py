@@ -1,6 +1,7 @@
 """Ray itself: a small one of our own on this machine, or somebody's cluster; and nothing of ours left behind."""
 
 import contextlib
+import importlib
 import os
 import secrets
 import shutil
@@ -109,9 +110,8 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
 @contextlib.contextmanager
 def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[None]:
     """A cluster that is there already; our code travels to it."""
-    if address != "auto":
-        _must_listen(address)
     with _said_in_one_line(address), _our_signals():
+        _must_listen(_found(address))
         ray.init(
             address=address,
             log_to_driver=False,
@@ -127,8 +127,16 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
         ray.shutdown()
 
 
+def _found(address: str) -> str:
+    """The address, or the one that Ray finds for auto."""
+    if address != "auto":
+        return address
+    services = importlib.import_module("ray._private.services")
+    return str(services.canonicalize_bootstrap_address(address))
+
+
 def _must_listen(address: str) -> None:
-    """Ray itself would try for a minute."""
+    """Ray itself would try for a minute, or two where somebody listens and never answers."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), CONNECT_SECONDS) as door:
