@@ -46,11 +46,14 @@ def test_ppo_without_a_memory_is_not_recurrent() -> None:
         ("DQN", "per_beta=0.5", "per_beta: is a setting of buffer_type PER, and buffer_type is REPLAY_QUE"),
         ("SAC", "burn_in=4", "burn_in: is a setting of lstm and gru layers"),
         ("DQN", "lookup_step=4", "lookup_step: is a setting of lstm and gru layers"),
+        ("QRDQN", ("optimizer=sgd", "adam_epsilon=0.1"), "adam_epsilon: is a setting of adam and adamw"),
+        ("CrossQ", ("optimizer=sgd", "adam_beta1=0.9"), "adam_beta1: is a setting of adam and adamw"),
         ("PPO", "kl_lambda=2", "kl_lambda: is a setting of ppo_type kl"),
     ],
 )
-def test_a_setting_that_nothing_would_read_is_refused(algo: str, setting: str, said: str) -> None:
-    assert f"algo_cfg.{said}" in refused(algo, setting)
+def test_a_setting_that_nothing_would_read_is_refused(algo: str, setting: str | tuple[str, ...], said: str) -> None:
+    settings = (setting,) if isinstance(setting, str) else setting
+    assert f"algo_cfg.{said}" in refused(algo, *settings)
 
 
 @pytest.mark.parametrize(

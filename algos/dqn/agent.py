@@ -36,7 +36,7 @@ class Agent(base.Agent):
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.chance, self.target_chance = modules.with_chance(self.network), modules.with_chance(self.target)
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
         self.explorer = Explorer(cfg)
         self.updates = 0
 

@@ -42,6 +42,10 @@ class Config(ReplayConfig):
     tau: PositiveFraction = 1.0
     """Share of the online network that is mixed into the target network at each target_update."""
 
+    adam_epsilon: Positive = 1e-8
+    """Added to the denominator of optimizer adam or adamw. Larger values hold a high learning rate back where gradients
+    are small; the papers on distributions of returns take 0.01 / batch_size."""
+
     buffer_size: PositiveInt = 100_000
 
     exploration_type: Exploration = "e-greedy"
@@ -63,5 +67,7 @@ class Config(ReplayConfig):
             yield Problem("soft", "is for single values, and this algorithm learns distributions")
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")
+        if self.changed("adam_epsilon") and not self.optimizer.startswith("adam"):
+            yield Problem("adam_epsilon", f"is a setting of adam and adamw, and optimizer is {self.optimizer}")
         if self.epsilon_end > self.epsilon_start:
             yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
