@@ -143,12 +143,12 @@ def test_the_learning_rate_follows_the_course_of_the_run():
 def test_the_epsilon_of_adam_holds_a_step_back():
     # the first step of Adam is lr g / (|g| + epsilon): with an epsilon far above any gradient it is lr g / epsilon
     moved = []
-    for epsilon in (1e3, 1e4):
-        agent, batch = agent_and_batch(adam_epsilon=epsilon, lr=1.0)
+    for epsilon in (1e2, 1e3):
+        agent, batch = agent_and_batch(adam_epsilon=epsilon)
         before = [p.detach().clone() for p in agent.parameters]
         agent.update(batch)
-        moved.append(max(float((p - q).abs().max()) for p, q in zip(agent.parameters, before, strict=True)))
-    assert moved[0] == pytest.approx(10 * moved[1], rel=1e-2)
+        moved.append(max(float((p.detach() - q).abs().max()) for p, q in zip(agent.parameters, before, strict=True)))
+    assert moved[0] == pytest.approx(10 * moved[1], rel=0.05)
 
 
 def test_epsilon_falls_with_the_steps_of_the_run():
