@@ -1,6 +1,6 @@
 """What many processes bring, in ratios: to the time that cannot be saved, to one process, to RLlib.
 
-python benchmarks/ray_topology.py [--rllib PYTHON] [--only episodes,learning,ppo,suited,sleep,dqn,start] [--repeats 3]
+python benchmarks/ray_topology.py [--rllib PYTHON] [--only episodes,learning,ppo,ppo10,suited,sleep,dqn,start] [--repeats 3]
 
 Prints the table of docs/ray.md. PYTHON is one that has ray[rllib] and torch. The sides of a row take turns, and a ratio
 is the median of those of single turns. Exit status 1: a goal was missed.
@@ -144,14 +144,8 @@ def _per_hundred(facts: dict[str, Any]) -> float:
     return float(facts["seconds"] / facts["update"] * 100)
 
 
-def ppo(repeats: int, rllib: str | None) -> Iterator[Row]:
-    """PPO on CartPole: two workers against one process with the same rows, and against RLlib."""
-    yield from _ppo(repeats, rllib, epochs=4, minibatches=4)
-    yield from _ppo(repeats, rllib, epochs=10, minibatches=8)
-
-
-def _ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> Iterator[Row]:
-    """Two workers of 8 rows and a horizon of 128, on all sides."""
+def ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> Iterator[Row]:
+    """PPO on CartPole: two workers of 8 rows and a horizon of 128, against one process with the same rows, and RLlib."""
     learning = Learning(epochs, WINDOW // minibatches)
     sides = [lambda: _rounds(8, learning), lambda: _ahead(8, learning), lambda: _alone(16, learning)]
     peers = [lambda width=width: _rllib(rllib, 8, learning, width) for width in NETWORKS.values()] if rllib else []  # type: ignore[misc]
@@ -245,13 +239,14 @@ def start(repeats: int) -> Iterator[Row]:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="What many processes bring, in ratios.")
     parser.add_argument("--rllib", metavar="PYTHON", help="a python with ray[rllib] and torch")
-    parser.add_argument("--only", help="some of episodes, learning, ppo, suited, sleep, dqn, start")
+    parser.add_argument("--only", help="some of episodes, learning, ppo, ppo10, suited, sleep, dqn, start")
     parser.add_argument("--repeats", type=int, default=3)
     request = parser.parse_args(argv)
     kinds: dict[str, Callable[[int], Iterator[Row]]] = {
         "episodes": episodes,
         "learning": learning,
-        "ppo": lambda repeats: ppo(repeats, request.rllib),
+        "ppo": lambda repeats: ppo(repeats, request.rllib, epochs=4, minibatches=4),
+        "ppo10": lambda repeats: ppo(repeats, request.rllib, epochs=10, minibatches=8),
         "suited": lambda repeats: ppo_as_suits(repeats, request.rllib),
         "sleep": sleeping,
         "dqn": dqn,
