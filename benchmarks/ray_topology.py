@@ -1,6 +1,6 @@
 """What many processes bring, in ratios: to the time that cannot be saved, to one process, to RLlib.
 
-python benchmarks/ray_topology.py [--rllib PYTHON] [--only episodes,learning,ppo,ppo10,suited,sleep,dqn,start] [--repeats 3]
+python benchmarks/ray_topology.py [--rllib PYTHON] [--only KIND,KIND] [--repeats 3]
 
 Prints the table of docs/ray.md. PYTHON is one that has ray[rllib] and torch. The sides of a row take turns, and a ratio
 is the median of those of single turns. Exit status 1: a goal was missed.
@@ -145,7 +145,7 @@ def _per_hundred(facts: dict[str, Any]) -> float:
 
 
 def ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> Iterator[Row]:
-    """PPO on CartPole: two workers of 8 rows and a horizon of 128, against one process with the same rows, and RLlib."""
+    """PPO on CartPole: two workers of 8 rows, horizon 128, against one process with the same rows, and RLlib."""
     learning = Learning(epochs, WINDOW // minibatches)
     sides = [lambda: _rounds(8, learning), lambda: _ahead(8, learning), lambda: _alone(16, learning)]
     peers = [lambda width=width: _rllib(rllib, 8, learning, width) for width in NETWORKS.values()] if rllib else []  # type: ignore[misc]
