@@ -4,10 +4,10 @@ import os
 
 
 def pytest_xdist_auto_num_workers(config):
-    """One more than there are cores: who has the chain below mostly waits for processes."""
+    """One more than there are cores: who has a chain below mostly waits for processes."""
     return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that start Ray are one long chain: it begins first, and the others run beside it."""
+    """Tests that start Ray are two long chains: they begin first, and the others run beside them."""
     items.sort(key=lambda item: not item.path.name.startswith("test_ray_"))

@@ -14,7 +14,7 @@ import pytest
 from framework.checkpoint import CheckpointStore
 from tests.helpers_ray import RAY, TINY, episodes
 
-pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
+pytestmark = pytest.mark.xdist_group("ray faults")  # one after the other: each takes several processes
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 120

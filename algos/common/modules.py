@@ -30,6 +30,12 @@ class RandomZeros(nn.Module):
         return F.dropout(x, self.rate, torch.is_grad_enabled())
 
 
+def seed_dropout(network: nn.Module, rng: Generator) -> None:
+    """Before an update: let the zeros of dropout layers come from rng. Nothing is drawn without such layers."""
+    if any(isinstance(module, RandomZeros) for module in network.modules()):
+        torch.manual_seed(int(rng.integers(2**63)))
+
+
 class Residual(nn.Module):
     """x [B, width] -> x + body(x): a block of SimBa (Lee et al., 2024)."""
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
 from torch import nn
@@ -12,7 +11,7 @@ from torch import nn
 from algos.base import EnvSpec, Part
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.first_weights import initialise
-from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual
+from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual, seed_dropout
 from algos.common.recurrent import Gru, Lstm, Recurrent
 from algos.common.renorm import BatchRenorm
 from config import schema
@@ -294,15 +293,8 @@ def features(
     [B, width] it gives, and the layers from there on."""
     chain, rest = _observed(spec, layers, cfg, normalizer)
     rest = _with_convolutions(chain, rest)
-    own = [index for index, layer in enumerate(rest, start=1) if isinstance(layer, OBSERVING)]
-    cut = own[-1] if own else 0
+    cut = max((index for index, layer in enumerate(rest, start=1) if isinstance(layer, OBSERVING)), default=0)
     for layer in rest[:cut]:
         ADD[type(layer)](chain, layer)
     chain.flatten()
     return assembled(chain.modules), chain.shape[0], rest[cut:]
-
-
-def seed_dropout(network: nn.Module, rng: np.random.Generator) -> None:
-    """Before an update: let the zeros of dropout layers come from rng. Nothing is drawn without such layers."""
-    if any(isinstance(module, RandomZeros) for module in network.modules()):
-        torch.manual_seed(int(rng.integers(2**63)))

@@ -125,7 +125,8 @@ class Replay:
         if self._tree is None:
             place = self._draw(shape)
         else:
-            place, weights = self._tree.draw(shape, self.rng, self._beta(fraction), self.size)
+            beta = self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
+            place, weights = self._tree.draw(shape, self.rng, beta, self.size)
         columns = self._gather(place)
         step = self._rings.serial(place)
         if self._hindsight:
@@ -163,9 +164,6 @@ class Replay:
         if "valid" in rings.flat:
             columns["valid"] = rings.flat["valid"][places]
         return Chunk(columns, Keys(begin, rings.serial(begin)))
-
-    def _beta(self, fraction: float) -> float:
-        return self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
 
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
