@@ -47,7 +47,7 @@ def measured(row: Row, seeds: str, jobs: int | None, episodes: int) -> dict[str,
     """Train a group, test its models, play at random: an entry of learning.json."""
     command = row.command()
     folder = Path("tasks") / f"Learning_{row.name.replace('/', '_').replace(' ', '_')}_{time.strftime('%Y%m%d-%H%M%S')}"
-    more = ["--jobs", str(jobs)] if jobs else []
+    more = [] if jobs is None else ["--jobs", str(jobs)]
     run([*command, "--seeds", seeds, *more, "--into", str(folder)])
     facts = json.loads((folder / "group.json").read_text(encoding="utf-8"))
     runs = [json.loads((folder / f"seed_{seed}" / "run.json").read_text(encoding="utf-8")) for seed in facts["seeds"]]
@@ -55,7 +55,8 @@ def measured(row: Row, seeds: str, jobs: int | None, episodes: int) -> dict[str,
         "date": time.strftime("%Y-%m-%d"),
         "commit": facts["git_commit"],
         "machine": machine(),
-        "command": " ".join(Path(word).name if word.endswith(".yaml") else word for word in command),
+        "command": row.shown(),
+        "settings": row.settings(),
         "at_once": facts["at_once"],
         "seeds": facts["seeds"],
         "steps": [one["step"] for one in runs],

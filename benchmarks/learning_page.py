@@ -1,5 +1,7 @@
 """The rows of benchmarks/learning.yaml, and docs/learning.md made of them and of what was measured."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,8 @@ from config import presets
 from framework import statistics
 from framework.words import short
 
-TABLE = Path(__file__).resolve().parent / "learning.yaml"
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "benchmarks" / "learning.yaml"
 LEAST_EPISODES = 20
 Entry = Mapping[str, Any]
 """What was measured of a row, as in learning.json; or a source of published numbers."""
@@ -45,13 +48,31 @@ class Row:
     def name(self) -> str:
         return f"{self.env}/{self.algo}{', short' if self.short else ''}"
 
-    def command(self) -> list[str]:
-        """What main.py is told; BenchmarkError where the row has no preset of its own."""
+    def file(self) -> Path:
+        """Its preset; BenchmarkError where it has none of its own."""
         path = presets.PRESETS / self.preset if self.preset else presets.find(self.algo, self.env)
         if path is None or path.parent.name == "_default" or not path.exists():
             raise BenchmarkError(f"{self.name} has no preset yet")
-        family = path.parent.name.startswith("_")
-        return ["--yaml", str(path), *([f"env_cfg.id={self.env}"] if family else []), *self.words]
+        return path
+
+    def changes(self) -> list[str]:
+        """What is changed in the preset."""
+        family = self.file().parent.name.startswith("_")
+        return [*([f"env_cfg.id={self.env}"] if family else []), *self.words]
+
+    def command(self) -> list[str]:
+        """What main.py is told."""
+        return ["--yaml", str(self.file()), *self.changes()]
+
+    def shown(self) -> str:
+        """The same, as it is typed in the project's folder."""
+        path = self.file()
+        return " ".join(["--yaml", str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), *self.changes()])
+
+    def settings(self) -> str:
+        """A fingerprint of all that the command sets: what was measured with another one, was another run."""
+        told = [yaml.safe_load(self.file().read_text(encoding="utf-8")), self.changes()]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def rows() -> list[Row]:
@@ -100,9 +121,10 @@ How a row is measured:
 
 - Its preset is trained once for each seed, with `--seeds`, where it is also said how the interquartile mean and its
   interval are [calculated](task_directory.md#runs-with-several-seeds).
-- Each model then plays 100 episodes (never less than {least}), without exploration, from distinct starts that neither
-  training nor its evaluations have seen. A run's score is their mean return; that of bit flipping is the share of
-  successes.
+- Each model then plays 100 episodes, or as many as its [line below](#when-and-where) says (never less than {least}),
+  without exploration, from starts of their own seeds: distinct ones that neither training nor its evaluations have
+  seen, but for CliffWalking and FrozenLake, which have one start, and Taxi, which has 300. A run's score is their mean
+  return; that of bit flipping and reach is the share of successes.
 - **Mean** and **interquartile mean** are over the scores of `models/best`, one per seed: the model that a run hands
   out, chosen by its own online evaluations and not by these episodes. **Last** is the mean of the last models.
 - **Steps** are environment steps, as a mean over the seeds: a preset may stop when its task is solved.
@@ -126,6 +148,9 @@ Of presets whose whole run takes many hours: a first part of it, with one seed, 
 follow the short length.
 
 """
+WHEN = """\
+A commit with + had changes on top of it, of presets for the most part. The presets of now are those that were measured:
+a test compares the fingerprints of all that the commands set."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 
@@ -134,11 +159,12 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], sources: Mapping[st
     known = list(known)
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
     lines = [INTRODUCTION.format(least=LEAST_EPISODES) + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
-    lines += [_line(cells(row, results.get(row.name), sources)) for row in whole]
+    at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
+    lines += [_line(cells(row, results.get(row.name), sources, at_random.get(row.env, ""))) for row in whole]
     lines += [SHORT + _line(SHORT_COLUMNS), _line(["---"] * len(SHORT_COLUMNS))]
     lines += [_line(short_cells(row, results.get(row.name))) for row in short_ones]
     found = [(row.name, results[row.name]) for row in known if row.name in results]
-    lines += ["", "## When and where", "", "A commit with + had changes on top of it.", ""]
+    lines += ["", "## When and where", "", WHEN, ""]
     if found:
         names = ("row", "date", "commit", "machine", "test episodes", "command")
         lines += [_line(names), _line(["---"] * len(names))]
@@ -152,15 +178,15 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], sources: Mapping[st
     return "\n".join(lines) + "\n"
 
 
-def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry]) -> list[str]:
-    """A line of the table."""
+def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], at_random: str = "") -> list[str]:
+    """A line of the table; at_random: what is known of the random policy from other rows of the environment."""
     goal = "" if row.goal is None else f"{row.goal:g}"
-    mine = [""] * 7
+    mine = [*[""] * 6, at_random]
     if entry:
         scores = np.array(entry["best"], float)
         mean = float(statistics.mean(scores))
         if row.goal is not None:
-            goal += ", reached" if mean >= row.goal else ", missed"
+            goal += ", missed" if mean < row.goal else ", reached" if len(scores) >= row.seeds else ", too few seeds"
         mine = [
             f"{np.mean(entry['steps']):,.0f}",
             ", ".join(map(str, entry["seeds"])),

@@ -12,6 +12,13 @@ COMMANDS = ("list", "describe", "schema")
 MOST_SEEDS = 1000
 """Of one range; more can only be a slip of the finger."""
 
+TWICE = (
+    ("seeds", "general_cfg.seed", "seed"),
+    ("algo", "general_cfg.algo_name", "algorithm"),
+    ("env", "env_cfg.id", "environment"),
+)
+"""Flag, the setting that says the same, and what both say."""
+
 _EXAMPLES = """\
 examples:
   python main.py                                  DQN on CartPole-v1
@@ -74,8 +81,10 @@ def _contradictions(request: argparse.Namespace) -> Iterator[str]:
         yield "--resume goes on in the run's own folder; leave out --into"
     if request.resume and request.seeds:
         yield "--resume goes on with one run, and --seeds begins several; leave one of them out"
-    if request.seeds and any(word.partition("=")[0].strip() == "general_cfg.seed" for word in request.overrides):
-        yield "--seeds and general_cfg.seed both say the seed; leave one of them out"
+    keys = {word.partition("=")[0].strip() for word in request.overrides}
+    for flag, key, what in TWICE:
+        if getattr(request, flag) and key in keys:
+            yield f"--{flag} and {key} both say the {what}; leave one of them out"
     if request.jobs and not request.seeds:
         yield "--jobs limits how many runs of --seeds go on at once; without --seeds there is one"
 
@@ -100,6 +109,13 @@ def seeds(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def _said(text: str) -> str:
+    """A shell's variable that is not set is no wish for the default."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("nothing was given; name something, or leave the flag out")
+    return text
+
+
 def _jobs(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of runs; write 1 or more")
@@ -117,16 +133,17 @@ def _run_parser() -> _Parser:
         allow_abbrev=False,
     )
     parser.set_defaults(command="run")
-    parser.add_argument("--yaml", metavar="FILE", help="settings of the run")
-    parser.add_argument("--algo", metavar="NAME", help="algorithm; without --yaml, with the nearest preset")
-    parser.add_argument("--env", metavar="ID", help="environment; without --yaml, with the nearest preset")
-    parser.add_argument("--resume", metavar="TASK", help="go on with a training run: a folder under tasks/")
+    parser.add_argument("--yaml", metavar="FILE", type=_said, help="settings of the run")
+    parser.add_argument("--algo", metavar="NAME", type=_said, help="algorithm; without --yaml, with the nearest preset")
+    parser.add_argument("--env", metavar="ID", type=_said, help="environment; without --yaml, with the nearest preset")
+    parser.add_argument("--resume", metavar="TASK", type=_said, help="go on with a training run: a folder under tasks/")
     parser.add_argument("--seeds", metavar="1..5", type=seeds, help="a run for each of these seeds, side by side")
     parser.add_argument("--jobs", metavar="N", type=_jobs, help="with --seeds: so many at once (default: by the cores)")
-    parser.add_argument("--into", metavar="FOLDER", help="a new folder to write to, in place of tasks/NAME")
+    parser.add_argument("--into", metavar="FOLDER", type=_said, help="a new folder to write to, in place of tasks/NAME")
     parser.add_argument(
-        "--allow-import", metavar="PKG", action="append", default=[], help="let the settings name code of this package"
-    )
+        "--allow-import", metavar="PKG", type=_said, action="append", default=[],
+        help="let the settings name code of this package",
+    )  # fmt: skip
     parser.add_argument("--print-config", action="store_true", help="show all settings as YAML, and stop")
     parser.add_argument("--dry-run", action="store_true", help="check and build everything, train nothing")
     parser.add_argument("--version", action="version", version=f"Joystick {version()}")

@@ -131,6 +131,24 @@ def test_the_page_of_what_was_learned_is_current() -> None:
     assert learning.PAGE.read_text(encoding="utf-8") == fresh, "write it anew: python benchmarks/learning.py --page"
 
 
+def test_the_presets_are_those_that_were_measured() -> None:
+    """Who changes a preset that the page shows measures its row again."""
+    results = learning.read_results()
+    changed = [
+        row.name for row in learning_page.rows()
+        if row.name in results and results[row.name]["settings"] != row.settings()
+    ]  # fmt: skip
+    assert not changed
+
+
+def test_a_goal_is_not_reached_with_fewer_seeds_and_the_random_policy_is_that_of_the_environment() -> None:
+    few = entry(seeds=[1], best=[500.0])
+    assert learning_page.cells(Row("A", "B", goal=490), few, {})[9] == "490, too few seeds"
+    assert learning_page.cells(Row("A", "B", goal=490, seeds=1), few, {})[9] == "490, reached"
+    text = learning_page.page([Row("A-v1", "B"), Row("A-v1", "C")], {"A-v1/B": entry()}, SOURCES)
+    assert "| A-v1 | C |  |  |  |  |  |  | 22.25 |" in text
+
+
 def test_rows_are_named_once_and_chosen_by_environment_algorithm_or_both() -> None:
     names = [row.name for row in learning_page.rows()]
     assert len(names) == len(set(names))

@@ -125,6 +125,14 @@ def test_flags_reach_the_configuration(
         (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, "),
         (["--yaml"], "--yaml: expected one argument"),
         (["--resume", "x", "--algo", "PPO"], "leave out --algo and --env"),
+        (["--algo", ""], "--algo: nothing was given"),
+        (["--env", " "], "--env: nothing was given"),
+        (["--yaml="], "--yaml: nothing was given"),
+        (["--resume", "", "--algo", "PPO"], "--resume: nothing was given"),
+        (["--into", ""], "--into: nothing was given"),
+        (["--allow-import", ""], "--allow-import: nothing was given"),
+        (["--algo", "PPO", "general_cfg.algo_name=DQN"], "--algo and general_cfg.algo_name both say the algorithm"),
+        (["--env", "A-v0", "env_cfg.id=B-v0"], "--env and env_cfg.id both say the environment"),
     ],
 )
 def test_a_word_that_is_not_understood_is_answered_with_the_nearest(
