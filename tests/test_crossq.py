@@ -167,9 +167,12 @@ def test_the_average_of_gradients_is_shorter():
     torch.testing.assert_close(ours, theirs)
 
 
-def test_a_single_transition_and_a_layer_elsewhere_are_refused():
+def test_a_single_transition_and_simba_and_a_layer_elsewhere_are_refused():
     cfg = agent_for("CrossQ").cfg
     assert [problem.key for problem in cfg.model_copy(update={"batch_size": 1}).checks()] == ["batch_size"]
+    for settings in ({"architecture": "simba"}, {"architecture": "simba", "critic_layers": schema.mlp(8)}):
+        (problem,) = cfg.model_copy(update=settings).checks()
+        assert (problem.key, "needs batchrenorm" in problem.message) == ("architecture", True)
     layers = [schema.BatchRenorm(), *schema.mlp(8)]
     problems = list(agent_for("SAC").cfg.model_copy(update={"critic_layers": layers}).checks())
     assert [problem.key for problem in problems] == ["critic_layers"]

@@ -20,6 +20,7 @@ from config.schema import (
     LayerNorm,
     Layers,
     Linear,
+    Lstm,
     NetworkConfig,
     Pooling,
     mlp,
@@ -159,9 +160,10 @@ def test_simba_is_a_projection_and_a_block_per_size_and_a_last_norm() -> None:
     assert image(observations(pixels(10, 10, 4))).shape == (3, 2)
 
 
-def test_simba_says_what_its_list_may_hold() -> None:
-    with pytest.raises(NetworkError, match="simba-> does not fit: its list ends with linear layers"):
-        build(spec_of(VECTOR), [*mlp(8), LayerNorm(), *mlp(8)], 2, NetworkConfig(architecture="simba"), 0)
+@pytest.mark.parametrize("layers", [[*mlp(8), LayerNorm(), *mlp(8)], [Lstm(layer_size=[8])]])
+def test_simba_says_what_its_list_may_hold(layers: Layers) -> None:
+    with pytest.raises(NetworkError, match="simba-> does not fit: its list must end with linear layers"):
+        build(spec_of(VECTOR), layers, 2, NetworkConfig(architecture="simba"), 0)
 
 
 def test_a_dueling_head_adds_the_value_to_the_advantages_less_their_mean() -> None:

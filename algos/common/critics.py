@@ -112,7 +112,7 @@ def _simba(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], i
     linear = [layer for layer in layers if isinstance(layer, Linear)]
     if len(linear) != len(layers) or not linear:
         raise NetworkError(
-            "simba: the list of a critic ends with linear layers and nothing between; norms are built in"
+            "simba: the list of a critic must end with linear layers and nothing between; norms are built in"
         )
     sizes = [size for layer in linear for size in layer.layer_size]
     blocks = [EnsembleBlock(members, sizes[-1], linear[0].activation) for _ in sizes]

@@ -160,7 +160,7 @@ def _add_simba(chain: _Chain, layers: Layers) -> None:
     first = layers.index(linear[0]) if linear else len(layers)
     _add_layers(chain, layers[:first])
     if len(linear) != len(layers[first:]) or not linear:
-        raise chain.error("simba", "its list ends with linear layers and nothing between them; norms are built in")
+        raise chain.error("simba", "its list must end with linear layers and nothing between them; norms are built in")
     sizes = [size for layer in linear for size in layer.layer_size]
     width = sizes[-1]
     chain.flatten()

@@ -30,7 +30,9 @@ class Config(ContinuousConfig, TemperatureConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if not any(isinstance(layer, BatchRenorm) for layer in self.critic_layers):
+        if self.architecture == "simba":
+            yield Problem("architecture", "simba has norms of its own, and CrossQ needs batchrenorm in their place")
+        elif not any(isinstance(layer, BatchRenorm) for layer in self.critic_layers):
             yield Problem("critic_layers", "has no batchrenorm, which takes the place of target networks")
         if self.batch_size < 2:
             yield Problem("batch_size", "is 1, and a single transition has no deviation to be divided by")
