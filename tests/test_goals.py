@@ -236,7 +236,8 @@ ENDS = [(4, 0), (5, 0), (11, 0), (7, 1), (18, 1)]
 @pytest.mark.parametrize("length", [1, 3, 20, 33])
 @pytest.mark.parametrize(("rows", "capacity"), [(1, 64), (1, 9), (2, 64), (2, 18)])
 def test_every_goal_was_reached_later_in_the_same_episode_and_all_of_them_come(rows, capacity, length):
-    """Also past the end of the ring, with episodes longer than it, and with fragments longer than it."""
+    """Andrychowicz et al. (2017), section 4.5, strategy "future". Also past the end of the ring, with episodes
+    longer than it, and with fragments longer than it."""
     total, held = 33, kept(capacity=capacity, batch=512)
     for first in range(0, total, length):
         held.add(steps(first, min(length, total - first), rows, ENDS))
@@ -245,7 +246,8 @@ def test_every_goal_was_reached_later_in_the_same_episode_and_all_of_them_come(r
 
 
 def test_the_goal_is_uniform_over_what_came_later():
-    """Step 0 of an episode of four: each of 1, 2, 3, 4 in a quarter of its samples."""
+    """Andrychowicz et al. (2017), section 4.5: "future" draws at random from what the episode observed after the
+    step. Step 0 of an episode of four: each of 1, 2, 3, 4 in a quarter of its samples."""
     held = kept(batch=20000)
     held.add(steps(0, 4, ends=[(3, 0)]))
     obs = held.take(0.0).columns["obs"].reshape(-1, 3)
@@ -254,6 +256,7 @@ def test_the_goal_is_uniform_over_what_came_later():
 
 
 def test_the_share_that_is_asked_for_is_relabelled():
+    """Andrychowicz et al. (2017), section 4.5: k = 4 other goals for each true one are a share of 4 / 5."""
     held = kept(relabel=0.8, batch=20000)
     held.add(steps(0, 10))
     columns = held.take(0.0).columns

@@ -164,6 +164,7 @@ def prioritised(priorities, batch=4, beta=0.5, **settings):
 
 
 def test_samples_are_drawn_in_proportion_to_their_priority():
+    """Schaul et al. (2016), equation 1: P(i) = p_i^alpha / sum_k p_k^alpha, here with alpha 1."""
     memory = prioritised([1, 2, 3, 4], batch=1000)
     counts = np.bincount(np.concatenate([chunk.keys.place.reshape(-1) for chunk in chunks(memory)]))
     # strata of a thousandth of the total: no more than one sample away from exact, per batch
@@ -171,6 +172,7 @@ def test_samples_are_drawn_in_proportion_to_their_priority():
 
 
 def test_importance_weights_undo_the_preference_and_the_largest_is_one():
+    """Schaul et al. (2016), section 3.4: w_i = (1 / (N P(i)))^beta, divided by the largest of the minibatch."""
     # w = (N P)^-beta with N = 4, P = 1/10 .. 4/10, beta 1/2: 0.4^-1/2 .. 1.6^-1/2, divided by the first
     memory = prioritised([1, 2, 3, 4], batch=100)
     chunk = chunks(memory, 1)[0]
@@ -179,6 +181,7 @@ def test_importance_weights_undo_the_preference_and_the_largest_is_one():
 
 
 def test_the_correction_becomes_full_with_the_progress_of_the_run():
+    """Schaul et al. (2016), section 3.4: beta rises linearly to 1, so w is 4^-beta: 0.4, 0.4 + 0.6 / 2, 1."""
     memory = prioritised([1, 4], batch=100, beta=0.4, updates_per_step=80.0)
     for fraction, beta in ((0.0, 0.4), (0.5, 0.7), (1.0, 1.0)):
         weights = memory.take(fraction).columns["weight"]
@@ -186,6 +189,7 @@ def test_the_correction_becomes_full_with_the_progress_of_the_run():
 
 
 def test_priorities_are_raised_to_alpha_after_epsilon_is_added():
+    """Schaul et al. (2016), section 3.3 and equation 1: p_i = |delta_i| + epsilon, to the power alpha."""
     # (|-3.99| + 0.01)^0.5 = 2 and (0.99 + 0.01)^0.5 = 1: two thirds and one third
     memory = prioritised([-3.99, 0.99], batch=3000, priority_alpha=0.5, priority_epsilon=0.01)
     place = chunks(memory, 1)[0].keys.place
@@ -193,6 +197,7 @@ def test_priorities_are_raised_to_alpha_after_epsilon_is_added():
 
 
 def test_what_is_new_has_the_highest_priority_so_far():
+    """Schaul et al. (2016), algorithm 1, line 6: 8 of 1 + 8 + 1 + 8."""
     memory = prioritised([1, 8, 1], capacity=4, batch=1000)
     memory.add(ramp(3, 1))
     place = chunks(memory, 1)[0].keys.place

@@ -25,7 +25,7 @@ def updated(state, action, reward, next_state, terminated, lr=0.5):
 
 
 def test_one_step_moves_one_value_towards_reward_and_best_successor():
-    """Watkins (1989): Q(s,a) += lr (r + gamma max Q(s',.) - Q(s,a))."""
+    """Watkins (1989); Sutton and Barto (2018), equation 6.8: Q(s,a) += lr (r + gamma max Q(s',.) - Q(s,a))."""
     # 3 + 0.5 * 4 - 1 = 4, half of it
     assert updated([0], [1], [3.0], [1], [False]) == ([[0, 3], [4, 2], [8, 8]], [4.0])
 
@@ -104,7 +104,7 @@ MASKS = {
 
 
 def test_q_learning_takes_the_best_next_action():
-    """Watkins (1989): 2 + 0.5 * 5; of those that are legal the best is 3: 2 + 0.5 * 3."""
+    """Sutton and Barto (2018), equation 6.8: 2 + 0.5 * 5; of those that are legal the best is 3: 2 + 0.5 * 3."""
     assert moved("QLearning", one_step()) == 4.5
     assert moved("QLearning", {**one_step(), **MASKS}) == 3.5
 

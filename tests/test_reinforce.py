@@ -15,7 +15,9 @@ def tensor(*values):
 
 
 def test_a_monte_carlo_return_is_what_the_episode_still_brings():
-    """Williams (1992); rewards 1, 2, 3, 4 with gamma 1/2, the first episode ends after the second step."""
+    """Sutton and Barto (2018), equation 3.9: G_t = R_(t+1) + gamma G_(t+1).
+
+    Rewards 1, 2, 3, 4 with gamma 1/2, the first episode ends after the second step."""
     # 1 + 2/2 = 2, 2;  3 + 4/2 = 5, 4
     ended = tensor(False, True, False, True)[:, None]
     assert monte_carlo(tensor(1.0, 2.0, 3.0, 4.0)[:, None], ended, 0.5)[:, 0].tolist() == [2, 2, 5, 4]
@@ -45,7 +47,8 @@ CUT = {(0, 0): "terminated", (2, 0): "truncated"}
     ],
 )
 def test_each_baseline_is_subtracted_and_a_cut_is_worth_what_a_critic_says(baseline, ends, target, advantage):
-    """TRM-1"""
+    """Sutton and Barto (2018), equation 13.8 (Williams, 1992), weights the gradient of log pi by G_t, and
+    equation 13.11 by G_t - b(S_t). TRM-1"""
     window = prepared("REINFORCE", ends, baseline=baseline, normalize_advantage=False)
     assert window["target"][:, 0].tolist() == pytest.approx(target)
     assert window["advantage"][:, 0].tolist() == pytest.approx(advantage)
