@@ -12,6 +12,7 @@ from config import presets, sources, tasks
 from config.config import GeneralConfig
 from config.document import Document, DocumentError, Place, read
 from config.effective import SECTIONS, RunConfig
+from config.elsewhere import elsewhere
 from config.messages import faults, locate
 from config.nearest import did_you_mean, nearest
 from config.schema import AlgoConfig, EnvConfig, Strict
@@ -49,9 +50,9 @@ def load(
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
     """The configuration of a run; algo, env, resume and into are the flags of these names."""
-    work = _Assembly(find_algo, find_env, tuple(allow_import))
+    work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
     work.sources = [sources.from_command_line(overrides, sources.flags(algo, env, resume))]
-    preset = work.preset(preset_root) if (algo or env) and not (yaml_path or resume) else None
+    preset = work.preset() if (algo or env) and not (yaml_path or resume) else None
     path = yaml_path or preset
     document = _read(path) if path else None
     if document:
@@ -99,9 +100,9 @@ def _spellings(model: type[Strict]) -> set[str]:
 class _Assembly:
     """Sources become sections; problems are collected on the way."""
 
-    def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...]) -> None:
+    def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...], preset_root: Path) -> None:
         self.finders = {"algo_name": find_algo, "env_name": find_env}
-        self.allow = allow
+        self.allow, self.preset_root = allow, preset_root
         self.sources: list[sources.Source] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
@@ -139,21 +140,19 @@ class _Assembly:
         if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
             raise ConfigError([*self.problems, f"{task} was trained with {past}, and algo_name is {now}"])
 
-    def preset(self, root: Path) -> Path | None:
+    def preset(self) -> Path | None:
         """The preset for the algorithm and the environment of the command line."""
         algo = str(self.general("algo_name"))
         package, _ = self.find("algo_name", algo)
         kind, _ = self.find("env_name", str(self.general("env_name")))
         command = self.sources[0].sections.get("env_cfg", {})
         env = str(command.get("id") or getattr(kind and kind.Config(), "id", ""))
-        path = presets.find(package.NAME if package else algo, env, root)
-        if path is None:
-            self.notes.append(f"no preset for {algo} on {env}: the Python defaults are used")
-            return None
-        self.notes.append(f"preset: {path}")
-        spelled = sources.from_document(_read(path), written=False).sections.get("env_cfg", {}).get("id")
-        if "id" in command and str(spelled).lower() == env.lower():
-            command["id"] = spelled
+        family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
+        path = presets.find(package.NAME if package else algo, family_name, self.preset_root)
+        self.notes += presets.notes(path, algo, family_name, self.preset_root)
+        if path and "id" in command and presets.named(path, env):
+            preset = sources.from_document(_read(path), written=False)
+            command["id"] = preset.sections.get("env_cfg", {}).get("id", env)
         return path
 
     def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
@@ -253,7 +252,12 @@ class _Assembly:
             self.report("env_cfg", "id", f"imports {module}; to allow it, add {_permission(module)}")
         elif hasattr(package, "check"):
             for key, message in package.check(env):
-                self.report("env_cfg", key, message)
+                self.report("env_cfg", key, message + (self.elsewhere(package, env.id) if key == "id" else ""))
+
+    def elsewhere(self, package: ModuleType, env_id: str) -> str:
+        finder = self.finders["env_name"]
+        others = [kind for name in finder.available() if (kind := finder.get(name)) is not package]
+        return elsewhere(env_id, others, self.preset_root)
 
     def finish(self, **rest: Any) -> RunConfig:
         for source in self.sources:

@@ -22,15 +22,38 @@ _FAMILIES = {
 
 def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
     """presets/ENV/ALGO.yaml, else the same algorithm in the family of ENV, else in _default. Case is ignored."""
-    family = next((folder for folder, names in _FAMILIES.items() if names.search(env)), "_default")
     presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
-    wanted = (folder_name(env), family, "_default")
+    wanted = (folder_name(env), family(env), "_default")
     return next((presets[key] for folder in wanted if (key := (folder.lower(), algo.lower())) in presets), None)
+
+
+def family(env: str) -> str:
+    """The folder of the presets that it shares with others."""
+    return next((folder for folder, names in _FAMILIES.items() if names.search(env)), "_default")
 
 
 def folder_name(env: str) -> str:
     """The folder of an environment's presets."""
     return env.replace("/", "-")
+
+
+def named(path: Path, env: str) -> bool:
+    """Whether this preset stands in the folder of that name."""
+    return path.parent.name.lower() == folder_name(env).lower()
+
+
+def algos_with(folder: str, root: Path = PRESETS) -> list[str]:
+    """Algorithms that have a preset in a folder."""
+    return sorted(path.stem for path in root.glob("*/*.yaml") if path.parent.name.lower() == folder.lower())
+
+
+def notes(path: Path | None, algo: str, env: str, root: Path = PRESETS) -> Iterator[str]:
+    """What there is to say of the preset that was found for them, or of none."""
+    yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used"
+    shared = family(env)
+    if shared != "_default" and (path is None or path.parent.name == "_default"):
+        others = ", ".join(algos_with(shared, root))
+        yield f"{env} may need what the presets of {root.name}/{shared} set under env_cfg; they are for {others}"
 
 
 def promised_return(comment: str) -> float | None:

@@ -56,12 +56,13 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
 
 
 _TELLS_RULES = (
-    "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy walk do, in their attribute P; wrappers that change "
-    "observations, actions or rewards make it untrue"
+    "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy walk (general_cfg.env_name=toy env_cfg.id=walk) do, in their "
+    "attribute P; wrappers that change observations, actions or rewards make it untrue"
 )
 _HAS_GOAL = (
     "it takes a Dict observation with observation, achieved_goal and desired_goal, a method compute_reward, and no "
-    "wrapper that changes observations or rewards; the toys bitflip and reach have it"
+    "wrapper that changes observations or rewards; the toys bitflip and reach have it, as in general_cfg.env_name=toy "
+    "env_cfg.id=bitflip"
 )
 
 

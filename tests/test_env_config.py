@@ -26,6 +26,8 @@ from envs.gym.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, S
         ({"max_episode_step": 3}, "max_episode_step", "did you mean max_episode_steps?"),
         ({"vectorization": "native", "max_episode_step": 3}, "max_episode_step", "did you mean max_episode_steps?"),
         ({"id": "Acrobot-v1", "vectorization": "native"}, "vectorization", "no vector version of its own"),
+        ({"id": "Pong-v4", "vectorization": "native"}, "vectorization", "use ALE/Pong-v5, which has one, or auto"),
+        ({"id": "Pong-ramDeterministic-v4"}, "id", "the current version is ALE/Pong-v5"),
         ({"wrappers": "FrameStack", "vectorization": "native"}, "vectorization", "native cannot be combined"),
         ({"id": "ALE/Pong-v5", "vectorization": "native", "noop_mx": 1}, "noop_mx", "did you mean noop_max?"),
         ({"wrapper": "FrameStak"}, "wrappers", "did you mean FrameStack"),
@@ -54,8 +56,13 @@ def test_a_missing_package_is_answered_with_what_to_install(monkeypatch):
         ("Hopper-v5", 'pip install "gymnasium[mujoco]"'),
         ("ALE/Nothing-v5", "pip install ale-py"),
         ("NothingNoFrameskip-v4", "pip install ale-py"),
+        ("NothingDeterministic-v0", "pip install ale-py"),
+        ("Nothing-ram-v4", "pip install ale-py"),
+        ("Nothing-v4", "(a game of Atari needs the package ale-py, which is not installed: pip install ale-py)"),
     ):
         assert pip in check(Config(id=env_id))[0].message
+    for no_game in ("Nothing-v3", "nothing-v4", "CartPole-v4"):
+        assert "Atari" not in check(Config(id=no_game))[0].message
     (problem,) = check(Config(id="FrozenLake-v1", render_mode="rgb_array"))
     assert (problem.key, problem.message.endswith('pip install "gymnasium[toy-text]"')) == ("render_mode", True)
 

@@ -19,8 +19,13 @@ _EXTRAS = {
     "minatar": ("minatar", "minatar"),
 }
 """Module of an environment -> the package that it needs, and what pip installs it by."""
-_NAMES = {"ale_py": re.compile(r"^ALE/|NoFrameskip"), "minatar": re.compile(r"^MinAtar/")}
+_NAMES = {
+    "ale_py": re.compile(r"^ALE/|(NoFrameskip|Deterministic|-ram)-v\d+$"),
+    "minatar": re.compile(r"^MinAtar/"),
+}
 """Package without whose import gymnasium does not know its environments -> their names."""
+_OLD_ATARI = re.compile(r"^(?P<game>[A-Z]\w*?)(-ram)?(NoFrameskip|Deterministic)?-v[04]$")
+"""Names of games before ALE/. Others are named like that too, such as MountainCar-v0."""
 _DRAWN_BY_PYGAME = {
     "gymnasium.envs.classic_control": '"gymnasium[classic-control]"',
     "gymnasium.envs.toy_text": '"gymnasium[toy-text]"',
@@ -46,6 +51,16 @@ def _register(package: str) -> None:
             importlib.import_module("minatar.gym").register_envs()
     else:
         importlib.import_module(package)
+
+
+def of_ale(env_id: str) -> str | None:
+    """The present name of a game of Atari that is asked for by an older one."""
+    old = _OLD_ATARI.match(env_id)
+    spec = lookup(env_id) if old else None
+    if old is None or (spec and not str(spec.entry_point).startswith("ale_py")):
+        return None
+    name = f"ALE/{old['game']}-v5"
+    return name if name in gymnasium.registry else None
 
 
 def unusable(spec: EnvSpec) -> str | None:
@@ -81,11 +96,14 @@ def unknown_id(env_id: str) -> str:
     if package and importlib.util.find_spec(package) is None:
         pip = _EXTRAS[package][1]
         return f"{env_id} needs the package {pip}, which is not installed: pip install {pip}"
-    current = _current(name)
+    current = of_ale(name) or _current(name)
     if current:
         return f"there is no {env_id}; the current version is {current}"
     hint = nearest(name, gymnasium.registry)
-    return f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else "")
+    message = f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else "")
+    if _OLD_ATARI.match(name) and importlib.util.find_spec("ale_py") is None:
+        message += " (a game of Atari needs the package ale-py, which is not installed: pip install ale-py)"
+    return message
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3) -> str:

@@ -66,7 +66,9 @@ def _told(error: Exception) -> str:
 
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     if spec.vector_entry_point is None:
-        yield Problem("vectorization", f"{spec.id} has no vector version of its own; use auto, sync or async")
+        present = registry.of_ale(spec.id)
+        other = f"{present}, which has one, or " if present else ""
+        yield Problem("vectorization", f"{spec.id} has no vector version of its own; use {other}auto, sync or async")
     if cfg.wrappers:
         yield Problem("vectorization", "native cannot be combined with wrappers; use auto, sync or async")
 

@@ -7,7 +7,7 @@ from envs.toy.config import Config
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check"]
+__all__ = ["Config", "check", "knows"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -15,3 +15,10 @@ def check(cfg: Config) -> "list[Problem]":
     from envs.toy.env import problems
 
     return list(problems(cfg))
+
+
+def knows(env_id: str) -> bool:
+    """Whether there is a toy of this name."""
+    from envs.toy.env import names
+
+    return env_id in names()

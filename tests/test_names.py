@@ -1,0 +1,66 @@
+"""A name that stands elsewhere is answered with what to type, and names of presets are names of environments too."""
+
+import pytest
+
+from config import presets
+from config.loader import ConfigError, load
+from envs import gym
+from framework.catalog import ALGOS, ENVS
+
+
+def loaded(*words, **flags):
+    return load(None, words, find_algo=ALGOS, find_env=ENVS, **flags)
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "answer"),
+    [
+        ((), "bitflip", "(it is there with general_cfg.env_name=toy env_cfg.id=bitflip)"),
+        ((), "reach", "(it is there with general_cfg.env_name=toy env_cfg.id=reach)"),
+        (("general_cfg.env_name=toy",), "Taxi-v4", "(it is there with general_cfg.env_name=gym env_cfg.id=Taxi-v4)"),
+        ((), "CartPole-v1-hidden", "(presets of this name: --algo DRQN or RecurrentPPO --env CartPole-v1-hidden)"),
+        ((), "zzz", "there is no environment 'zzz'"),
+    ],
+)
+def test_an_id_that_stands_elsewhere_is_answered_with_what_to_type(words, env, answer):
+    with pytest.raises(ConfigError) as caught:
+        loaded(*words, env=env)
+    assert str(caught.value).endswith(answer)
+
+
+@pytest.mark.parametrize(
+    ("algo", "env", "kind", "env_id"),
+    [("DQN", "bit_flipping", "toy", "bitflip"), ("DRQN", "CartPole-v1-hidden", "gym", "CartPole-v1")],
+)
+def test_a_preset_that_is_listed_can_be_named_where_its_environment_has_another_name(algo, env, kind, env_id):
+    config = loaded(algo=algo, env=env)
+    assert (config.general.env_name, config.env.id) == (kind, env_id)
+    assert config.preset == str(presets.PRESETS / env / f"{algo}.yaml")
+
+
+@pytest.mark.parametrize("env", ["Breakout-v4", "Breakout-v0", "BreakoutNoFrameskip-v4", "ALE/Breakout-v5"])
+def test_every_name_of_a_game_of_atari_has_the_presets_of_atari(env):
+    """Raw frames would fill the memory: a million steps of 210 x 160 x 3 bytes."""
+    assert gym.present_name(env) == "ALE/Breakout-v5"
+    try:
+        preset = loaded(algo="DQN", env=env).preset
+    except ConfigError as error:
+        preset = str(error)
+        assert "use ALE/Breakout-v5, which has one, or auto" in preset
+    assert str(presets.PRESETS / "_atari" / "DQN.yaml") in preset
+
+
+@pytest.mark.parametrize(
+    "env", ["MountainCar-v0", "Taxi-v4", "Blackjack-v1", "Ant-v4", "Nothing-v4", "my_module:Env-v0"]
+)
+def test_a_name_that_only_looks_like_an_old_game_stays(env):
+    assert gym.present_name(env) == env
+
+
+@pytest.mark.parametrize("algo", ["RainbowDQN", "QRDQN"])
+def test_without_a_preset_of_the_family_those_of_others_are_named(algo):
+    notes = loaded(algo=algo, env="ALE/Pong-v5").notes
+    assert (
+        notes[1] == "ALE/Pong-v5 may need what the presets of presets/_atari set under env_cfg; they are for DQN, PPO"
+    )
+    assert len(loaded(algo="DQN", env="ALE/Pong-v5").notes) == 1
