@@ -12,6 +12,7 @@ from config.schema import (
     NetworkConfig,
     NonNegative,
     Positive,
+    PositiveFraction,
     PositiveInt,
     Problem,
     ReplayKind,
@@ -140,6 +141,15 @@ class ContinuousConfig(ActorCriticConfig):
     """Standard deviation of that noise, where actions go from -1 to 1; of ou at each step."""
     ou_theta: Fraction = 0.15
     """Share by which ou is pulled back to 0 at each step."""
+
+
+class TargetConfig(NetworkConfig):
+    """Networks that make the targets, and follow those that learn."""
+
+    target_update: PositiveInt = 1
+    """Updates between two moves of the target networks."""
+    tau: PositiveFraction = 0.005
+    """Share of the learning networks that is mixed into their targets at each move; 1 is a hard copy."""
 
 
 class TemperatureConfig(NetworkConfig):

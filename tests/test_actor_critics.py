@@ -94,16 +94,6 @@ def test_the_step_of_the_actor_leaves_the_critics_alone(algo):
     assert all(torch.equal(critic[name], same[name]) for name in critic)
 
 
-@pytest.mark.parametrize("algo", [name for name in ALL if name not in ("CrossQ", "TD3", "DDPG", "DDPG_HER")])
-def test_the_target_follows_the_critics_a_little_at_each_update(algo):
-    agent, batch = agent_for(algo, tau=0.25), batch_for(algo)
-    old = [p.clone() for p in agent.target.parameters()]
-    agent.update(batch)
-    new = [p.detach() for p in agent.critic.parameters()]
-    for slow, before, now in zip(agent.target.parameters(), old, new, strict=True):
-        torch.testing.assert_close(slow, 0.75 * before + 0.25 * now)
-
-
 @every
 def test_a_termination_is_worth_its_reward_and_a_truncation_what_follows_as_well(algo):
     """TRM-1: through the memory: step 1 is terminal, step 3 is cut off; rewards are 1 + step."""

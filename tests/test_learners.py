@@ -127,6 +127,7 @@ EXACT = {
     "DQN": ("DQN", {}),
     "DQN, its gradient clipped": ("DQN", {"max_grad_norm": 0.1}),
     "DQN by priority": ("DQN", {"buffer_type": "PER"}),
+    "DDPG, its targets copied": ("DDPG", {"target_update": 2, "tau": 1.0}),
     "DRQN": ("DRQN", {"batch_size": 16, "lookup_step": 4, "burn_in": 2}),
     "PQN": ("PQN", {}),
     "PPO": ("PPO", {"normalize_advantage": True, "normalize_obs": True, "normalize_reward": True}),

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.common.normalize import Normalizer
+from config.replay import TargetConfig
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -26,3 +27,9 @@ def frozen_copy(module: Module) -> Module:
 def soft_update(target: list[Tensor], online: list[Tensor], tau: float) -> None:
     """target = (1 - tau) target + tau online, in place. Both are the lists of the parameters, made once."""
     torch._foreach_lerp_(target, online, tau)
+
+
+def follow(target: list[Tensor], online: list[Tensor], cfg: TargetConfig, updates: int) -> None:
+    """Move the target at each target_update-th update. The count is the agent's own, which it saves."""
+    if updates % cfg.target_update == 0:
+        soft_update(target, online, cfg.tau)

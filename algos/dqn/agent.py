@@ -90,8 +90,7 @@ class Agent(base.Agent):
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         self.updates += 1
-        if self.updates % self.cfg.target_update == 0:
-            targets.soft_update(self.target_parameters, self.parameters, self.cfg.tau)
+        targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result({"loss": loss.detach(), "q_mean": q.mean()}, None if weight is None else error)
 
     def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Batch]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from config.replay import ReplayConfig
+from config.replay import ReplayConfig, TargetConfig
 from config.schema import Exploration, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
-class Config(ReplayConfig):
+class Config(ReplayConfig, TargetConfig):
     """DQN: a network learns the value of each action from stored transitions."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
@@ -38,9 +38,7 @@ class Config(ReplayConfig):
     """Learning rate."""
     batch_size: PositiveInt = 64
     target_update: PositiveInt = 4
-    """Updates between two hard copies into the target network (with tau 1)."""
     tau: PositiveFraction = 1.0
-    """Share of the online network that is mixed into the target network at each target_update."""
 
     adam_epsilon: Positive = 1e-8
     """Added to the denominator of optimizer adam or adamw. Larger values hold a high learning rate back where gradients

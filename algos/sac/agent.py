@@ -84,7 +84,7 @@ class Agent(base.Agent):
         loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        targets.soft_update(self.target_parameters, self.parameters, cfg.tau)
+        targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self.policy.improve(batch["obs"], lambda action: self._value(batch["obs"], action), self.reduce)
         priorities = None if weight is None else critics.priorities(q, target)

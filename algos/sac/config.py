@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from config.replay import ContinuousConfig, TemperatureConfig
-from config.schema import PositiveFraction, PositiveInt, Problem
+from config.replay import ContinuousConfig, TargetConfig, TemperatureConfig
+from config.schema import PositiveInt, Problem
 
 
-class Config(ContinuousConfig, TemperatureConfig):
+class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """SAC: a policy that is as random as it can afford, for continuous actions."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
@@ -16,8 +16,6 @@ class Config(ContinuousConfig, TemperatureConfig):
     """Critics whose smallest value makes the target; fewer than n_critics are drawn anew for each update."""
     actor_value: Literal["min", "mean"] = "min"
     """What the actor follows of its critics: the smallest value, or their mean."""
-    tau: PositiveFraction = 0.005
-    """Share of the critics that is mixed into their target networks at each update."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

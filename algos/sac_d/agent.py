@@ -109,7 +109,7 @@ class Agent(base.Agent):
         loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
         loss.backward()
         optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
-        targets.soft_update(self.target_parameters, self.critic_parameters, cfg.tau)
+        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"], batch.get("action_mask"))
         priorities = None if weight is None else critics.priorities(q, target)

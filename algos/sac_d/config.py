@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from config.replay import ActorCriticConfig, TemperatureConfig
+from config.replay import ActorCriticConfig, TargetConfig, TemperatureConfig
 from config.schema import PositiveFraction
 
 
-class Config(ActorCriticConfig, TemperatureConfig):
+class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
     """SAC_D: a policy that is as random as it can afford, for a finite set of actions."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
@@ -14,5 +14,3 @@ class Config(ActorCriticConfig, TemperatureConfig):
 
     target_entropy_scale: PositiveFraction = 0.98
     """Share of the largest entropy, the logarithm of the number of legal actions, that a target_entropy of null is."""
-    tau: PositiveFraction = 0.005
-    """Share of the critics that is mixed into their target networks at each update."""

@@ -97,7 +97,7 @@ class Agent(base.Agent):
         optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"])
-            targets.soft_update(self.slow, self.online, cfg.tau)
+            targets.follow(self.slow, self.online, cfg, self.updates // cfg.policy_freq)
         priorities = None if weight is None else critics.priorities(q, target)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), "actor_loss": self.actor_loss}
         return Result(metrics, priorities)

@@ -99,7 +99,7 @@ class Agent(base.Agent):
         loss = quantile_loss(quantiles, target, self.levels, weight)
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        targets.soft_update(self.target_parameters, self.parameters, cfg.tau)
+        targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self.policy.improve(obs, lambda action: self.critic(obs, action).mean((0, 2)), self.reduce)
         q = quantiles.detach().mean(2)

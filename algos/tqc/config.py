@@ -5,11 +5,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from config.replay import ContinuousConfig, TemperatureConfig
-from config.schema import Int, PositiveFraction, PositiveInt, Problem
+from config.replay import ContinuousConfig, TargetConfig, TemperatureConfig
+from config.schema import Int, PositiveInt, Problem
 
 
-class Config(ContinuousConfig, TemperatureConfig):
+class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """TQC: SAC whose critics give the distribution of the return, without its largest values."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
@@ -20,8 +20,6 @@ class Config(ContinuousConfig, TemperatureConfig):
     """Values by which each critic describes the distribution of the return."""
     drop_quantiles: Annotated[Int, Field(ge=0)] = 2
     """Largest of them left out of the target, for each critic: against values that are too good to be true."""
-    tau: PositiveFraction = 0.005
-    """Share of the critics that is mixed into their target networks at each update."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
