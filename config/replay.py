@@ -82,12 +82,11 @@ class ReplayConfig(NetworkConfig):
         )
 
     def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
         for key in ("batch_size", "learning_starts"):
             if getattr(self, key) > self.buffer_size:
                 yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
-        for key in () if self.buffer_type.startswith("PER") else ("per_alpha", "per_beta", "per_epsilon"):
-            if self.changed(key):
-                yield Problem(key, f"is a setting of buffer_type PER, and buffer_type is {self.buffer_type}")
+        yield from self.only_with("buffer_type", ("PER", "PER_QUE"), "per_alpha", "per_beta", "per_epsilon")
         if self.her_ratio and self.n_step > 1:
             yield Problem("her_ratio", "goals are replaced in single steps; set n_step to 1")
         if self.remembers():
@@ -142,6 +141,11 @@ class ContinuousConfig(ActorCriticConfig):
     ou_theta: Fraction = 0.15
     """Share by which ou is pulled back to 0 at each step."""
 
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        yield from self.only_with("exploration_type", ("gaussian", "ou"), "expl_noise")
+        yield from self.only_with("exploration_type", ("ou",), "ou_theta")
+
 
 class TargetConfig(NetworkConfig):
     """Networks that make the targets, and follow those that learn."""
@@ -163,3 +167,7 @@ class TemperatureConfig(NetworkConfig):
     """Learning rate of alpha, with auto."""
     target_entropy: float | None = None
     """Entropy of the policy that auto aims at; null is the algorithm's own choice."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        yield from self.only_with("alpha", ("auto",), "alpha_init", "alpha_lr", "target_entropy")

@@ -79,6 +79,7 @@ __all__ = [
     "listed",
     "lower",
     "mlp",
+    "problems_of_epsilon",
     "upper",
 ]
 
@@ -140,6 +141,17 @@ class AlgoConfig(Strict):
         """Whether it is not at its default."""
         return bool(getattr(self, key) != type(self).model_fields[key].default)
 
+    def unread(self, reader: str, there: bool, *keys: str) -> Iterator[Problem]:
+        """The settings of a reader, where it is not there and they were changed in vain."""
+        for key in keys:
+            if not there and self.changed(key):
+                yield Problem(key, f"is a setting of {reader}; null leaves it out")
+
+    def only_with(self, setting: str, values: tuple[Any, ...], *keys: str) -> Iterator[Problem]:
+        """The same, of settings that are read while another one has one of these values."""
+        value, named = getattr(self, setting), " or ".join(map(str, values))
+        yield from self.unread(f"{setting} {named}, and {setting} is {value}", value in values, *keys)
+
     def must_wait(self) -> str | None:
         """With MAY_LAG: which settings need steps of the newest policy all the same, and why."""
         return None
@@ -153,6 +165,14 @@ class AlgoConfig(Strict):
 
 OF_SEQUENCES = {"lookup_step", "burn_in"}
 """Settings that nothing reads without a memory."""
+
+
+def problems_of_epsilon(cfg: Any) -> Iterator[Problem]:
+    """Of the settings of exploration_type e-greedy."""
+    keys = ("epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule")
+    yield from cfg.only_with("exploration_type", ("e-greedy",), *keys)
+    if cfg.exploration_type == "e-greedy" and cfg.epsilon_end > cfg.epsilon_start:
+        yield Problem("epsilon_end", f"{cfg.epsilon_end} is more than epsilon_start, {cfg.epsilon_start}")
 
 
 class NetworkConfig(AlgoConfig):
@@ -193,9 +213,8 @@ class NetworkConfig(AlgoConfig):
                 )
             elif key == "branches" and isinstance(layer, Lstm | Gru):
                 yield Problem(key, f"{kind} has no place in a branch; put it in the layer list, behind all of them")
-        for key in () if self.remembers() else sorted(OF_SEQUENCES & type(self).model_fields.keys()):
-            if self.changed(key):
-                yield Problem(key, "is a setting of lstm and gru layers, and there are none")
+        of_sequences = sorted(OF_SEQUENCES & type(self).model_fields.keys())
+        yield from self.unread("lstm and gru layers, and there are none", self.remembers(), *of_sequences)
 
     def _layers(self) -> Iterator[tuple[str, Layer]]:
         """Every layer of every list, and the setting where it stands."""
@@ -252,8 +271,9 @@ class TableConfig(AlgoConfig):
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
-        if self.epsilon_end > self.epsilon_start:
-            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
+        yield from problems_of_epsilon(self)
+        yield from self.only_with("exploration_type", ("softmax",), "temperature")
+        yield from self.only_with("exploration_type", ("ucb",), "ucb_c")
 
 
 class EnvConfig(Strict):

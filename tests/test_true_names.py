@@ -43,17 +43,53 @@ def test_ppo_without_a_memory_is_not_recurrent() -> None:
     ("algo", "setting", "said"),
     [
         *((algo, "loss=huber", "loss: is for single values") for algo in ("C51", "QRDQN", "IQN", "RainbowDQN")),
-        ("DQN", "per_beta=0.5", "per_beta: is a setting of buffer_type PER, and buffer_type is REPLAY_QUE"),
+        ("DQN", "per_beta=0.5", "per_beta: is a setting of buffer_type PER or PER_QUE, and buffer_type is REPLAY_QUE"),
         ("SAC", "burn_in=4", "burn_in: is a setting of lstm and gru layers"),
         ("DQN", "lookup_step=4", "lookup_step: is a setting of lstm and gru layers"),
-        ("QRDQN", ("optimizer=sgd", "adam_epsilon=0.1"), "adam_epsilon: is a setting of adam and adamw"),
-        ("CrossQ", ("optimizer=sgd", "adam_beta1=0.9"), "adam_beta1: is a setting of adam and adamw"),
+        ("QRDQN", ("optimizer=sgd", "adam_epsilon=0.1"), "adam_epsilon: is a setting of optimizer adam or adamw"),
+        ("CrossQ", ("optimizer=sgd", "adam_beta1=0.9"), "adam_beta1: is a setting of optimizer adam or adamw"),
         ("PPO", "kl_lambda=2", "kl_lambda: is a setting of ppo_type kl"),
+        ("DQN", ("exploration_type=none", "epsilon_start=0.5"), "epsilon_start: is a setting of exploration_type e-g"),
+        ("PQN", ("exploration_type=softmax", "epsilon_decay=9"), "epsilon_decay: is a setting of exploration_type e-g"),
+        ("NoisyDQN", "epsilon_start=0.2", "epsilon_start: is a setting of exploration_type e-greedy"),
+        ("SoftQ", "epsilon_end=0.2", "epsilon_end: is a setting of exploration_type e-greedy"),
+        ("DQN", "temperature=3", "temperature: is a setting of soft and of exploration_type softmax"),
+        ("PQN", "temperature=3", "temperature: is a setting of exploration_type softmax"),
+        ("DQN", "std_init=0.3", "std_init: is a setting of noisy True, and noisy is False"),
+        ("SAC", "expl_noise=0.5", "expl_noise: is a setting of exploration_type gaussian or ou, and"),
+        ("TD3", "ou_theta=0.5", "ou_theta: is a setting of exploration_type ou, and exploration_type is gaussian"),
+        ("SAC", ("alpha=0.2", "alpha_init=3"), "alpha_init: is a setting of alpha auto, and alpha is 0.2"),
+        ("TQC", ("alpha=0.2", "alpha_lr=1e-3"), "alpha_lr: is a setting of alpha auto"),
+        ("SAC", ("alpha=0.2", "target_entropy=-1"), "target_entropy: is a setting of alpha auto"),
+        ("SAC_D", ("alpha=0.2", "target_entropy_scale=0.5"), "target_entropy_scale: is a setting of alpha auto"),
+        ("SAC_D", ("target_entropy=1", "target_entropy_scale=0.5"), "target_entropy_scale: is a setting of target_ent"),
+        ("DDPG", "noise_clip=3", "noise_clip: is a setting of policy_noise, and policy_noise is 0"),
+        ("QLearning", ("exploration_type=ucb", "temperature=3"), "temperature: is a setting of exploration_type soft"),
+        ("Sarsa", ("exploration_type=ucb", "epsilon_start=0.5"), "epsilon_start: is a setting of exploration_type e-"),
+        ("DynaQ", "ucb_c=2", "ucb_c: is a setting of exploration_type ucb, and exploration_type is e-greedy"),
     ],
 )
 def test_a_setting_that_nothing_would_read_is_refused(algo: str, setting: str | tuple[str, ...], said: str) -> None:
     settings = (setting,) if isinstance(setting, str) else setting
     assert f"algo_cfg.{said}" in refused(algo, *settings)
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings"),
+    [
+        ("DQN", ("exploration_type=none", "epsilon_start=0.95")),
+        ("DQN", ("exploration_type=none", "epsilon_start=null")),
+        ("SoftQ", ("exploration_type=e-greedy", "temperature=3", "epsilon_end=0.2")),
+        ("DQN", ("soft=true", "temperature=3")),
+        ("DQN", ("noisy=true", "std_init=0.3")),
+        ("TD3", ("exploration_type=ou", "ou_theta=0.5", "noise_clip=3")),
+        ("SAC", ("alpha_init=3", "target_entropy=-1")),
+        ("SAC", ("alpha=0.2", "target_entropy=null")),
+    ],
+)
+def test_what_is_read_or_at_its_default_or_taken_back_is_not_refused(algo: str, settings: tuple[str, ...]) -> None:
+    words = [f"general_cfg.algo_name={algo}", *(f"algo_cfg.{setting}" for setting in settings)]
+    load(None, words, find_algo=ALGOS, find_env=ENVS)
 
 
 @pytest.mark.parametrize(

@@ -36,5 +36,4 @@ class Config(ContinuousConfig, TemperatureConfig):
             yield Problem("critic_layers", "has no batchrenorm, which takes the place of target networks")
         if self.batch_size < 2:
             yield Problem("batch_size", "is 1, and a single transition has no deviation to be divided by")
-        if self.changed("adam_beta1") and not self.optimizer.startswith("adam"):
-            yield Problem("adam_beta1", f"is a setting of adam and adamw, and optimizer is {self.optimizer}")
+        yield from self.only_with("optimizer", ("adam", "adamw"), "adam_beta1")

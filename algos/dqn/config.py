@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from config.replay import ReplayConfig, TargetConfig
-from config.schema import Exploration, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from config.schema import (
+    Exploration,
+    Fraction,
+    Layers,
+    Positive,
+    PositiveFraction,
+    PositiveInt,
+    Problem,
+    mlp,
+    problems_of_epsilon,
+)
 
 
 class Config(ReplayConfig, TargetConfig):
@@ -65,7 +75,8 @@ class Config(ReplayConfig, TargetConfig):
             yield Problem("soft", "is for single values, and this algorithm learns distributions")
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")
-        if self.changed("adam_epsilon") and not self.optimizer.startswith("adam"):
-            yield Problem("adam_epsilon", f"is a setting of adam and adamw, and optimizer is {self.optimizer}")
-        if self.epsilon_end > self.epsilon_start:
-            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
+        yield from self.only_with("optimizer", ("adam", "adamw"), "adam_epsilon")
+        yield from self.only_with("noisy", (True,), "std_init")
+        yield from problems_of_epsilon(self)
+        of_temperature = "soft and of exploration_type softmax, and there is neither"
+        yield from self.unread(of_temperature, self.soft or self.exploration_type == "softmax", "temperature")

@@ -20,9 +20,6 @@ from config.schema import (
     upper,
 )
 
-ONLY_FOR = {"clip": ("eps_clip", "target_kl"), "kl": ("kl_target", "kl_lambda", "kl_beta", "kl_alpha")}
-"""Settings that nothing reads with another ppo_type."""
-
 
 class Config(NetworkConfig):
     """PPO: a policy learns from fresh steps, and no single update may move it far."""
@@ -99,7 +96,5 @@ class Config(NetworkConfig):
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
             yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")
-        other = "kl" if self.ppo_type == "clip" else "clip"
-        for key in ONLY_FOR[other]:
-            if self.changed(key):
-                yield Problem(key, f"is a setting of ppo_type {other}, and ppo_type is {self.ppo_type}")
+        yield from self.only_with("ppo_type", ("clip",), "eps_clip", "target_kl")
+        yield from self.only_with("ppo_type", ("kl",), "kl_target", "kl_lambda", "kl_beta", "kl_alpha")

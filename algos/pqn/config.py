@@ -17,6 +17,7 @@ from config.schema import (
     PositiveInt,
     Problem,
     RolloutSpec,
+    problems_of_epsilon,
 )
 
 
@@ -81,5 +82,5 @@ class Config(NetworkConfig):
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
             yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")
-        if self.epsilon_end > self.epsilon_start:
-            yield Problem("epsilon_end", f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}")
+        yield from problems_of_epsilon(self)
+        yield from self.only_with("exploration_type", ("softmax",), "temperature")

@@ -5,9 +5,6 @@ from typing import ClassVar, Literal
 
 from config.schema import Layers, NetworkConfig, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
 
-OF_THE_VALUE = ("critic_layers", "critic_lr", "value_coef")
-"""Settings that only baseline value reads."""
-
 
 class Config(NetworkConfig):
     """REINFORCE: after complete episodes, actions become likelier in proportion to the return that followed them."""
@@ -44,6 +41,4 @@ class Config(NetworkConfig):
         return RolloutSpec(length=self.batch_episode, unit="episodes", sequence=0 if self.remembers() else 1)
 
     def problems(self) -> Iterator[Problem]:
-        for key in OF_THE_VALUE if self.baseline != "value" else ():
-            if self.changed(key):
-                yield Problem(key, f"is a setting of baseline value, and baseline is {self.baseline}")
+        yield from self.only_with("baseline", ("value",), "critic_layers", "critic_lr", "value_coef")

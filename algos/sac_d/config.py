@@ -1,9 +1,10 @@
 """Defaults of SAC_D."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from config.replay import ActorCriticConfig, TargetConfig, TemperatureConfig
-from config.schema import PositiveFraction
+from config.schema import PositiveFraction, Problem
 
 
 class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
@@ -14,3 +15,8 @@ class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
 
     target_entropy_scale: PositiveFraction = 0.98
     """Share of the largest entropy, the logarithm of the number of legal actions, that a target_entropy of null is."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        yield from self.only_with("alpha", ("auto",), "target_entropy_scale")
+        yield from self.only_with("target_entropy", (None,), "target_entropy_scale")

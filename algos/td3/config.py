@@ -1,11 +1,12 @@
 """Defaults of TD3."""
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
 from config.replay import ContinuousConfig, TargetConfig
-from config.schema import NonNegative, PositiveInt, lower
+from config.schema import NonNegative, PositiveInt, Problem, lower
 
 
 class Config(ContinuousConfig, TargetConfig):
@@ -22,3 +23,7 @@ class Config(ContinuousConfig, TargetConfig):
     noise_clip: NonNegative = 0.5
     """Largest such noise."""
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        yield from self.unread("policy_noise, and policy_noise is 0", self.policy_noise > 0, "noise_clip")
