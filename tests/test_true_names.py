@@ -24,6 +24,9 @@ def refused(algo: str, *settings: str) -> str:
     [
         ("DoubleDQN", "double=false", "double: is True in this algorithm"),
         ("PER_DQN", "buffer_type=REPLAY", "buffer_type: REPLAY has no priorities: without them this is DQN"),
+        ("PER_DQN", "per_alpha=0", "per_alpha: 0 draws uniformly: without priorities this is DQN"),
+        ("DDPG_HER", "her_ratio=0", "her_ratio: 0 replaces no goal: without hindsight this is DDPG"),
+        ("SAC_HER", "her_ratio=0", "her_ratio: 0 replaces no goal: without hindsight this is SAC"),
         ("DRQN", f"value_layers={PLAIN}", "value_layers: has no lstm or gru: without a memory this is DQN"),
         ("CrossQ", f"critic_layers={PLAIN}", "critic_layers: has no batchrenorm, which takes the place of target"),
         ("SoftQ", "double=true", "double: a soft value chooses no next action"),

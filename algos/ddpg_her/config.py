@@ -1,11 +1,12 @@
 """DDPG with hindsight: DDPG's values, and goals that were reached later in the place of those that were wanted."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
 from algos.td3.config import Config as TD3
-from config.schema import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, lower
+from config.schema import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem, lower
 
 
 class Config(TD3):
@@ -21,3 +22,8 @@ class Config(TD3):
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"
     expl_noise: NonNegative = 0.2
     her_ratio: Fraction = 0.8
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.her_ratio == 0:
+            yield Problem("her_ratio", "0 replaces no goal: without hindsight this is DDPG")

@@ -15,3 +15,5 @@ class Config(Family):
         yield from super().problems()
         if not self.buffer_type.startswith("PER"):
             yield Problem("buffer_type", f"{self.buffer_type} has no priorities: without them this is DQN")
+        elif self.per_alpha == 0:
+            yield Problem("per_alpha", "0 draws uniformly: without priorities this is DQN")
