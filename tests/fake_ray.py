@@ -25,6 +25,10 @@ class RayActorError(RayError):
     actor_init_failed = False
 
 
+class ObjectLostError(RayError):
+    """What a call has made was on a node that is gone."""
+
+
 class GetTimeoutError(RayError, TimeoutError):
     """Nothing has come in time."""
 
@@ -50,7 +54,8 @@ class Call(NamedTuple):
 
 
 Fate = Callable[[Call], str | None]
-"""None, or whether the actor dies `before` the method runs or `after` it, its result with it."""
+"""None, or whether the actor dies `before` the method runs or `after` it, its result with it; or whether what it was
+given is `lost`."""
 
 
 # ------------------------------------------------------------------------------------------------- on the way
@@ -149,10 +154,10 @@ class _Actor:
         fate = self.ray.fate(Call(self.kind.__name__, self.number, task.method, self.counts[task.method]))
         self.counts[task.method] += 1
         if fate == "before":
-            return self.die(RayActorError(f"killed before {task.method}"))
-        parcels, error = self._run(task)
+            return self.die(self._killed(f"before {task.method}"))
+        parcels, error = ([], RayTaskError(ObjectLostError())) if fate == "lost" else self._run(task)
         if fate == "after":
-            return self.die(RayActorError(f"killed after {task.method}"))
+            return self.die(self._killed(f"after {task.method}"))
         if error is not None and task.method == "__init__":
             failed = RayActorError(f"could not be made: {error}")
             failed.actor_init_failed = True
@@ -161,6 +166,9 @@ class _Actor:
         for ref, parcel in zip(task.results, parcels or task.results, strict=True):
             ref.parcel, ref.error = (parcel, None) if isinstance(parcel, Parcel) else (None, error)
         return None
+
+    def _killed(self, when: str) -> RayActorError:
+        return RayActorError(f"killed {when}\n\tclass_name: {self.kind.__name__}")
 
     def _run(self, task: _Task) -> tuple[list[Parcel], RayError | None]:
         try:
@@ -210,7 +218,11 @@ class FakeRay:
     """The parts of the package ray that the driver uses. seed: chooses whose turn it is; None: who is asked for."""
 
     exceptions = SimpleNamespace(
-        RayError=RayError, RayActorError=RayActorError, RayTaskError=RayTaskError, GetTimeoutError=GetTimeoutError
+        RayError=RayError,
+        RayActorError=RayActorError,
+        RayTaskError=RayTaskError,
+        GetTimeoutError=GetTimeoutError,
+        ObjectLostError=ObjectLostError,
     )
 
     def __init__(self, seed: int | None = None, fate: Fate = lambda call: None) -> None:

@@ -167,7 +167,22 @@ def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, alg
     topology = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
     run = Run(config, topology).until(50)
     saved = run.saved()
-    with pytest.raises(Lost, match=f"a learner or the data server died .*killed before {method}"):
+    who = "a learner" if kind == "Learner" else "the data server"
+    with pytest.raises(Lost, match=rf"^{who} died \(killed before {method}\)$"):
+        run.until(200)
+    topology.restart()
+    assert run.load(saved).until(200).state() == straight
+
+
+@pytest.mark.parametrize("call", [("DataServer", "add"), ("Learner", "learn"), ("Worker", "collect")], ids="-".join)
+def test_what_was_on_its_way_on_a_node_that_is_gone_comes_back_from_the_checkpoint(call):
+    """RAY-1: nobody has died, and yet a fragment, a chunk or the weights that a call was given cannot be had."""
+    config = config_of("DQN", workers=2)
+    straight = Run(config, remote(config)).until(200).state()
+    topology = remote(config, FakeRay(2, dies_once(call[0], 0, call[1], 30, "lost")))
+    run = Run(config, topology).until(50)
+    saved = run.saved()
+    with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectLostError\)"):
         run.until(200)
     topology.restart()
     assert run.load(saved).until(200).state() == straight

@@ -10,8 +10,7 @@ import socket
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,8 +21,7 @@ from config.config import GeneralConfig
 from framework import signals
 from framework.build import available_bytes
 from framework.distributed import reaper
-from framework.errors import JoystickError, Stopped
-from framework.topology import Lost
+from framework.errors import JoystickError
 
 ROOT = Path(__file__).resolve().parents[2]
 WAY_OUT = "general_cfg.mp_backend: single trains without Ray"
@@ -31,10 +29,6 @@ OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
 """Bytes of shared memory below which Ray does not start."""
 CONNECT_SECONDS = 5.0
-POLL_SECONDS = 0.2
-"""Between two looks at whether the run was asked to stop."""
-START_SECONDS = 120.0
-"""That processes have to begin: in a cluster they may have to wait for room."""
 SETTINGS = b"\x04"
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
 """Ray speaks HTTP/2: what begins like this is answered by a frame of the same type."""
@@ -231,34 +225,6 @@ def _silence(ray: ModuleType) -> None:
     worker: Any = sys.modules.get("ray._private.worker")
     if worker is not None and hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *args, **kwargs: None
-
-
-def reason(error: Exception) -> str:
-    """Why an actor failed: what it raised itself, without Ray's traceback."""
-    if type(error).__name__ == "ActorUnavailableError":
-        return "its node or its process cannot be reached"
-    if type(error).__name__ == "ActorDiedError" and not error.actor_init_failed:  # type: ignore[attr-defined]
-        node = "node has died" in str(error) or "node was" in str(error)
-        return "its node is gone" if node else "its process is gone: killed, out of memory, or crashed"
-    cause = getattr(error, "cause", None)
-    text = str(cause if cause is not None else error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:400] if lines else type(error).__name__
-
-
-def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
-    """ray.get of what new processes say first. One that died although nothing is wrong with its code is Lost."""
-    pending, until = refs if isinstance(refs, list) else [refs], time.monotonic() + START_SECONDS
-    while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
-        if stopping():
-            raise Stopped(f"stopped before {who} stood")
-        if time.monotonic() > until:
-            raise JoystickError(f"{who} has not begun after {START_SECONDS:g} s: is there room for it?")
-    try:
-        return ray.get(refs)
-    except Exception as error:
-        died = isinstance(error, ray.exceptions.RayActorError) and not error.actor_init_failed
-        raise (Lost if died else JoystickError)(f"{who} cannot begin: {reason(error)}") from None
 
 
 def processes_that_fit(workers: int, others: int, each: int) -> None:

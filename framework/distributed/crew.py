@@ -12,11 +12,10 @@ from algos.base import EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from framework import build
-from framework.distributed import cluster
+from framework.distributed import cluster, failures
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
 from framework.standing import beginning
-from framework.topology import Lost
 
 MOST_DEATHS = 5
 """Deaths of a worker, without a calm between them, that end the run."""
@@ -106,7 +105,7 @@ class Crew:
 
     def check(self) -> None:
         """All stand."""
-        cluster.begun(self.ray, [hand.begun for hand in self.hands], "a worker", self.stopping)
+        failures.begun(self.ray, [hand.begun for hand in self.hands], "a worker", self.stopping)
 
     # work -------------------------------------------------------------------------------------------------
 
@@ -131,9 +130,9 @@ class Crew:
             return
         if self.ray.wait([hand.begun], timeout=0)[0]:
             hand.begun = None
-        elif time.monotonic() - hand.born > cluster.START_SECONDS:
+        elif time.monotonic() - hand.born > failures.START_SECONDS:
             hand.begun = None
-            text = f"worker {hand.number} has not begun after {cluster.START_SECONDS:g} s: is there room for it?"
+            text = f"worker {hand.number} has not begun after {failures.START_SECONDS:g} s: is there room for it?"
             if not self.ahead or len(self.hands) == 1:
                 raise JoystickError(text)
             self.say(f"{text} The others go on")
@@ -166,16 +165,15 @@ class Crew:
     def _failed(self, hand: Hand, error: Exception) -> None:
         """An error of the environment ends the run, as in one process; a death is mended."""
         kinds = self.ray.exceptions
-        if not isinstance(error, kinds.RayActorError):
-            cause = getattr(error, "cause", error)
-            if isinstance(cause, kinds.RayError):
-                raise Lost(f"what a process has made is lost ({cluster.reason(cause)})") from None
+        if isinstance(error, kinds.RayTaskError) or not isinstance(error, kinds.RayActorError):
+            # Ray's error of a task is also of the kind of its cause, such as the death of whose weights it was given
+            cause = failures.raised(kinds, error)
             if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
                 cause.add_note(f"In worker {hand.number}:\n{error}")  # for the log: only Ray has its traceback
                 raise cause from None
-            raise JoystickError(f"worker {hand.number}: {cluster.reason(error)}") from error
+            raise JoystickError(f"worker {hand.number}: {failures.reason(error)}") from error
         hand.deaths += 1
-        why, silent = cluster.reason(error), time.monotonic() - hand.heard
+        why, silent = failures.reason(error), time.monotonic() - hand.heard
         if hand.asked and 0 < self.config.general.env_timeout <= silent:
             why = f"its environment has not answered for {silent:.0f} s"
         if hand.deaths > MOST_DEATHS:

@@ -10,7 +10,7 @@ import torch.distributed
 from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
-from framework.distributed import cluster
+from framework.distributed import cluster, failures
 from framework.distributed.crew import Crew, Hand, adapted
 from framework.distributed.data_server import DataServer
 from framework.distributed.gauges import Gauges
@@ -92,7 +92,7 @@ class Remote:
         self.weights = self.learners[0].weights.remote()
 
     def _begun(self, refs: Any) -> Any:
-        return cluster.begun(self.ray, refs, "the data server or a learner", self.stopping)
+        return failures.begun(self.ray, refs, "the data server or a learner", self.stopping)
 
     # a round ----------------------------------------------------------------------------------------------
 
@@ -148,9 +148,9 @@ class Remote:
         first = self.learning[:1]
         refs = [*reports, *self.adding, *(first[0].lessons if first else [])]
         if not refs:
-            time.sleep(cluster.POLL_SECONDS / 4)
+            time.sleep(failures.POLL_SECONDS / 4)
             return
-        done, left = self.ray.wait(refs, num_returns=1, timeout=cluster.POLL_SECONDS, fetch_local=False)
+        done, left = self.ray.wait(refs, num_returns=1, timeout=failures.POLL_SECONDS, fetch_local=False)
         if left and done:
             done += self.ray.wait(left, num_returns=len(left), timeout=0, fetch_local=False)[0]
         for ref in done:
@@ -201,19 +201,13 @@ class Remote:
         """ray.get, where a death of the data server or of a learner is Lost."""
         try:
             return self.ray.get(refs)
-        except self.ray.exceptions.RayActorError as error:
-            raise Lost(f"a learner or the data server died ({cluster.reason(error)})") from None
-        except self.ray.exceptions.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, self.ray.exceptions.RayActorError):
-                raise Lost(f"a learner or the data server died ({cluster.reason(cause)})") from None
+        except self.ray.exceptions.RayError as error:
+            cause = failures.raised(self.ray.exceptions, error)
             if len(self.learners) > 1 and _of_meeting(cause):
-                raise Lost(f"the learners have lost one another ({cluster.reason(error)})") from None
+                raise Lost(f"the learners have lost one another ({failures.reason(error)})") from None
             if isinstance(cause, JoystickError):
                 raise cause from None
-            raise JoystickError(cluster.reason(error)) from error
-        except self.ray.exceptions.RayError as error:
-            raise Lost(f"what a process has made is lost ({cluster.reason(error)})") from None
+            raise JoystickError(failures.reason(error)) from error
 
     # stopping and going on --------------------------------------------------------------------------------
 

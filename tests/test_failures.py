@@ -1,0 +1,78 @@
+"""What a person is told of an error that a process of Ray's raised."""
+
+import pytest
+from fake_ray import FakeRay, ObjectLostError, RayActorError, RayError, RayTaskError
+
+from framework.distributed.failures import begun, raised, reason, who_died
+from framework.errors import JoystickError, NumericsError
+from framework.topology import Lost
+
+CUDA = "CUDA error: out of memory\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with assertions.\n"
+
+
+class ActorDiedError(RayActorError):
+    """Of an actor that could not be made: Ray gives the traceback as text, and no cause."""
+
+    def __init__(self, lines: str) -> None:
+        super().__init__(
+            "The actor died because of an error raised in its creation task, \x1b[36mray::Worker.__init__()\x1b[39m "
+            f'(pid=7)\n  File "/a/worker.py", line 50, in __init__\n    self.env = make()\n{lines}'
+        )
+        self.actor_init_failed = True
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (RuntimeError(CUDA), "RuntimeError: CUDA error: out of memory"),
+        (ValueError("\n  bad\nand more"), "ValueError: bad"),
+        (KeyError("x"), "KeyError: 'x'"),
+        (AssertionError(), "AssertionError"),
+        (NumericsError("loss is nan\nat update 3"), "loss is nan"),
+    ],
+)
+def test_a_reason_is_the_type_and_the_first_line_and_ours_speak_for_themselves(cause, said):
+    assert reason(RayTaskError(cause)) == said
+
+
+@pytest.mark.parametrize(
+    ("raised_last", "said"),
+    [
+        (f"RuntimeError: {CUDA}", "RuntimeError: CUDA error: out of memory"),
+        ("    ^^^^^^\ntorch.OutOfMemoryError: CUDA out of memory.\n  Tried", "OutOfMemoryError: CUDA out of memory."),
+        ("framework.errors.JoystickError: too little room", "too little room"),
+        ("AssertionError", "AssertionError"),
+    ],
+)
+def test_a_process_that_cannot_be_made_has_a_reason_of_the_same_form(raised_last, said):
+    assert reason(ActorDiedError(raised_last)) == said
+
+
+def test_what_is_lost_is_not_taken_for_an_error_of_our_code():
+    kinds = FakeRay.exceptions
+    for error in (ObjectLostError(), RayTaskError(ObjectLostError()), RayTaskError(RayActorError("gone"))):
+        with pytest.raises(Lost):
+            raised(kinds, error)
+    mistake = ValueError("mine")
+    assert raised(kinds, RayTaskError(mistake)) is mistake
+    unpicklable = RayError("Exception mine.Broken isn't serializable")
+    assert raised(kinds, RayTaskError(unpicklable)) is unpicklable
+
+
+def test_who_died_is_named_where_ray_knows():
+    assert who_died(RayActorError("gone\n\tclass_name: DataServer\n\tpid: 3")) == "the data server"
+    assert who_died(RayActorError("gone")) == "a learner or the data server"
+
+
+def test_a_package_that_only_the_driver_has_is_an_error_with_advice():
+    ray = FakeRay()
+    actor = ray.remote()(Importing).remote()
+    with pytest.raises(JoystickError, match=r"a worker cannot begin: .*must be installed on every machine"):
+        begun(ray, actor.pid.remote(), "a worker", lambda: False)
+
+
+class Importing:
+    """Its environment is not there."""
+
+    def pid(self):
+        raise ModuleNotFoundError("No module named 'mine'")
