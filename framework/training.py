@@ -108,6 +108,8 @@ class _Run:
         topology.attend(self.console.warn)
         self.finishing = False
         """What an environment does now is a final evaluation, after the last checkpoint."""
+        self.said = ""
+        """What the processes say of the whole run."""
         self.losses = 0
         self.lost_at: Path | None = None
         """The checkpoint to which that many losses have brought it back."""
@@ -158,6 +160,7 @@ class _Run:
                 if self.signals.received is not None:
                     return reason, None
                 self.finishing = True
+                self.said = ": ".join(filter(None, self.topology.says(whole=True)))  # before what is no training
                 return reason, self.trainer.finish()
             except Interrupted:
                 return "interrupted", None
@@ -230,9 +233,9 @@ class _Run:
     # the ways a run ends ----------------------------------------------------------------------------------
 
     def _finished(self, reason: str, score: Score) -> int:
-        if says := ": ".join(filter(None, self.topology.says(whole=True))):
-            self.console.note(f"processes: {says}")
-            self.task.write_run({"processes_said": says})
+        if self.said:
+            self.console.note(f"processes: {self.said}")
+            self.task.write_run({"processes_said": self.said})
         tell(self.config, self.task, self.trainer, self.evaluator, score, reason, finished=True)
         if self.trainer.unsaved:
             self.console.warn("the last model could NOT be saved; models/ ends earlier")

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 from collections import Counter
 
 import pytest
@@ -10,7 +11,9 @@ from helpers_distributed import without_pauses
 
 from framework.checkpoint import CheckpointStore
 from framework.distributed import cluster, crew
+from framework.distributed.driver import Remote
 from framework.metrics import read_csv
+from framework.trainer import Trainer
 from framework.trajectories import read
 from main import main
 
@@ -187,3 +190,30 @@ def test_a_branch_can_be_gone_on_with_as_if_it_had_never_stopped(words, rays, tm
         train(tmp_path / name, "DQN", steps, *words, *from_there, f"general_cfg.load_model_step={start}")
     resume(tmp_path / "cut", 500)
     assert fingerprint(tmp_path / "cut") == fingerprint(tmp_path / "straight")
+
+
+def test_the_speed_of_the_whole_run_is_that_of_training(rays, monkeypatch, tmp_path):
+    """What is said of the processes is known before the final save and evaluation, which are no part of it."""
+    order = []
+    says, finish = Remote.says, Trainer.finish
+    monkeypatch.setattr(Remote, "says", lambda self, whole=False: order.append(("says", whole)) or says(self, whole))
+    monkeypatch.setattr(Trainer, "finish", lambda self: order.append("finish") or finish(self))
+    train(tmp_path / "run", "DQN", 200, *LOCKSTEP)
+    assert [event for event in order if event != ("says", False)] == [("says", True), "finish"]
+    assert "busy at" in json.loads((tmp_path / "run" / "run.json").read_text())["processes_said"]
+
+
+def test_a_worker_that_is_replaced_is_away_until_it_has_delivered(rays, monkeypatch, tmp_path):
+    rays.fate = lambda call: "before" if call == ("Worker", 1, "collect", 5) else None
+    seen, says = [], Remote.says
+    monkeypatch.setattr(Remote, "says", lambda self, whole=False: seen.append(self.crew.away()) or says(self, whole))
+    failed = crew.Crew._failed
+
+    def fails(self, hand, error):
+        failed(self, hand, error)
+        seen.append(self.away())
+
+    monkeypatch.setattr(crew.Crew, "_failed", fails)
+    train(tmp_path / "run", "DQN", 200, *LOCKSTEP, "general_cfg.n_workers=2")
+    assert [1] in seen
+    assert seen[-1] == []

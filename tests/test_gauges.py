@@ -75,7 +75,7 @@ def test_shares_are_of_the_time_since_the_first_look(monkeypatch):
     collected(gauge, 0, 13.0, 11.0, 30)
     collected(gauge, 1, 11.0, 9.0, 40)
     gauge.learned([Times(6.0, 8.0)], 3)
-    assert gauge.shares() == ([0.75, 1.0], [0.25], [20.0, 10.0])
+    assert gauge.shares() == ([0.75, 1.0], [0.25], [20.0, 10.0], 0.0)
 
 
 def test_what_is_long_ago_is_forgotten(monkeypatch):
@@ -94,7 +94,7 @@ def test_who_was_not_heard_of_has_done_nothing(monkeypatch):
     gauge.shares()
     clock.now += 2
     collected(gauge, 1, 1.0, 1.0, 6)
-    assert gauge.shares() == ([0.0, 0.5], [0.0], [0.0, 3.0])
+    assert gauge.shares() == ([0.0, 0.5], [0.0], [0.0, 3.0], 0.0)
 
 
 def test_a_worker_that_was_replaced_counts_its_times_from_0_again(monkeypatch):
@@ -156,3 +156,44 @@ def test_a_long_piece_of_work_is_not_taken_for_idleness(monkeypatch):
         assert found is None or found[0] == [1.0]
     clock.now += 30
     assert gauge.shares()[0] == [1.0]
+
+
+def test_a_worker_that_is_away_does_nothing(monkeypatch):
+    """It was busy all the time until it died; nobody waits for its word."""
+    clock, gauge = Clock(monkeypatch, gauges, "monotonic"), Gauges(2, 1, turns=False)
+    for second in range(1, 26):
+        clock.now += 1
+        for worker in (0, 1) if second <= 10 else (0,):
+            collected(gauge, worker, float(second), 0.0, 10)
+        found = gauge.shares(away=[1] if second > 10 else [])
+    assert found.workers == [1.0, 0.0]
+    assert found.speeds == [10.0, 0.0]
+
+
+def test_the_time_between_rounds_is_evaluation_and_saving(monkeypatch):
+    """Rounds of 2 s, in which the worker is busy for 1 s, and 3 s after each: 10 rounds in 50 s, of which 27 are
+    between the first and the last."""
+    clock, gauge = Clock(monkeypatch, gauges, "monotonic"), Gauges(1, 1, turns=False)
+    rounds = Clock(monkeypatch, meter, "perf_counter")
+    for number in range(1, 11):
+        with gauge.rounds:
+            clock.now, rounds.now = clock.now + 2, rounds.now + 2
+            collected(gauge, 0, float(number), 4.0 * number, 10)
+        last = gauge.text(whole=True)[1]
+        clock.now, rounds.now = clock.now + 3, rounds.now + 3
+    # looked back at from 5 * 9 + 2 = 47 s; the first fragment came 2 s after the beginning
+    assert last.startswith("evaluation and saving take 60% of the time; a smaller online_eval_episode")  # 27 / 45
+
+
+@pytest.mark.parametrize(
+    ("between", "away", "said"),
+    [
+        (0.4, False, "evaluation and saving take 40% of the time"),  # of the 0.7 in which nobody worked, more than half
+        (0.3, False, "the way between processes is the limit"),
+        (0.3, True, ""),
+    ],
+)
+def test_nothing_is_said_of_the_way_between_processes_where_something_else_keeps_them_waiting(between, away, said):
+    advised = advice([0.3], [0.1], False, between, away)
+    assert advised.startswith(said)
+    assert bool(advised) == bool(said)

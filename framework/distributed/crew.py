@@ -124,6 +124,10 @@ class Crew:
             self._look_for(hand)
         return [hand for hand in self.hands if hand.actor is not None and len(hand.asked) < self.most_asked]
 
+    def away(self) -> list[int]:
+        """Workers that have died, and whose successors have delivered nothing yet."""
+        return [hand.number for hand in self.hands if hand.deaths and (hand.actor is None or not hand.accepted)]
+
     def _look_for(self, hand: Hand) -> None:
         """In a cluster, a successor may have to wait until there is room for it."""
         if hand.begun is None or hand.actor is None:

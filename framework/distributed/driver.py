@@ -98,12 +98,14 @@ class Remote:
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Until something has happened; with run_ahead 0, until all that was collected is learned from."""
-        while True:
-            self._learn(now)
-            self._collect(now)
-            yield from self._receive()
-            if self.stopping() or self.ahead or not (self.adding or self.learning or self.owed or self._collecting()):
-                return
+        with self.gauges.rounds:
+            while True:
+                self._learn(now)
+                self._collect(now)
+                yield from self._receive()
+                busy = self.adding or self.learning or self.owed or self._collecting()
+                if self.stopping() or self.ahead or not busy:
+                    return
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Let what is being learned come to its end. Workers go on; what they collect is accepted later."""
@@ -253,7 +255,7 @@ class Remote:
         return []
 
     def says(self, whole: bool = False) -> tuple[str, str]:
-        return self.gauges.text(whole)
+        return self.gauges.text(whole, self.crew.away())
 
 
 class _Memory:
