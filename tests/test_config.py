@@ -372,6 +372,22 @@ def test_yaml_tags_never_run_code(own_package: Path, file: Callable[..., Path], 
 # -------------------------------------------------------------------------------- layers and the way back
 
 
+def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(file: Callable[..., Path]) -> None:
+    """Whatever the file says of processes does not count, under any spelling, and is named; written beside it on the
+    command line, or with single in the file itself, it is a contradiction."""
+    many = "n_interactors: 3\n  n_learners: 1\n  run_ahead: 2\n  ray_address: auto\n"
+    path = file(f"general_cfg:\n  mp_backend: ray\n  {many}")
+    config = loaded(path, "general_cfg.mp_backend=single")
+    general = config.general
+    assert (general.mp_backend, general.n_workers, general.run_ahead, general.ray_address) == ("single", 1, None, None)
+    noted = [note for note in config.notes if note.endswith("does not count with mp_backend=single")]
+    assert [note.split(": ")[1].split(" does")[0] for note in noted] == [
+        "n_interactors 3", "run_ahead 2", "ray_address auto"
+    ]  # fmt: skip
+    assert "n_workers" in refused(path, "general_cfg.mp_backend=single", "general_cfg.n_workers=2")
+    assert "n_workers" in refused(file("general_cfg:\n  mp_backend: single\n  n_workers: 2\n"))
+
+
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(file: Callable[..., Path]) -> None:
     """CFG-9: an alias and its field are one setting; a null takes the default back."""
     path = file("algo_cfg:\n  max_buffer_size: 500\n  batch_size: 32\n  lr: 1e-3\ngeneral_cfg:\n  seed: 5")

@@ -21,7 +21,7 @@ from tests.helpers_ray import RAY, TINY
 pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
 
 ROOT = Path(__file__).parent.parent
-WAY_OUT = "mp_backend: single"
+WAY_OUT = "mp_backend=single trains without Ray"
 
 
 def run(*words: str, before: Sequence[str] = (), **environment: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,7 @@ from framework.distributed import reaper
 from framework.errors import JoystickError
 
 ROOT = Path(__file__).resolve().parents[2]
-WAY_OUT = "general_cfg.mp_backend: single trains without Ray"
+WAY_OUT = "general_cfg.mp_backend=single trains without Ray"
 OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
 """Bytes of shared memory below which Ray does not start."""
