@@ -11,7 +11,8 @@ REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safe
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit status: 0; 2 for a command or a configuration that is wrong; 1 where a run of --seeds failed."""
+    """The exit status: 0; 2 where a line says what is wrong, of the command, the configuration, or what ended the run;
+    1 where a run of --seeds failed."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # A console may lack a character; that is no reason to stop.
