@@ -6,6 +6,7 @@ import os
 import sys
 
 from config import arguments
+from config.pipes import reader_has_gone
 
 REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
 
@@ -28,8 +29,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{error.name} is not installed here: make run, or pip install -r requirements.txt", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader has gone, as with `| head`. The interpreter flushes once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reader_has_gone()
         return 0
 
 

@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, page, rows, table  # noqa: E402
 from config import arguments  # noqa: E402
 from config.loader import ConfigError, load  # noqa: E402
+from config.pipes import reader_has_gone  # noqa: E402
 from framework import build, group  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
@@ -183,7 +184,10 @@ def main(argv: list[str] | None = None) -> int:
     """The exit status: 0, or 2 where a row could not be measured. Rows that were are on the page."""
     request = parse(argv)
     if not (request.rows or request.page):
-        print(listing())
+        try:
+            print(listing(), flush=True)
+        except BrokenPipeError:
+            reader_has_gone()
         return 0
     try:
         wanted = rows() if request.rows == ["all"] else chosen(request.rows)

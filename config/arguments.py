@@ -49,6 +49,8 @@ class _Parser(argparse.ArgumentParser):
 
     def words(self, argv: Sequence[str]) -> argparse.Namespace:
         request, unknown = self.parse_known_intermixed_args(argv)
+        if unknown and not unknown[0].startswith("-"):
+            self.error(f"{unknown[0]!r} is a word too many")
         if unknown:
             self.error(f"unknown flag {unknown[0]}{did_you_mean(unknown[0].partition('=')[0], self.flags())}")
         return request
@@ -62,7 +64,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if argv and argv[0] in COMMANDS:
         return _lookup(argv)
     parser = _run_parser()
-    request = parser.words(argv)
+    request = parser.words(list(_with_seeds_joined(argv)))
     for word in request.overrides:
         if "=" not in word:
             parser.error(f"{word!r} is neither a command nor section.key=value{did_you_mean(word, COMMANDS)}")
@@ -71,6 +73,19 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if request.seeds:
         request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run
     return request
+
+
+def _with_seeds_joined(argv: Sequence[str]) -> Iterator[str]:
+    """--seeds -1..2 as --seeds=-1..2: argparse takes a word with a minus for a flag, and would not show it to seeds."""
+    words = iter(argv)
+    for word in words:
+        following = next(words, None) if word == "--seeds" else None
+        if following is None:
+            yield word
+        elif following[:1] == "-" and following[1:2].isdecimal():
+            yield f"{word}={following}"
+        else:
+            yield from (word, following)
 
 
 def _contradictions(request: argparse.Namespace) -> Iterator[str]:

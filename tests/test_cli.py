@@ -121,6 +121,7 @@ def test_flags_reach_the_configuration(
         (["lst", "algos"], "'lst' is neither a command nor section.key=value; did you mean list?"),
         (["describ", "DQN"], "did you mean describe?"),
         (["list", "algo"], "nothing to list under 'algo'; did you mean algos?"),
+        (["list", "presets", "foo"], "'foo' is a word too many"),
         (["describe", "DQNN"], "nothing is known of 'DQNN'; did you mean DQN?"),
         (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, "),
         (["--yaml"], "--yaml: expected one argument"),
@@ -169,6 +170,11 @@ def test_presets_are_listed_with_what_they_promise(preset_root: Path) -> None:
     assert describe.listing("presets", catalog.ALGOS, ENVS, preset_root / "none") == "no presets\n"
 
 
+def test_a_comment_of_a_preset_is_a_whole_sentence_where_it_is_listed() -> None:
+    for line in describe.listing("presets", catalog.ALGOS, catalog.ENVS).splitlines():
+        assert line.endswith((".", ")")), line
+
+
 def test_the_schema_is_json_and_says_how_to_use_it(calls: list[tuple], capsys: pytest.CaptureFixture[str]) -> None:
     """CFG-10"""
     assert run("schema") == 0
@@ -190,13 +196,12 @@ def test_help_and_a_wrong_config_import_nothing_heavy() -> None:
     assert command(code=code).returncode == 2
 
 
-def test_a_closed_pipe_ends_quietly() -> None:
+@pytest.mark.parametrize("words", [["main.py", "describe", "general"], ["benchmarks/learning.py"]])
+def test_a_closed_pipe_ends_quietly(words: list[str]) -> None:
     """OSX-6: the reader has gone before the first word."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "main.py", "describe", "general"], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, timeout=60
-    )
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, timeout=60)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
 

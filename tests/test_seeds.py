@@ -100,6 +100,8 @@ def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) 
         (["--seeds", str(2**63)], "a seed is a number from 1"),
         (["--seeds", "1,2,1"], "1 is there twice"),
         (["--seeds", "1..3,2"], "2 is there twice"),
+        (["--seeds", "-1..2"], "'-1..2' is no seed; write 1..5"),
+        (["--seeds", "--dry-run"], "--seeds: expected one argument"),
         (["--seeds", "a"], "'a' is no seed; write 1..5, or a list such as 1,2,7"),
         (["--seeds", ""], "'' is no seed"),
         (["--seeds", "1.."], "'1..' is no seed"),
