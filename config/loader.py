@@ -116,10 +116,12 @@ class _Assembly:
         return GeneralConfig.model_fields[key].default if value is None else value
 
     def report(self, section: str, key: str, message: str) -> None:
-        """A problem at the place where the key was written, or at its section."""
+        """A problem at the place where the key was written, or at its section. Nobody wrote an algorithm's default."""
         _, place = sources.merge(self.sources, section, self.models.get(section, Strict))
-        spot = locate(place, [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)])
-        self.problems.append(f"{spot.text}: {section}.{key}: {message}")
+        parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
+        unwritten = section == "algo_cfg" and parts[0] not in place.parts
+        spot = f"default of {self.general('algo_name')}" if unwritten else locate(place, parts).text
+        self.problems.append(f"{spot}: {section}.{key}: {message}")
 
     # what is named ----------------------------------------------------------------------------------------
 
@@ -252,13 +254,11 @@ class _Assembly:
         if colon and not self.allowed(module):
             self.report("env_cfg", "id", f"imports {module}; to allow it, add {_permission(module)}")
         elif hasattr(package, "check"):
+            finder = self.finders["env_name"]
+            others = [kind for name in finder.available() if (kind := finder.get(name)) is not package]
             for key, message in package.check(env):
-                self.report("env_cfg", key, message + (self.elsewhere(package, env.id) if key == "id" else ""))
-
-    def elsewhere(self, package: ModuleType, env_id: str) -> str:
-        finder = self.finders["env_name"]
-        others = [kind for name in finder.available() if (kind := finder.get(name)) is not package]
-        return elsewhere(env_id, others, self.preset_root)
+                more = elsewhere(env.id, others, self.preset_root) if key == "id" else ""
+                self.report("env_cfg", key, message + more)
 
     def finish(self, **rest: Any) -> RunConfig:
         for source in self.sources:

@@ -5,6 +5,7 @@ Every model here is typed, bounded, and documented field by field. The docstring
 reference page and the JSON Schema. Nothing heavy is imported: a wrong config is answered before torch loads.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -92,7 +93,16 @@ def exploration(value: Any) -> Any:
     return EXPLORATION_SPELLINGS.get(value.lower(), value.lower()) if isinstance(value, str) else value
 
 
-Exploration = Annotated[Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration)]
+def _not_noisy(value: Any) -> Any:
+    """Noise on the weights is a setting of its own."""
+    if isinstance(value, str) and value.lower() == "noisy":
+        raise ValueError("expected e-greedy, softmax or none; for noise on the weights set noisy: true, and none here")
+    return value
+
+
+Exploration = Annotated[
+    Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration), BeforeValidator(_not_noisy)
+]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
 # ------------------------------------------------------------------------------------ sections of algo and env
@@ -160,7 +170,8 @@ class AlgoConfig(Strict):
         yield from super().checks()
         for key, value in self.FIXED.items():
             if getattr(self, key) != value:
-                yield Problem(key, f"is {value} in this algorithm; another value makes it another one of its family")
+                shown = value if isinstance(value, str) else json.dumps(value)  # true, as YAML has it
+                yield Problem(key, f"is {shown} in this algorithm; another value makes it another one of its family")
 
 
 OF_SEQUENCES = {"lookup_step", "burn_in"}

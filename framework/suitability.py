@@ -1,6 +1,6 @@
 """Can this algorithm act in this environment? Answered by the environment itself, before torch is imported."""
 
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Space
 
 import algos
 import envs
@@ -35,7 +35,7 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     name, cls = config.algo_package.NAME, type(config.algo)
     env_id = getattr(config.env, "id", config.general.env_name)
     misfits = [
-        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {space}"
+        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_told(space)}"
         for kind, space, known in (
             ("actions", env.action_space, cls.ACTION_SPACES),
             ("observations", env.observation_space, cls.OBSERVATION_SPACES),
@@ -45,14 +45,21 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     if not misfits and not _tells_rules(config.algo, env):
         misfits = [f"{name} needs the rules of the environment, and {env_id} does not tell them ({_TELLS_RULES})"]
     if not misfits and not _has_bounds(config.algo, env):
-        misfits = [f"{name} needs actions between bounds, and those of {env_id} are {env.action_space}"]
+        misfits = [f"{name} needs actions between bounds, and {env_id} has {_told(env.action_space)} without"]
     if not misfits and not _has_goal(config.algo, env):
         needed = f"needs an environment with goals, and {env_id} has none ({_HAS_GOAL})"
         if _has_goal(cls(), env):
             return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
         misfits = [f"{name} {needed}"]
     able = ", ".join(_able(env)) or "none"
-    return [("general_cfg.algo_name", f"{misfit}. Algorithms that can: {able}") for misfit in misfits]
+    return [("general_cfg.algo_name", f"{'. '.join(misfits)}. Algorithms that can: {able}")] if misfits else []
+
+
+def _told(space: Space) -> str:
+    """A space in a few words; the bounds of a Box would fill lines."""
+    if not isinstance(space, Box):
+        return str(space)
+    return f"Box, {' x '.join(map(str, space.shape)) or 1} number{'' if space.shape in ((), (1,)) else 's'}"
 
 
 _TELLS_RULES = (

@@ -176,8 +176,16 @@ def test_who_needs_bounds_is_refused_where_there_are_none_and_nobody_else_who_do
         suitability.check(loaded("general_cfg.algo_name=PPO", "env_cfg.id=Unbounded-v0"))
     finally:
         del gymnasium.registry["Unbounded-v0"]
-    assert "SAC needs actions between bounds, and those of Unbounded-v0 are Box(-inf, inf" in message
+    assert "SAC needs actions between bounds, and Unbounded-v0 has Box, 1 number without" in message
     assert message.partition("Algorithms that can: ")[2] == "A2C, A3C, PPO, RecurrentPPO, REINFORCE, TRPO"
+
+
+def test_what_does_not_fit_twice_is_told_with_one_list_and_spaces_in_few_words():
+    message = refused("general_cfg.algo_name=QLearning", "env_cfg.id=Pendulum-v1")
+    assert "needs actions that are Discrete; Pendulum-v1 has Box, 1 number. QLearning needs observations" in message
+    assert "Pendulum-v1 has Box, 3 numbers. Algorithms that can: " in message
+    assert message.count("Algorithms that can") == 1
+    assert "needs actions that are Box; CartPole-v1 has Discrete(2). Algorithms" in refused("general_cfg.algo_name=SAC")
 
 
 def test_a_setting_that_needs_goals_is_what_is_blamed():

@@ -22,7 +22,7 @@ def refused(algo: str, *settings: str) -> str:
 @pytest.mark.parametrize(
     ("algo", "setting", "said"),
     [
-        ("DoubleDQN", "double=false", "double: is True in this algorithm"),
+        ("DoubleDQN", "double=false", "double: is true in this algorithm"),
         ("PER_DQN", "buffer_type=REPLAY", "buffer_type: REPLAY has no priorities: without them this is DQN"),
         ("PER_DQN", "per_alpha=0", "per_alpha: 0 draws uniformly: without priorities this is DQN"),
         ("DDPG_HER", "her_ratio=0", "her_ratio: 0 replaces no goal: without hindsight this is DDPG"),
@@ -35,6 +35,18 @@ def refused(algo: str, *settings: str) -> str:
 )
 def test_what_would_make_it_another_algorithm_is_refused(algo: str, setting: str, said: str) -> None:
     assert f"algo_cfg.{said}" in refused(algo, setting)
+
+
+def test_a_default_that_does_not_suit_is_told_as_one_and_what_is_written_with_its_place() -> None:
+    lstm = "value_layers=[{layer_type: lstm, layer_size: 8}]"
+    said = "algo_cfg.n_step: lstm and gru layers learn from single steps; set it to 1"
+    assert f"default of RainbowDQN: {said}" in refused("RainbowDQN", lstm)
+    assert f"command line: {said}" in refused("RainbowDQN", lstm, "n_step=2")
+
+
+def test_noise_on_the_weights_is_found_where_exploration_is_looked_for() -> None:
+    assert "set noisy: true" in refused("DQN", "exploration_type=noisy")
+    assert "expected e-greedy, softmax, ucb or none" in refused("QLearning", "exploration_type=noisy")
 
 
 def test_ppo_without_a_memory_is_not_recurrent() -> None:
