@@ -46,6 +46,14 @@ def test_every_kind_comes_back_to_the_bit_and_networks_stay_where_they_are():
     assert other.rng.random() == one.rng.random()
 
 
+def test_what_is_switched_off_may_be_missing_in_an_older_state_and_nothing_else():
+    one, state = parts(1), state_of(parts(2), NAMES)
+    load_state_of(one, NAMES, {name: value for name, value in state.items() if name != "nothing"})
+    assert (one.updates, one.nothing) == (2, None)
+    with pytest.raises(KeyError, match="scaler"):
+        load_state_of(one, NAMES, {name: value for name, value in state.items() if name != "scaler"})
+
+
 @pytest.mark.parametrize("part", ["words", [1], np.zeros(2), torch.zeros(2), nn.Parameter(torch.zeros(()))])
 def test_what_has_no_kind_is_refused_by_its_name(part):
     with pytest.raises(TypeError, match=r"values\['best'\] is a \w+, which cannot be kept by its name; can be: a mod"):

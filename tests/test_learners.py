@@ -130,6 +130,7 @@ EXACT = {
     "DDPG, its targets copied": ("DDPG", {"target_update": 2, "tau": 1.0}),
     "DRQN": ("DRQN", {"batch_size": 16, "lookup_step": 4, "burn_in": 2}),
     "PQN": ("PQN", {}),
+    "PQN, its rewards scaled": ("PQN", {"normalize_reward": True, "optimizer": "sgd", "lr": 0.05}),
     "PPO": ("PPO", {"normalize_advantage": True, "normalize_obs": True, "normalize_reward": True}),
     **{
         f"PPO with a limit of {limit}": ("PPO", {"normalize_advantage": True, "target_kl": limit, "lr": 3e-4})

@@ -74,7 +74,7 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "REINFORCE": {
         "general_cfg": {"model_save_fre": 2, "max_total_step": 1024},
-        "algo_cfg": {"batch_episode": 4, "baseline": "value", "normalize_obs": True},
+        "algo_cfg": {"batch_episode": 4, "baseline": "value", "normalize_obs": True, "normalize_reward": True},
         "env_cfg": {"n_envs": 3},
     },
     "TRPO": {

@@ -28,7 +28,9 @@ def state_of(owner: object, names: Iterable[str]) -> dict[str, Any]:
 def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) -> None:
     """The attributes stand where state_of found them: what can be changed in place is, numbers are set."""
     for name in names:
-        setattr(owner, name, _restored(getattr(owner, name), state[name]))
+        part = getattr(owner, name)
+        if part is not None:  # what is switched off may be missing in the state of an earlier version
+            setattr(owner, name, _restored(part, state[name]))
 
 
 def stream_state(rng: np.random.Generator) -> dict:

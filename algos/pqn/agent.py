@@ -13,7 +13,7 @@ from algos.common import networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
 from algos.common.modules import value_layer
-from algos.common.normalize import normalizer_for
+from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.returns import discounted_sums
 from algos.common.tables import actions_of
 from algos.pqn.config import Config
@@ -35,11 +35,12 @@ class Agent(base.Agent):
     """One network."""
 
     METRICS: ClassVar = ("loss", "q_mean")
-    KEPT: ClassVar = ("network", "optimizer")
+    KEPT: ClassVar = ("network", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         actions = actions_of(spec.action_space)
         self.network = networks.build(
             spec, cfg.value_layers, lambda features: value_layer(features, actions, dueling=cfg.dueling),
@@ -84,10 +85,12 @@ class Agent(base.Agent):
         _, next_values = unroll.of_window(self.network, window, window["state"][0] if self.carried.size else None)
         if (mask := window.get("next_action_mask")) is not None:
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)
+        terminated, truncated, reward = window["terminated"], window["truncated"], window["reward"]
+        if self.scaler is not None:
+            reward = self.scaler.scale(reward, terminated | truncated, window.get("valid"))
         target = lambda_returns(
-            window["reward"] * cfg.reward_scale, next_values.amax(2), window["terminated"], window["truncated"],
-            cfg.gamma, cfg.q_lambda,
-        )  # fmt: skip
+            reward * cfg.reward_scale, next_values.amax(2), terminated, truncated, cfg.gamma, cfg.q_lambda
+        )
         kept = ("obs", "action", "valid", *(("state", "first") if self.carried.size else ()))
         return {**{name: window[name] for name in kept if name in window}, "target": target}
 

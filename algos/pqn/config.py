@@ -73,6 +73,8 @@ class Config(NetworkConfig):
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
     reward_scale: Positive = 1.0
     """Factor on every reward before it is learned from."""
+    normalize_reward: bool = False
+    """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
         return RolloutSpec.of_transitions(

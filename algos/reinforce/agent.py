@@ -10,7 +10,7 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, follow_schedule, make_optimizer, policy_loss, seen, squared_error
-from algos.common.normalize import normalizer_for
+from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.returns import discounted_sums
 from algos.reinforce.config import Config
 
@@ -29,11 +29,12 @@ class Agent(base.Agent):
     """A policy network, and a value network where that is the baseline, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
-    KEPT: ClassVar = ("networks", "optimizer")
+    KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic=cfg.baseline == "value")
         self.networks = self.policy.networks
         self.parameters: list[Tensor] = list(self.networks.parameters())
@@ -62,6 +63,8 @@ class Agent(base.Agent):
             self.normalizer.update(window["obs"], valid)
         ended, cut = window["terminated"] | window["truncated"], window["truncated"] & ~window["terminated"]
         reward, expected = window["reward"], torch.zeros_like(window["reward"])
+        if self.scaler is not None:
+            reward = self.scaler.scale(reward, ended, valid)
         if self.policy.critic is not None:
             # What an episode that was cut off would still have brought is the value of where it stood. Without a critic
             # nobody knows it, and it counts as nothing.

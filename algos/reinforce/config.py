@@ -36,6 +36,8 @@ class Config(NetworkConfig):
     """Weight of the value loss beside the policy loss, with baseline value."""
     log_std_init: float = 0.0
     """Logarithm of the first standard deviation of continuous actions."""
+    normalize_reward: bool = False
+    """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
         return RolloutSpec(length=self.batch_episode, unit="episodes", sequence=0 if self.remembers() else 1)
