@@ -47,11 +47,11 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, spec: EnvSpec, others: bool = False) -> None:
-    """Threads of torch: small networks are fastest with one, images use all cores, which others may need too."""
-    image = len(spec.observation_space.shape or ()) >= 2 and not others
-    count = config.general.torch_threads or (os.cpu_count() or 1 if image else 1)
-    torch.set_num_threads(count)
+def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1) -> None:
+    """Threads of torch: small networks are fastest with one, images use all cores, which so many processes share."""
+    image = len(spec.observation_space.shape or ()) >= 2
+    count = max(1, (os.cpu_count() or 1) // processes) if image else 1
+    torch.set_num_threads(config.general.torch_threads or count)
 
 
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:

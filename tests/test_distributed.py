@@ -1,12 +1,21 @@
 """Workers, a data server and learners, with a Ray that runs them all in this process, in any order."""
 
+from contextlib import closing
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 from fake_ray import FakeRay
+from gymnasium import spaces
 from helpers_distributed import Run, config_of, frozen, local, nothing_twice, remote
 
 import algos
+from framework import build
 from framework.distributed.data_server import DataServer
+from framework.distributed.learner import Learner
+from framework.distributed.worker import Worker
 from framework.memory.chunk import MOST_AT_ONCE
 
 MAY_LAG = [algo for algo in algos.available() if algos.get(algo).Config.MAY_LAG]
@@ -80,6 +89,25 @@ def test_fragments_come_to_the_memory_in_the_order_of_their_workers(added):
     config = config_of("DQN", workers=3)
     Run(config, remote(config, FakeRay(5))).until(60)
     assert [fragment.origin.worker for fragment in added] == [0, 1, 2] * (len(added) // 3)
+
+
+def test_processes_of_a_kind_share_the_cores_that_images_take(monkeypatch):
+    """Of 8 cores a learner alone takes all, and each of 3 takes 2; so do workers. A small network takes one."""
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    threads = []
+    monkeypatch.setattr("torch.set_num_threads", threads.append)
+    config = config_of("DQN", workers=4)
+    with closing(build.make_env(config, 2)) as env:
+        spec = build.env_spec(config, env)
+    image = replace(spec, observation_space=spaces.Box(0, 255, (3, 8, 8), np.uint8))
+    monkeypatch.setattr(build, "make_agent", lambda *args: SimpleNamespace(device=torch.device("cpu")))
+    monkeypatch.setattr("framework.learner.Learner", lambda *args: None)
+    for learners in (1, 3, 10):
+        Learner(config, image, 0, learners)
+    monkeypatch.setattr(build, "make_collector", lambda *args: None)
+    Worker(config, image, 0)
+    Worker(config, spec, 0)
+    assert threads == [8, 2, 1, 2, 1]
 
 
 # ------------------------------------------------------------------------------------------------- running ahead

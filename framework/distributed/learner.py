@@ -33,7 +33,7 @@ class Learner:
     """Learns from a chunk each time that it is given one."""
 
     def __init__(self, config: RunConfig, spec: EnvSpec, rank: int, world: int) -> None:
-        build.choose_threads(config, spec)
+        build.choose_threads(config, spec, world)
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
         self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
         self.rank, self.world, self.meter = rank, world, Meter()

@@ -47,7 +47,7 @@ class Worker:
         self, config: RunConfig, spec: EnvSpec, number: int, incarnation: int = 0, episode: Array | None = None
     ) -> None:
         cfg = config.general
-        build.choose_threads(config, spec, others=cfg.n_workers > 1)
+        build.choose_threads(config, spec, cfg.n_workers)
         self.env = build.make_env(config, config.env.n_envs)
         self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
         self.shelf = _Shelf()
