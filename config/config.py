@@ -13,7 +13,8 @@ _ADDRESS = re.compile(r"auto|[^:/\s]+:\d{1,5}")
 
 
 def _address(text: str) -> str:
-    if not _ADDRESS.fullmatch(text):
+    port = text.rpartition(":")[2]
+    if not _ADDRESS.fullmatch(text) or (port.isdigit() and not 0 < int(port) < 2**16):
         raise ValueError("auto, or HOST:PORT as `ray start --head` prints it")
     return text
 

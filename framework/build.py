@@ -64,12 +64,14 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     return agent
 
 
-def refuse_processes(config: RunConfig, spec: EnvSpec) -> None:
-    """ConfigError where several processes are asked for and cannot share the work. Ray is not needed to know."""
+def spec_of_all(config: RunConfig, spec: EnvSpec) -> EnvSpec:
+    """With the rows of all workers; ConfigError where processes cannot share the work. Ray is not needed to know."""
     if config.general.mp_backend == "ray":
         from framework.distributed import start
 
-        start.refuse(config, start.all_rows(config, spec))
+        spec = start.all_rows(config, spec)
+        start.refuse(config, spec)
+    return spec
 
 
 def make_memory(

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from config.config import GeneralConfig
 from config.loader import RunConfig
 from config.schema import ReplaySpec, RolloutSpec
 from framework import build
@@ -12,24 +13,25 @@ def describe(config: RunConfig) -> int:
     """Print the config, shapes, parameter counts, memory and disk that a run would take."""
     env = build.make_env(config, config.env.n_envs)
     try:
-        spec = build.env_spec(config, env)
+        spec = build.spec_of_all(config, build.env_spec(config, env))
         agent = build.make_agent(config, spec, config.general.seed or 1, build.device_of(config))
-        build.refuse_processes(config, spec)
         weights = agent.weights()
         wanted = config.algo.memory(spec.rows)
-        memory = build.memory_bytes(config, spec)
+        windows = config.general.n_workers * env.rows // spec.rows
+        memory = build.memory_bytes(config, spec) * windows
+        kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, spec.rows, windows)
         per_save = 4 * sum(array.nbytes for array in weights.values())
         lines = [
             config.to_yaml().rstrip(),
             "",
             f"algorithm     {config.algo_package.NAME}",
-            f"environment   {spec.id}, {_count(spec.rows, 'row')}",
+            f"environment   {spec.id}, {_count(env.rows, 'row')}",
+            *_processes(config.general),
             f"observation   {spec.observation_space}",
             f"action        {spec.action_space}",
             f"parameters    {agent.parameter_count():,}",
             *(f"  {name:<28}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
-            f"memory        {_replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, spec.rows)}, "
-            f"{_size(memory)} when full",
+            f"memory        {kept}, {_size(memory)} when full",
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
             f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
         ]
@@ -44,9 +46,19 @@ def _replay(spec: ReplaySpec) -> str:
     return f"replay of {spec.capacity:,} transitions, batches of {spec.batch_size}, {ratio}"
 
 
-def _rollout(spec: RolloutSpec, rows: int) -> str:
+def _processes(cfg: GeneralConfig) -> list[str]:
+    if cfg.mp_backend == "single":
+        return []
+    place = "on a Ray of their own" if cfg.ray_address is None else f"in the cluster at {cfg.ray_address}"
+    workers, learners = _count(cfg.n_workers, "worker"), _count(cfg.n_learners, "learner")
+    return [f"processes     {workers} with so many rows each, {learners} and a data server, {place}"]
+
+
+def _rollout(spec: RolloutSpec, rows: int, windows: int) -> str:
+    """rows: of a window. windows: that are filled side by side, each by a worker."""
     steps = f"{_count(spec.length, 'step')} x {_count(rows, 'row')}"
     window = steps if spec.unit == "steps" else _count(spec.length, "complete episode")
+    window += f" for each of {windows} workers" if windows > 1 else ""
     times = "once" if spec.epochs == 1 else f"{spec.epochs} times"
     sequences = f" sequences of {spec.sequence} steps" if spec.sequence > 1 else ""
     share = "as a whole" if spec.minibatch is None else f"in batches of {spec.minibatch:,}{sequences}"

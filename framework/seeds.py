@@ -71,8 +71,7 @@ def _checked(config: RunConfig) -> tuple[str, float]:
         spec = build.env_spec(config, env)
         build.device_of(config)
         build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
-        build.refuse_processes(config, spec)
-        return spec.id, build.memories_that_fit(config, spec)
+        return spec.id, build.memories_that_fit(config, build.spec_of_all(config, spec))
     finally:
         env.close()
 

@@ -42,3 +42,26 @@ def test_the_memory_is_described_in_words(
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory  ")]
     assert line.startswith(f"memory        {memory}, ")
     assert line.endswith(" when full")
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings", "memory"),
+    [
+        ("DQN", ["algo_cfg.buffer_size=5000"], "replay of 5,000 transitions"),
+        ("PPO", ["algo_cfg.batch_size=600", "algo_cfg.sgd_batch_size=60"], "windows of 100 steps x 6 rows, "),
+        ("A2C", ["algo_cfg.batch_size=40", "general_cfg.run_ahead=1"], "windows of 20 steps x 2 rows for each of 3 "),
+    ],
+)
+def test_the_workers_count(algo: str, settings: list[str], memory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """3 workers of 2 rows: a window of 600 steps has 100 of each of the 6 rows, where they wait for one another;
+    otherwise each worker fills a window of its own, of 40 / 2 steps."""
+    many = ["general_cfg.mp_backend=ray", "general_cfg.n_workers=3", "general_cfg.n_learners=2", "env_cfg.n_envs=2"]
+    overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", "env_cfg.id=match", *many, *settings]
+    assert dry_run.describe(load(None, overrides, find_algo=ALGOS, find_env=ENVS)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "environment   match, 2 rows" in lines
+    assert (
+        "processes     3 workers with so many rows each, 2 learners and a data server, on a Ray of their own" in lines
+    )
+    [line] = [line for line in lines if line.startswith("memory  ")]
+    assert line.startswith(f"memory        {memory}")

@@ -2,15 +2,18 @@
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from config.config import GeneralConfig
 from config.loader import load
 from framework import build
 from framework.catalog import ALGOS, ENVS
@@ -43,6 +46,8 @@ def a_ray(folder: Path, text: str) -> str:
     [
         ("raise ImportError(\"No module named 'ray'\", name='ray')", "pip install ray"),
         ("raise ImportError('libsomething.so: cannot open')", "libsomething.so: cannot open"),
+        ("raise AttributeError('numpy has no\\nattribute foo')", "(AttributeError: numpy has no attribute foo)"),
+        ("", "has no attribute '__version__'"),
         ("__version__ = '1.13.0'", "Ray 1.13.0 is too old"),
         ("__version__ = '2.60.0'\ndef init(**kwargs): raise OSError('No space left on device')", "No space left"),
         (
@@ -51,7 +56,7 @@ def a_ray(folder: Path, text: str) -> str:
             "started with: Ray: 2.9.0 Python: 3.10.1 This process was started with: Ray: 2.60.0",
         ),
     ],
-    ids=["missing", "broken", "old", "cannot start", "another version"],
+    ids=["missing", "broken", "does not fit", "no version", "old", "cannot start", "another version"],
 )
 def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said, tmp_path):
     """RAY-5: and there is no task directory, and no traceback."""
@@ -68,10 +73,16 @@ def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said,
     [
         (("general_cfg.n_workers=0",), "at least 1"),
         (("general_cfg.n_workers=-2",), "at least 1"),
-        (("general_cfg.n_workers=100000",), "100000 and 2 more processes need about"),
+        (
+            ("general_cfg.n_workers=100000",),
+            "n_workers: n_workers 100000, n_learners 1 and the data server need about",
+        ),
+        (("--dry-run", "general_cfg.n_workers=100000"), "n_workers: n_workers 100000, n_learners 1 and"),
         (("general_cfg.n_learners=3",), "a batch of 64 cannot be split evenly between 3"),
         (("general_cfg.n_learners=128",), "a batch of 64 cannot be split evenly between 128"),
         (("general_cfg.ray_address=127.0.0.1:1",), "nothing answers at 127.0.0.1:1"),
+        (("general_cfg.ray_address=127.0.0.1:99999",), "general_cfg.ray_address"),
+        (("general_cfg.ray_address=127.0.0.1:0",), "general_cfg.ray_address"),
         (("general_cfg.ray_address=here",), "general_cfg.ray_address"),
         (("general_cfg.share_buffer=false",), "learners have one memory in common"),
         (("general_cfg.run_ahead=2", "--algo=REINFORCE"), "REINFORCE learns only from what its newest policy has done"),
@@ -88,6 +99,51 @@ def test_what_processes_cannot_do_is_refused_before_any_is_started(words, said, 
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("workers", "learners", "said"),
+    [
+        (2, 4, "Ray has 3 CPUs and this run asks for 5: general_cfg.n_workers 2 times 0.5 and general_cfg.n_learners 4 "
+               "times 1;"),
+        (6, 1, "asks for 4: general_cfg.n_workers 6 times 0.5 and general_cfg.n_learners 1 times 1;"),
+        (4, 1, None),
+    ],
+)  # fmt: skip
+def test_where_a_cluster_has_too_little_room_each_setting_that_asks_for_it_is_named(workers, learners, said):
+    ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 3.0})
+    cfg = GeneralConfig(mp_backend="ray", n_workers=workers, n_learners=learners)
+    with pytest.raises(JoystickError, match=re.escape(said)) if said else contextlib.nullcontext():
+        cluster.must_have_room(ray, cfg, "CPU", 0.5, 1)
+
+
+def test_where_memory_is_short_the_larger_number_is_to_blame_and_what_fits_does_not_contradict_it(monkeypatch):
+    """10 + 64 + 1 processes of 300 MiB need 22,500; one MiB less holds 74 of them."""
+    free = 22500 * 2**20
+    monkeypatch.setattr(cluster, "available_bytes", lambda: free)
+    cluster.processes_that_fit(10, 64, 300 * 2**20)
+    free -= 2**20
+    with pytest.raises(JoystickError) as error:
+        cluster.processes_that_fit(10, 64, 300 * 2**20)
+    assert str(error.value) == (
+        "general_cfg.n_learners: n_workers 10, n_learners 64 and the data server need about 22,500 MiB and this "
+        "machine has 22,499 MiB free, which is enough for 74 processes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ConnectionError("Failed to connect"), "Failed to connect; if the cluster asks for a token, set RAY_AUTH_MODE"),
+        (RuntimeError("Failed to set up runtime environment.\nPackage size (600 MiB) exceeds the maximum size."),
+         "Failed to set up runtime environment. Package size (600 MiB) exceeds the maximum size.; general_cfg"),
+        (RuntimeError("Something else.\nAnd its story"), "Something else.; general_cfg"),
+    ],
+)  # fmt: skip
+def test_a_cluster_that_refuses_us_is_one_line_with_the_cause(error, said):
+    with pytest.raises(JoystickError) as refused, cluster._said_in_one_line("10.0.0.1:6379"):
+        raise error
+    assert str(refused.value).startswith(f"Ray cannot be reached at 10.0.0.1:6379: {said}")
 
 
 def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):

@@ -20,11 +20,12 @@ import torch
 from config.config import GeneralConfig
 from framework import signals
 from framework.build import available_bytes
-from framework.distributed import reaper
+from framework.distributed import failures, reaper
 from framework.errors import JoystickError
 
 ROOT = Path(__file__).resolve().parents[2]
 WAY_OUT = "general_cfg.mp_backend=single trains without Ray"
+ASKS_FOR_TOKEN = "if the cluster asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as it has them"
 OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
 """Bytes of shared memory below which Ray does not start."""
@@ -53,11 +54,13 @@ def load() -> ModuleType:
     """The package ray, or one line that says what is wrong with it."""
     try:
         import ray
-    except ImportError as error:
-        if error.name == "ray":
+
+        version = tuple(int(part) for part in ray.__version__.split(".")[:2])
+    except Exception as error:  # a package that does not fit raises what it likes: AttributeError, TypeError
+        if isinstance(error, ImportError) and error.name == "ray":
             raise RayError(f"mp_backend: ray needs Ray: pip install ray; {WAY_OUT}") from None
-        raise RayError(f"Ray cannot be imported ({error}): pip install --upgrade ray; {WAY_OUT}") from None
-    version = tuple(int(part) for part in ray.__version__.split(".")[:2])
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[: failures.LONGEST_REASON]
+        raise RayError(f"Ray cannot be imported ({cause}): pip install --upgrade ray; {WAY_OUT}") from None
     if version < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={wanted}'; {WAY_OUT}")
@@ -92,7 +95,7 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
                 _temp_dir=str(folder),
             )
         _silence(ray)
-        must_have_room(ray, {"GPU": cfg.n_learners * cfg.num_gpus_per_learner})
+        must_have_room(ray, cfg, "GPU", learner=cfg.num_gpus_per_learner)
         yield
     finally:
         with contextlib.suppress(Exception):
@@ -114,8 +117,8 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
         )
     _silence(ray)
     try:
-        cpus = cfg.n_workers * cfg.num_cpus_per_worker + cfg.n_learners * CPUS_PER_LEARNER
-        must_have_room(ray, {"CPU": cpus, "GPU": cfg.n_learners * cfg.num_gpus_per_learner})
+        must_have_room(ray, cfg, "CPU", cfg.num_cpus_per_worker, CPUS_PER_LEARNER)
+        must_have_room(ray, cfg, "GPU", learner=cfg.num_gpus_per_learner)
         yield
     finally:
         ray.shutdown()
@@ -154,9 +157,12 @@ def _said_in_one_line(address: str | None = None) -> Iterator[None]:
         raise
     except Exception as error:  # Ray raises what it likes here: RuntimeError, ConnectionError, ValueError, OSError
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        cause = " ".join(lines) if lines[0].endswith(":") else lines[0]  # two versions are a list of lines
+        # two versions are a list of lines; what is wrong with our code on its way comes after the first one
+        whole = lines[0].endswith(":") or "runtime environment" in lines[0]
+        cause = (" ".join(lines) if whole else lines[0])[: failures.LONGEST_REASON]
         place = f"cannot be reached at {address}" if address else "could not be started"
-        raise RayError(f"Ray {place}: {cause[:400]}; {WAY_OUT}") from None
+        token = f"; {ASKS_FOR_TOKEN}" if address and isinstance(error, ConnectionError) else ""
+        raise RayError(f"Ray {place}: {cause}{token}; {WAY_OUT}") from None
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -227,13 +233,15 @@ def _silence(ray: ModuleType) -> None:
         worker.print_to_stdstream = lambda *args, **kwargs: None
 
 
-def processes_that_fit(workers: int, others: int, each: int) -> None:
-    """RayError where this machine has not the memory for so many processes."""
-    free, count = available_bytes(), workers + others
+def processes_that_fit(workers: int, learners: int, each: int) -> None:
+    """RayError where this machine has not the memory for so many processes and the data server."""
+    free, count = available_bytes(), workers + learners + 1
     if free is not None and count * each > free:
+        key = "n_workers" if workers >= learners else "n_learners"
         raise RayError(
-            f"general_cfg.n_workers: {workers} and {others} more processes need about {count * each / 2**30:.0f} GiB "
-            f"and this machine has {free / 2**30:.0f} GiB free; about {max(1, free // each - others)} fit"
+            f"general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need about "
+            f"{count * each // 2**20:,} MiB and this machine has {free // 2**20:,} MiB free, which is enough for "
+            f"{free // each} processes"
         )
 
 
@@ -251,12 +259,14 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
     }  # fmt: skip
 
 
-def must_have_room(ray: ModuleType, asks: dict[str, float]) -> None:
+def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float = 0, learner: float = 0) -> None:
     """RayError where Ray has less than this run asks for: it would wait for ever."""
-    has = ray.cluster_resources()
-    for kind, wanted in asks.items():
-        if wanted > has.get(kind, 0):
-            raise RayError(
-                f"Ray has {has.get(kind, 0):g} {kind}s and this run asks for {wanted:g}; choose fewer "
-                "general_cfg.n_workers, or a smaller num_cpus_per_worker or num_gpus_per_learner"
-            )
+    has = ray.cluster_resources().get(kind, 0)
+    asked = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
+    wanted = sum(count * each for count, each in asked.values())
+    if wanted > has:
+        parts = [f"general_cfg.{key} {count} times {each:g}" for key, (count, each) in asked.items() if each]
+        raise RayError(
+            f"Ray has {has:g} {kind}s and this run asks for {wanted:g}: {' and '.join(parts)}; choose fewer of them, "
+            "or a smaller num_cpus_per_worker or num_gpus_per_learner"
+        )

@@ -26,8 +26,6 @@ def topology(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> 
     cfg = config.general
     spec = all_rows(config, spec)
     refuse(config, spec)
-    if cfg.ray_address is None:
-        cluster.processes_that_fit(cfg.n_workers, cfg.n_learners + 1, PROCESS_BYTES)
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     with cluster.started(cfg, _store_bytes(config, spec)) as ray:
         remote = Remote(ray, config, spec, agent, stopping)
@@ -48,7 +46,7 @@ def all_rows(config: RunConfig, spec: EnvSpec) -> EnvSpec:
 
 
 def refuse(config: RunConfig, spec: EnvSpec) -> None:
-    """ConfigError where the processes cannot share the work."""
+    """ConfigError where the processes cannot share the work, RayError where there are too many of them for here."""
     cfg, wanted = config.general, config.algo.memory(spec.rows)
     if run_ahead(config) and (why := _must_not_lag(config)):
         place = config.where.get("general_cfg.run_ahead", "default")
@@ -61,6 +59,8 @@ def refuse(config: RunConfig, spec: EnvSpec) -> None:
         raise ConfigError(
             [f"{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {cfg.n_learners}"]
         )
+    if cfg.ray_address is None:
+        cluster.processes_that_fit(cfg.n_workers, cfg.n_learners, PROCESS_BYTES)
 
 
 def _must_not_lag(config: RunConfig) -> str | None:
