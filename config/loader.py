@@ -94,10 +94,6 @@ def _permission(dotted: str) -> str:
     return f"--allow-import {dotted.partition('.')[0]}"
 
 
-def _spellings(model: type[Strict]) -> set[str]:
-    return {*model.model_fields, *model.ALIASES}
-
-
 class _Assembly:
     """Sources become sections; problems are collected on the way."""
 
@@ -195,6 +191,10 @@ class _Assembly:
         model = self.models[section]
         for source in self.sources:
             self.problems += sources.doubled(source, section, model)
+        if idle := sources.idle(self.sources, section, model):
+            self.notes.append(f"left out, since nothing reads it now: {', '.join(sorted(idle))}")
+            for source in self.sources:
+                source.leave_out(section, idle, model)
         values, place = sources.merge(self.sources, section, model)
         try:
             instance = model.model_validate(values)
@@ -215,38 +215,27 @@ class _Assembly:
         except ValidationError:
             return
         doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
-        for key, message in instance.checks():
+        for key, message, *_ in instance.checks():
             if not doubtful & set(re.findall(r"\w+", f"{key} {message}")):
                 self.report(section, key, message)
 
     def hint(self, section: str, key: str) -> str:
         """What an unknown key may have meant."""
-        others = {name: _spellings(model) for name, model in self.models.items() if name != section}
+        others = {name: model.spellings() for name, model in self.models.items() if name != section}
         owner = next((name for name, known in others.items() if key in known), None)
         if owner:
             return f"; it belongs under {owner}"
         if section == "algo_cfg" and (algos := self.algorithms_with(key)):
             named = ", ".join(algos[:4]) + (" and others" if len(algos) > 4 else "")
             return f"; it is a setting of {named}, and algo_name is {self.general('algo_name')}"
-        near_here = did_you_mean(key, _spellings(self.models[section]))
+        near_here = did_you_mean(key, self.models[section].spellings())
         return near_here or next(
             (f"; did you mean {name}.{near}?" for name in others if (near := nearest(key, others[name]))), ""
         )
 
     def algorithms_with(self, key: str) -> list[str]:
         finder = self.finders["algo_name"]
-        return [name for name in finder.available() if key in _spellings(finder.get(name).Config)]
-
-    def strays(self) -> None:
-        """Settings that stand outside of any section."""
-        known = {name: _spellings(model) for name, model in self.models.items()}
-        for key, where, value in (stray for source in self.sources for stray in source.strays):
-            owner = next((name for name in known if key in known[name]), None)
-            section = None if value else nearest(key, SECTIONS)
-            near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
-            meant = f"{owner}.{key}" if owner else section or near
-            suggestion = f"; did you mean {meant}{value}?" if meant else ""
-            self.problems.append(f"{where}: {key}: is in none of {', '.join(SECTIONS)}{suggestion}")
+        return [name for name in finder.available() if key in finder.get(name).Config.spellings()]
 
     def environment(self, package: ModuleType, env: Any) -> None:
         """What the environment itself has to say about its section."""
@@ -256,7 +245,7 @@ class _Assembly:
         elif hasattr(package, "check"):
             finder = self.finders["env_name"]
             others = [kind for name in finder.available() if (kind := finder.get(name)) is not package]
-            for key, message in package.check(env):
+            for key, message, *_ in package.check(env):
                 more = elsewhere(env.id, others, self.preset_root) if key == "id" else ""
                 self.report("env_cfg", key, message + more)
 
@@ -265,7 +254,7 @@ class _Assembly:
             self.problems += source.problems
         packages: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
         self.models |= {section: package.Config for section, package in packages.items() if package}
-        self.strays()
+        self.problems += sources.outside(self.sources, self.models)
         built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
         if built.get("env_cfg"):
             self.environment(packages["env_cfg"], built["env_cfg"])

@@ -155,7 +155,7 @@ class AlgoConfig(Strict):
         """The settings of a reader, where it is not there and they were changed in vain."""
         for key in keys:
             if not there and self.changed(key):
-                yield Problem(key, f"is a setting of {reader}; null leaves it out")
+                yield Problem(key, f"is a setting of {reader}; null leaves it out", unread=True)
 
     def only_with(self, setting: str, values: tuple[Any, ...], *keys: str) -> Iterator[Problem]:
         """The same, of settings that are read while another one has one of these values."""

@@ -1,13 +1,16 @@
 """The sources of settings: a YAML file, an earlier run, the command line."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from config.config import GeneralConfig
 from config.document import Document, DocumentError, Place, parse
 from config.effective import SECTIONS
 from config.messages import shown
+from config.nearest import nearest
 from config.schema import Strict
 
 OF_MANY = ("n_workers", "n_learners", "run_ahead", "ray_address")
@@ -37,6 +40,11 @@ class Source:
     def put(self, section: str, key: str, value: Any, place: Place) -> None:
         self.sections.setdefault(section, {})[key] = value
         self.places.setdefault(section, Place(place.text, section)).parts[key] = place
+
+    def leave_out(self, section: str, names: Iterable[str], model: type[Strict]) -> None:
+        """As if these fields had not been set."""
+        for key in [key for key in self.sections.get(section, {}) if model.field_name(key) in names]:
+            del self.sections[section][key], self.places[section].parts[key]
 
     def missing(self) -> list[str]:
         """Sections that are absent or empty."""
@@ -151,3 +159,34 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
             place = source.places[section].parts[key]
             yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
         written[name] = key
+
+
+def idle(sources: list[Source], section: str, model: type[Strict]) -> set[str]:
+    """Fields that nothing reads any more since the last source, the command line, chose otherwise: it has not set them,
+    and what the user wrote elsewhere would have been read without it."""
+
+    def unread(some: list[Source]) -> set[str]:
+        try:
+            found = model.model_validate(merge(some, section, model)[0])
+        except ValidationError:
+            return set()
+        return {problem.key for problem in found.checks() if problem.unread}
+
+    *files, command_line = sources
+    return (
+        unread(sources)
+        - merge([command_line], section, model)[0].keys()
+        - unread([source for source in files if source.written])
+    )
+
+
+def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]]) -> Iterator[str]:
+    """Settings that stand outside of any section."""
+    known = {name: model.spellings() for name, model in models.items()}
+    for key, where, value in (stray for source in sources for stray in source.strays):
+        owner = next((name for name in known if key in known[name]), None)
+        section = None if value else nearest(key, SECTIONS)
+        near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
+        meant = f"{owner}.{key}" if owner else section or near
+        suggestion = f"; did you mean {meant}{value}?" if meant else ""
+        yield f"{where}: {key}: is in none of {', '.join(SECTIONS)}{suggestion}"

@@ -11,6 +11,8 @@ class Problem(NamedTuple):
 
     key: str
     message: str
+    unread: bool = False
+    """The setting is one that nothing reads."""
 
 
 def _accepts_null(annotation: Any) -> bool:
@@ -53,6 +55,11 @@ class Strict(BaseModel):
     def field_name(cls, key: str) -> str:
         """The field that a spelling means."""
         return cls.ALIASES.get(key, key)
+
+    @classmethod
+    def spellings(cls) -> set[str]:
+        """Every key that may be written."""
+        return {*cls.model_fields, *cls.ALIASES}
 
     def problems(self) -> Iterator[Problem]:
         """Settings of this section that contradict one another. All are reported, not only the first."""

@@ -1,10 +1,12 @@
 """An algorithm is what its name says: what would make it another one, and what nothing reads, is refused."""
 
+from pathlib import Path
+
 import pytest
 from gymnasium.spaces import Discrete, MultiDiscrete
 
 from algos.base import EnvSpec
-from config.loader import ConfigError, load
+from config.loader import ConfigError, RunConfig, load
 from framework import build
 from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
@@ -120,3 +122,27 @@ def test_a_table_that_no_machine_can_hold_is_refused_before_it_is_made() -> None
     spec = EnvSpec("huge", MultiDiscrete([1000] * 30), Discrete(6), 1)
     with pytest.raises(JoystickError, match="states and 6 actions is too large; DQN needs no table"):
         build.make_agent(config, spec, 0, build.CPU)
+
+
+def test_what_the_command_line_makes_idle_is_left_out_and_what_the_file_itself_does_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("general_cfg: {algo_name: PPO}\nalgo_cfg: {eps_clip: 0.3, lr: 0.1}\n")
+
+    def loaded(*words: str) -> RunConfig:
+        return load(file, words, find_algo=ALGOS, find_env=ENVS)
+
+    config = loaded("algo_cfg.ppo_type=kl")
+    assert (config.algo.eps_clip, config.algo.lr) == (0.2, 0.1)
+    assert "left out, since nothing reads it now: eps_clip" in config.notes
+    assert loaded("algo_cfg.ppo_type=clip").algo.eps_clip == 0.3
+    with pytest.raises(ConfigError, match=r"command line: algo_cfg.eps_clip: is a setting of ppo_type clip"):
+        loaded("algo_cfg.ppo_type=kl", "algo_cfg.eps_clip=0.4")
+    file.write_text("general_cfg: {algo_name: PPO}\nalgo_cfg: {eps_clip: 0.3, ppo_type: kl}\n")
+    with pytest.raises(ConfigError, match=r"a.yaml:2: algo_cfg.eps_clip: is a setting of ppo_type clip"):
+        loaded()
+
+
+def test_a_preset_gives_way_to_what_is_chosen() -> None:
+    words = ["algo_cfg.exploration_type=softmax"]
+    config = load(None, words, find_algo=ALGOS, find_env=ENVS, algo="DQN", env="CartPole-v1")
+    assert config.algo.epsilon_start == type(config.algo)().epsilon_start
