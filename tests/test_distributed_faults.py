@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch.distributed
-from fake_ray import FakeRay
+from fake_ray import FakeRay, RayActorError, RayTaskError
 from helpers_distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 
 from framework.distributed.data_server import DataServer
@@ -143,6 +143,19 @@ def test_only_what_comes_of_the_talk_between_learners_is_mended_by_new_ones():
     assert _of_meeting(torch.distributed.DistNetworkError("no route"))
     assert not _of_meeting(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not _of_meeting(ValueError("gloo"))
+
+
+def test_a_worker_that_was_given_what_a_dead_learner_made_has_not_died():
+    """Ray's error of its task is of the kind of the cause, too."""
+
+    class OfBothKinds(RayTaskError, RayActorError):
+        pass
+
+    topology = remote(config_of("DQN", workers=1))
+    [hand] = topology.crew.hands
+    with pytest.raises(Lost, match="a learner died"):
+        topology.crew._failed(hand, OfBothKinds(RayActorError("gone\n\tclass_name: Learner")))
+    assert hand.deaths == 0
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):

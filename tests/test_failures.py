@@ -1,5 +1,7 @@
 """What a person is told of an error that a process of Ray's raised."""
 
+import threading
+
 import pytest
 from fake_ray import FakeRay, ObjectLostError, RayActorError, RayError, RayTaskError
 
@@ -76,3 +78,22 @@ class Importing:
 
     def pid(self):
         raise ModuleNotFoundError("No module named 'mine'")
+
+
+def test_ray_itself_wraps_what_is_lost_in_an_error_that_is_of_both_kinds():
+    """A worker that was given the weights of a learner that has died is not dead itself."""
+    kinds = pytest.importorskip("ray.exceptions")
+
+    def of_task(cause):
+        return kinds.RayTaskError("collect", "a traceback", cause, "ray::Worker", 7, "127.0.0.1").as_instanceof_cause()
+
+    lost = of_task(kinds.ObjectReconstructionFailedError("f" * 56, None, "", "node"))
+    assert isinstance(lost, kinds.ObjectLostError)
+    with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectReconstructionFailedError\)"):
+        raised(kinds, lost)
+    died = of_task(kinds.RayActorError("7", "The actor died\n\tclass_name: Learner"))
+    assert isinstance(died, kinds.RayActorError)
+    with pytest.raises(Lost, match=r"a learner died"):
+        raised(kinds, died)
+    unpicklable = of_task(ValueError(threading.Lock()))
+    assert raised(kinds, unpicklable) is unpicklable.cause
