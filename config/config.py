@@ -136,17 +136,19 @@ class GeneralConfig(Strict):
                 yield Problem("max_episode", "a limit of 0 trains nothing; -1 means no limit")
         yield from self._problems_of_processes()
         if self.reward_threshold is not None and not self.online_eval:
-            yield Problem("reward_threshold", "is compared with online evaluation; set online_eval: true")
+            yield Problem("reward_threshold", "is compared with online evaluation; set online_eval: true", unread=True)
 
     def _problems_of_processes(self) -> Iterator[Problem]:
         for key in ("n_workers", "n_learners"):
             if getattr(self, key) > 1 and self.mp_backend == "single":
-                yield Problem(key, f"{getattr(self, key)} processes need mp_backend: ray; single has one of everything")
+                message = f"{getattr(self, key)} processes need mp_backend: ray; single has one of everything"
+                yield Problem(key, message, unread=True)
         if not self.share_buffer:
             yield Problem("share_buffer", "learners have one memory in common here, and average their gradients")
         if self.mp_backend == "single":
             for key in ("run_ahead", "ray_address"):
                 if getattr(self, key) is not None:
-                    yield Problem(key, "is for several processes; set mp_backend: ray")
+                    yield Problem(key, "is for several processes; set mp_backend: ray", unread=True)
         if self.num_gpus_per_learner and self.device == "cpu":
-            yield Problem("num_gpus_per_learner", "learners on device cpu use no GPU; set device: cuda")
+            message = "learners on device cpu use no GPU; set device: cuda"
+            yield Problem("num_gpus_per_learner", message, unread=True)

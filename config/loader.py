@@ -66,7 +66,6 @@ def load(
     if earlier:
         work.sources.insert(0, sources.from_task(earlier, testing=work.general("mode") == "test"))
         work.compare(earlier, task)
-    work.notes += sources.leave_out_processes(work.sources)
     source = document or earlier
     return work.finish(
         expected_return=presets.promised_return(source.comment) if source else None,

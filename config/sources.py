@@ -6,15 +6,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from config.config import GeneralConfig
 from config.document import Document, DocumentError, Place, parse
 from config.effective import SECTIONS
 from config.messages import shown
 from config.nearest import nearest
 from config.schema import Strict
-
-OF_MANY = ("n_workers", "n_learners", "run_ahead", "ray_address")
-"""Settings of general_cfg that mean nothing in one process."""
 
 
 class Stray(NamedTuple):
@@ -117,22 +113,6 @@ def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, 
         source.problems += document.duplicates
         source.put(section, key, document.value, document.place)
     return source
-
-
-def leave_out_processes(sources: list[Source]) -> list[str]:
-    """Where the command line, the last of the sources, says mp_backend=single, what the others say of several processes
-    does not count: one word is the way out of all trouble with Ray. Returns a note for each setting."""
-    if sources[-1].sections.get("general_cfg", {}).get("mp_backend") != "single":
-        return []
-    notes = []
-    for source in sources[:-1]:
-        general = source.sections.get("general_cfg", {})
-        for key in [key for key in general if GeneralConfig.field_name(key) in OF_MANY]:
-            default = GeneralConfig.model_fields[GeneralConfig.field_name(key)].default
-            if (value := general.pop(key)) not in (default, None):
-                place = source.places["general_cfg"].parts[key].text
-                notes.append(f"{place}: {key} {value} does not count with mp_backend=single")
-    return notes
 
 
 def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple[dict[str, Any], Place]:
