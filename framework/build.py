@@ -104,11 +104,16 @@ def memories_that_fit(config: RunConfig, spec: EnvSpec) -> float:
 
 
 def memory_bytes(config: RunConfig, spec: EnvSpec) -> int:
-    """Size of the full memory, from the shapes of observation and action, and what layers carry beside them."""
+    """Size of the full memory; of complete episodes, whose steps nobody knows, at least this."""
     wanted: MemorySpec = config.algo.memory(spec.rows)
     steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * spec.rows
+    return steps * step_bytes(config, spec)
+
+
+def step_bytes(config: RunConfig, spec: EnvSpec) -> int:
+    """Size of one transition, from the shapes of observation and action, and what layers carry beside them."""
     carried = config.algo.carried() if isinstance(config.algo, NetworkConfig) else 0
-    return steps * (2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * carried + 10)
+    return 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * carried + 10
 
 
 def _bytes(space: spaces.Space) -> int:

@@ -18,7 +18,9 @@ def describe(config: RunConfig) -> int:
         weights = agent.weights()
         wanted = config.algo.memory(spec.rows)
         windows = config.general.n_workers * env.rows // spec.rows
-        memory = build.memory_bytes(config, spec) * windows
+        size = _size(build.memory_bytes(config, spec) * windows) + " when full"
+        if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
+            size = _size(build.step_bytes(config, spec)) + " for each step of them"
         kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, spec.rows, windows)
         per_save = 4 * sum(array.nbytes for array in weights.values())
         lines = [
@@ -31,7 +33,7 @@ def describe(config: RunConfig) -> int:
             f"action        {spec.action_space}",
             f"parameters    {agent.parameter_count():,}",
             *(f"  {name:<28}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
-            f"memory        {kept}, {_size(memory)} when full",
+            f"memory        {kept}, {size}",
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
             f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
         ]

@@ -41,7 +41,7 @@ def test_the_memory_is_described_in_words(
     assert dry_run.describe(load(None, overrides, find_algo=ALGOS, find_env=ENVS)) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory  ")]
     assert line.startswith(f"memory        {memory}, ")
-    assert line.endswith(" when full")
+    assert line.endswith(" for each step of them" if "episode" in memory else " when full")
 
 
 @pytest.mark.parametrize(

@@ -85,14 +85,10 @@ def _minibatch(wanted: MemorySpec, rows: int) -> int | None:
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     """Shared memory for what is on its way between processes."""
     wanted = config.algo.memory(spec.rows)
-    step = build.memory_bytes(config, spec) // max(1, _steps(wanted, spec.rows))
+    step = build.step_bytes(config, spec)
     longest = wanted.fragment if isinstance(wanted, RolloutSpec) else LONGEST_FRAGMENT
     fragments = longest * config.general.n_workers * config.env.n_envs * step
     chunk = wanted.length * spec.rows * step if isinstance(wanted, RolloutSpec) else 0
     if isinstance(wanted, ReplaySpec):
         chunk = MOST_AT_ONCE * wanted.batch_size * wanted.sequence * step
     return LEAST_BYTES + STORE_FRAGMENTS * (fragments + chunk)
-
-
-def _steps(wanted: MemorySpec, rows: int) -> int:
-    return wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * rows
