@@ -270,8 +270,7 @@ def test_progress_tells_how_much_is_explored(algo, toy):
 MASKED = [algo for algo in algos.available() if not needs(algo) and spaces_suit(algo, spec_of(toy_of("masked")))]
 
 
-@pytest.mark.parametrize("mask", ["info", "obs"])
-@pytest.mark.parametrize("algo", MASKED)
+@pytest.mark.parametrize(("algo", "mask"), [*((algo, "obs") for algo in MASKED), ("DQN", "info"), ("PPO", "info")])
 def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo, mask):
     """The toy raises at one. What was learned from targets that knew the masks has no value of its own here, but must
     be finite."""

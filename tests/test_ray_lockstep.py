@@ -8,10 +8,6 @@ pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes s
 
 ALGOS = {
     "DQN": ("--algo=DQN", "general_cfg.max_total_step=400", "algo_cfg.batch_size=16", "algo_cfg.learning_starts=50"),
-    "PER": (
-        "--algo=PER_DQN", "general_cfg.max_total_step=300", "algo_cfg.batch_size=16", "algo_cfg.n_step=3",
-        "algo_cfg.train_fre=4", "algo_cfg.learning_starts=50",
-    ),
     "PPO": (
         "--algo=PPO", "general_cfg.max_total_step=512", "algo_cfg.batch_size=128", "algo_cfg.sgd_batch_size=32",
         "env_cfg.n_envs=4", "algo_cfg.normalize_obs=true", "algo_cfg.normalize_reward=true",

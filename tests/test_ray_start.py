@@ -28,7 +28,8 @@ WAY_OUT = "mp_backend=single trains without Ray"
 
 
 def run(*words: str, before: Sequence[str] = (), **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [*before, sys.executable, str(ROOT / "main.py"), *TINY, RAY, "--env=CartPole-v1", *words]
+    env = () if any(word.startswith("env_cfg.id=") for word in words) else ("--env=CartPole-v1",)
+    command = [*before, sys.executable, str(ROOT / "main.py"), *TINY, RAY, *env, *words]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
     )
