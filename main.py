@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-from config import arguments
+from config import cli
 from config.pipes import reader_has_gone
 
 REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
@@ -34,17 +34,17 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _answer(argv: list[str]) -> int:
-    request = arguments.parse(argv)
+    request = cli.parse(argv)
     return _run(request, argv) if request.command == "run" else _look_up(request)
 
 
 def _look_up(request: argparse.Namespace) -> int:
-    from config import describe, editor
+    from config import describe, json_schema
     from framework.catalog import ALGOS, ENVS
 
     try:
         if request.command == "schema":
-            print(json.dumps(editor.schema(ALGOS, ENVS), indent=1))
+            print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
         elif request.command == "list":
             print(describe.listing(request.what, ALGOS, ENVS), end="")
         else:
@@ -76,10 +76,10 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
         print(config.to_yaml(), end="")
         return 0
     if request.seeds and not request.dry_run:
-        from framework.session import run_seeds
+        from framework.runs.entry import run_seeds
 
         return run_seeds(config, argv, request.seeds, request.jobs)
-    from framework.session import dry_run, run
+    from framework.runs.entry import dry_run, run
 
     return dry_run(config) if request.dry_run else run(config, argv)
 

@@ -25,15 +25,16 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, page, rows, table  # noqa: E402
-from config import arguments  # noqa: E402
+from config import cli  # noqa: E402
 from config.loader import ConfigError, load  # noqa: E402
 from config.pipes import reader_has_gone  # noqa: E402
-from framework import build, group  # noqa: E402
+from framework import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
-from framework.metrics import read_csv  # noqa: E402
-from framework.task_dir import circumstances  # noqa: E402
-from framework.words import short  # noqa: E402
+from framework.output.csv_log import read_csv  # noqa: E402
+from framework.output.formatting import short  # noqa: E402
+from framework.runs import seeds_table  # noqa: E402
+from framework.runs.task_dir import circumstances  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
 PAGE = ROOT / "docs" / "learning.md"
@@ -93,7 +94,7 @@ def tested(row: Row, folder: Path, seed: int, step: str, episodes: int) -> float
 
 def random_score(row: Row, command: list[str], episodes: int) -> float:
     """The same of a policy that knows nothing."""
-    request = arguments.parse(command)
+    request = cli.parse(command)
     config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
     env = build.make_env(config, min(episodes, MOST_ROWS))
     try:
@@ -147,8 +148,8 @@ def write(results: Mapping[str, Any]) -> None:
     """learning.json and the page."""
     order = [row.name for row in rows()]
     kept = {name: results[name] for name in order if name in results}
-    group.write_whole(RESULTS, json.dumps(kept, indent=1) + "\n")
-    group.write_whole(PAGE, page(rows(), kept, table()["sources"]))
+    seeds_table.write_whole(RESULTS, json.dumps(kept, indent=1) + "\n")
+    seeds_table.write_whole(PAGE, page(rows(), kept, table()["sources"]))
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:

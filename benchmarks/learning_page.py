@@ -11,8 +11,8 @@ import numpy as np
 import yaml
 
 from config import presets
-from framework import statistics
-from framework.words import short
+from framework.output import statistics
+from framework.output.formatting import short
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "benchmarks" / "learning.yaml"

@@ -71,7 +71,7 @@ class Row(NamedTuple):
 
 def train(*words: str) -> dict[str, Any]:
     """A run of main.py: run.json, and the seconds until all processes stood."""
-    with tempfile.TemporaryDirectory(prefix="topology-") as folder:
+    with tempfile.TemporaryDirectory(prefix="backend-") as folder:
         command = [sys.executable, str(ROOT / "main.py"), *LEAN, *words, "--into", f"{folder}/run"]
         facts, output, stood = Path(folder, "run", "run.json"), Path(folder, "output"), 0.0
         begin = time.perf_counter()

@@ -6,11 +6,13 @@ change of behaviour changes the lines of the presets that it is about. Run it on
 
 import argparse
 import hashlib
+import json
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from safetensors.numpy import load_file
 
@@ -35,13 +37,24 @@ def digest(preset: Path, task: Path) -> str:
         return f"{env_id}/{algo} failed: {(ran.stderr.strip().splitlines() or [''])[-1]}"
     parts = {name: (task / "results" / f"{name}.csv").read_bytes() for name in ("train", "eval")}
     newest = max((path for path in (task / "models").iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+    tree = json.loads((newest / "manifest.json").read_text(encoding="utf-8").splitlines()[0])["tree"]
     arrays = load_file(newest / "state.safetensors")
-    learned = {name: array for name, array in sorted(arrays.items()) if name.startswith("agent")}
-    weights = hashlib.sha256()
-    for name, array in learned.items():
-        weights.update(name.encode() + array.tobytes())
+    learned = [arrays[key] for key in array_keys(tree["$dict"]["agent"])]
+    # In no order, so that a state may name its parts anew.
+    weights = hashlib.sha256(b"".join(sorted(hashlib.sha256(array.tobytes()).digest() for array in learned)))
     sums = " ".join(f"{name}={hashlib.sha256(data).hexdigest()[:12]}" for name, data in parts.items())
     return f"{env_id}/{algo} {sums} weights={weights.hexdigest()[:12]} ({len(learned)} arrays, update {newest.name})"
+
+
+def array_keys(tree: Any) -> list[str]:
+    """Names of all arrays in a part of a manifest's tree."""
+    if isinstance(tree, list):
+        return [key for value in tree for key in array_keys(value)]
+    if not isinstance(tree, dict):
+        return []
+    if "$array" in tree:
+        return [tree["$array"]]
+    return array_keys(list(tree.values()))
 
 
 def main() -> None:
@@ -50,7 +63,8 @@ def main() -> None:
     parser.add_argument("only", nargs="*", help="presets as FOLDER/ALGO; all of the classic tasks without it")
     parser.add_argument("--jobs", type=int, default=2)
     request = parser.parse_args()
-    names = request.only or [f"{folder}/{path.stem}" for folder in FOLDERS for path in sorted((ROOT / "presets" / folder).glob("*.yaml"))]
+    every = [path for name in FOLDERS for path in sorted((ROOT / "presets" / name).glob("*.yaml"))]
+    names = request.only or [f"{path.parent.name}/{path.stem}" for path in every]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(request.jobs) as pool:
         presets = [ROOT / "presets" / f"{name}.yaml" for name in names]
         for line in pool.map(digest, presets, [Path(folder) / name.replace("/", "_") for name in names]):

@@ -10,12 +10,12 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from config import presets
-from config.config import GeneralConfig
-from config.document import Dumper
+from config.error_text import expected, json_schema
+from config.general import GeneralConfig
 from config.loader import Finder
-from config.messages import expected, json_schema
-from config.nearest import nearest
+from config.names import nearest
 from config.schema import Layer, Strict
+from config.yaml_reader import Dumper
 
 WIDTH = 80
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from config.strict import Int, NonNegative, Positive, PositiveInt, Strict, listed, lower
+from config.fields import Int, NonNegative, Positive, PositiveInt, Strict, listed, lower
 
 Activation = Annotated[
     Literal["relu", "tanh", "sigmoid", "softmax", "leakyrelu", "gelu", "silu", "elu", "none"],

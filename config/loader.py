@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from config import presets, sources, tasks
-from config.config import GeneralConfig
-from config.document import Document, DocumentError, Place, read
-from config.effective import SECTIONS, RunConfig
 from config.elsewhere import elsewhere
-from config.messages import faults, locate
-from config.nearest import did_you_mean, nearest
+from config.error_text import faults, locate
+from config.general import GeneralConfig
+from config.names import did_you_mean, nearest
+from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, EnvConfig, Strict
+from config.yaml_reader import Document, DocumentError, Place, read
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
 

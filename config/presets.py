@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from config.document import first_comment
+from config.yaml_reader import first_comment
 
 PRESETS = Path(__file__).parent.parent / "presets"
 

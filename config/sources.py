@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from config.document import Document, DocumentError, Place, parse
-from config.effective import SECTIONS
-from config.messages import shown
-from config.nearest import nearest
+from config.error_text import shown
+from config.names import nearest
+from config.run_config import SECTIONS
 from config.schema import Strict
+from config.yaml_reader import Document, DocumentError, Place, parse
 
 
 class Stray(NamedTuple):

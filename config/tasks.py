@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from config.nearest import nearest
+from config.names import nearest
 
 
 class TaskError(Exception):

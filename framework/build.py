@@ -1,19 +1,18 @@
 """From a config to environments, agents, memories and collectors. The only factory."""
 
-import os
 from collections.abc import Iterable
 
 import numpy as np
 import torch
-from gymnasium import spaces
 
 import algos
 import envs
 from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
+from config import machine
 from config.loader import RunConfig
-from config.schema import MemorySpec, NetworkConfig, ReplaySpec
+from config.schema import MemorySpec, ReplaySpec
 from envs.base import Goal, VectorEnv
-from framework import memory
+from framework import memory, resources
 from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
 from framework.seeding import number, stream
@@ -50,7 +49,7 @@ def device_of(config: RunConfig) -> torch.device:
 def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1) -> None:
     """Threads of torch: small networks are fastest with one, images use all cores, which so many processes share."""
     image = len(spec.observation_space.shape or ()) >= 2
-    count = max(1, (os.cpu_count() or 1) // processes) if image else 1
+    count = max(1, machine.cores() // processes) if image else 1
     torch.set_num_threads(config.general.torch_threads or count)
 
 
@@ -64,23 +63,13 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     return agent
 
 
-def spec_of_all(config: RunConfig, spec: EnvSpec) -> EnvSpec:
-    """With the rows of all workers; ConfigError where processes cannot share the work. Ray is not needed to know."""
-    if config.general.mp_backend == "ray":
-        from framework.distributed import start
-
-        spec = start.all_rows(config, spec)
-        start.refuse(config, spec)
-    return spec
-
-
 def make_memory(
     config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None, collectors: int = 1, apart: bool = False
 ) -> memory.Memory:
     """The memory that the algorithm asks for; JoystickError where this machine is too small for it, or it for a single
     sample. goal: that of the environment, for a memory that relabels. spec.rows are those of all collectors; apart:
     their windows are not joined."""
-    memories_that_fit(config, spec)
+    resources.memories_that_fit(config, spec)
     wanted: MemorySpec = config.algo.memory(spec.rows)
     if isinstance(wanted, ReplaySpec) and wanted.capacity // spec.rows < wanted.sequence:
         raise JoystickError(
@@ -88,45 +77,6 @@ def make_memory(
             f"{wanted.capacity // spec.rows} of each of {spec.rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
     return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart)
-
-
-def memories_that_fit(config: RunConfig, spec: EnvSpec) -> float:
-    """How many full ones this machine has room for; JoystickError where it is not even one."""
-    needed, free = memory_bytes(config, spec), available_bytes()
-    if free is None:
-        return float("inf")
-    if needed > free:
-        raise JoystickError(
-            f"the memory of {config.algo_package.NAME} needs {needed / 2**30:.1f} GiB and this machine has "
-            f"{free / 2**30:.1f} GiB free; choose a smaller algo_cfg.buffer_size"
-        )
-    return free // needed
-
-
-def memory_bytes(config: RunConfig, spec: EnvSpec) -> int:
-    """Size of the full memory; of complete episodes, whose steps nobody knows, at least this."""
-    wanted: MemorySpec = config.algo.memory(spec.rows)
-    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * spec.rows
-    return steps * step_bytes(config, spec)
-
-
-def step_bytes(config: RunConfig, spec: EnvSpec) -> int:
-    """Size of one transition, from the shapes of observation and action, and what layers carry beside them."""
-    carried = config.algo.carried() if isinstance(config.algo, NetworkConfig) else 0
-    return 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * carried + 10
-
-
-def _bytes(space: spaces.Space) -> int:
-    return int(np.prod(space.shape or ())) * np.dtype(space.dtype or np.int64).itemsize
-
-
-def available_bytes() -> int | None:
-    try:
-        with open("/proc/meminfo") as file:
-            lines = dict(line.split(":", 1) for line in file)
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return None
 
 
 def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:

@@ -8,9 +8,9 @@ import numpy as np
 
 from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
 from envs.base import Array, Step, VectorEnv
+from framework.collector_state import Mark, Rows, Tape
 from framework.errors import NumericsError
 from framework.fragment import Columns, Episode, Fragment, Origin, Recorder
-from framework.standing import Mark, Rows, Tape
 
 
 @dataclass

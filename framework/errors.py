@@ -22,3 +22,7 @@ class Stopped(JoystickError):
 
 class TaskDirError(JoystickError):
     """A task directory cannot be made, opened or written."""
+
+
+class RayError(JoystickError):
+    """Ray is missing, broken, or cannot be reached, or this machine is too small for its processes."""

@@ -10,7 +10,7 @@ from algos.base import Act, Agent, Progress
 from envs.base import Array, VectorEnv
 from framework.collector import Collector
 from framework.fragment import Episode, Recorder
-from framework.metrics import LOGGER
+from framework.output import LOGGER
 from framework.seeding import number, stream
 
 LONGEST_EPISODE = 30_000

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
-from config.config import GeneralConfig
-from framework.checkpoint import CheckpointStore, Saved
+from config.general import GeneralConfig
+from framework.backend import Accepted, Backend
+from framework.checkpoint.store import CheckpointStore, Saved
 from framework.evaluator import Evaluation, Evaluator, Interrupted
 from framework.learner import Learned
-from framework.run_log import Count, RunLog
-from framework.topology import Accepted, Topology
-from framework.trajectories import TrajectoryWriter
+from framework.output.run_log import Count, RunLog
+from framework.output.trajectories import TrajectoryWriter
 
 MOST_CHOSEN_FROM = 20
 """Checkpoints that are compared at the end of a run without online evaluation."""
@@ -30,7 +30,7 @@ class Trainer:
     def __init__(
         self,
         cfg: GeneralConfig,
-        topology: Topology,
+        backend: Backend,
         evaluator: Evaluator,
         store: CheckpointStore,
         log: RunLog,
@@ -38,7 +38,7 @@ class Trainer:
         facts: dict[str, Any] | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.cfg, self.topology, self.evaluator = cfg, topology, evaluator
+        self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.store, self.log, self.trajectories = store, log, trajectories
         self.facts = facts or {}
         self.count = Count()
@@ -60,7 +60,7 @@ class Trainer:
 
     @property
     def agent(self) -> Agent:
-        return self.topology.agent
+        return self.backend.agent
 
     # the loop ---------------------------------------------------------------------------------------------
 
@@ -79,8 +79,8 @@ class Trainer:
     def round(self) -> None:
         """Collect, add, learn."""
         fraction = self.progress().fraction
-        self._account(self.topology.round(self.progress))
-        self.log.console.round(self.count, fraction, self.topology.says)
+        self._account(self.backend.round(self.progress))
+        self.log.console.round(self.count, fraction, self.backend.says)
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Count and write down what has happened."""
@@ -131,7 +131,7 @@ class Trainer:
 
     def save_point(self) -> None:
         """Evaluate, if asked to, and save. Broken off in the evaluation, it comes again after the resume."""
-        self._account(self.topology.rest(self.progress))
+        self._account(self.backend.rest(self.progress))
         try:
             evaluation = self.evaluate() if self.cfg.online_eval else None
         except Interrupted:
@@ -153,11 +153,11 @@ class Trainer:
 
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Write a checkpoint. A failed save is loud; the earlier ones stand, and training goes on."""
-        self._account(self.topology.rest(self.progress))
+        self._account(self.backend.rest(self.progress))
         facts = {**self.facts, **self.count._asdict()}
         self.unsaved = True
         try:
-            self.store.save(self.count.update, self.state(), self.topology.memory, facts)
+            self.store.save(self.count.update, self.state(), self.backend.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
             self.unsaved = False
@@ -201,7 +201,7 @@ class Trainer:
         """Everything that is needed to go on exactly, but for what the memory's journal holds."""
         return {
             "count": dict(self.count._asdict()),
-            **self.topology.state(),
+            **self.backend.state(),
             "evaluated": self.evaluated,
             "log": self.log.state(),
             "trajectories": self.trajectories.state() if self.trajectories else None,
@@ -217,11 +217,11 @@ class Trainer:
         Returns the rows whose running episode could not be repeated."""
         tree = saved.tree
         self.count = Count(**tree["count"])
-        different = self.topology.load_state(tree, saved.journal)
+        different = self.backend.load_state(tree, saved.journal)
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
         if not branch:
-            self.topology.memory.journalled()
+            self.backend.memory.journalled()
             self.store.realign_best(self.best_update)
             self.log.load_state(tree["log"])
             if self.trajectories and tree["trajectories"]:

@@ -7,7 +7,7 @@ from helpers_core import agent_of, ramp, replay
 
 import algos
 from algos.base import EnvSpec
-from config.replay import ActorCriticConfig
+from algos.common.settings import ActorCriticConfig
 from config.schema import BatchRenorm, Dropout, LayerNorm, Linear, mlp
 
 ALL = [name for name in algos.available() if issubclass(algos.get(name).Config, ActorCriticConfig)]

@@ -3,7 +3,7 @@
 import numpy as np
 from helpers_core import ramp, replay
 
-from framework.checkpoint import CheckpointStore
+from framework.checkpoint.store import CheckpointStore
 
 MEMORY = {"capacity": 40, "priority_alpha": 0.6, "n_step": 3}
 

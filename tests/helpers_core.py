@@ -16,7 +16,7 @@ from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.toy import env as toy_env
 from framework import memory
-from framework.checkpoint import flatten, unflatten
+from framework.checkpoint.store import flatten, unflatten
 from framework.collector import Collector
 from framework.evaluator import Evaluator
 from framework.fragment import Fragment, Origin

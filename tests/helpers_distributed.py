@@ -10,15 +10,15 @@ from fake_ray import FakeRay
 
 import algos
 from algos.base import Progress
+from algos.common.settings import NetworkConfig
 from config.loader import RunConfig, load
-from config.schema import NetworkConfig
-from framework import build
+from framework import build, compatibility
+from framework.backend import Accepted, Backend, SingleProcess
 from framework.catalog import ALGOS, ENVS
-from framework.distributed import crew, start
-from framework.distributed.driver import Remote
+from framework.distributed import worker_pool
+from framework.distributed.ray_backend import RayBackend
 from framework.learner import Learned, Learner
-from framework.run_log import Count
-from framework.topology import Accepted, Local, Topology
+from framework.output.run_log import Count
 
 torch.set_num_threads(1)
 SMALL = {
@@ -73,34 +73,34 @@ def config_of(
     return load(None, [*words_of(algo, toy), *general, *words], find_algo=ALGOS, find_env=ENVS)
 
 
-def local(config: RunConfig) -> Local:
-    """As framework.training makes it."""
+def local(config: RunConfig) -> SingleProcess:
+    """As framework.runs.train makes it."""
     env = build.make_env(config, config.env.n_envs)
     spec, seed = build.env_spec(config, env), config.general.seed
     agent = build.make_agent(config, spec, seed, build.CPU)
     collector = build.make_collector(config, env, agent, seed)
-    return Local(
+    return SingleProcess(
         collector, build.make_memory(config, spec, seed, env.goal), Learner(agent, config.algo.memory(spec.rows))
     )
 
 
-def remote(config: RunConfig, ray: FakeRay | None = None) -> Remote:
-    """As framework.distributed.start makes it, without a real Ray."""
+def remote(config: RunConfig, ray: FakeRay | None = None) -> RayBackend:
+    """As framework.distributed.launch makes it, without a real Ray."""
     with closing(build.make_env(config, config.env.n_envs)) as env:
         spec = build.env_spec(config, env)
-    spec = start.all_rows(config, spec)
-    start.refuse(config, spec)
-    return Remote(ray or FakeRay(), config, spec, build.make_agent(config, spec, config.general.seed, build.CPU))
+    spec = compatibility.all_rows(config, spec)
+    compatibility.refuse(config, spec)
+    return RayBackend(ray or FakeRay(), config, spec, build.make_agent(config, spec, config.general.seed, build.CPU))
 
 
 class Run:
     """What a Trainer counts."""
 
-    def __init__(self, config: RunConfig, topology: Topology) -> None:
-        self.cfg, self.topology, self.count = config.general, topology, Count()
+    def __init__(self, config: RunConfig, backend: Backend) -> None:
+        self.cfg, self.backend, self.count = config.general, backend, Count()
         self.accepted: list[Accepted] = []
         self.learned: list[Learned] = []
-        topology.attend(lambda text: None)
+        backend.attend(lambda text: None)
 
     def now(self) -> Progress:
         return Progress(*self.count, self.cfg.share(*self.count))
@@ -118,33 +118,33 @@ class Run:
     def until(self, step: int) -> "Run":
         """Whole rounds until there are so many steps."""
         while self.count.step < step:
-            self.take_in(self.topology.round(self.now))
+            self.take_in(self.backend.round(self.now))
         return self
 
     def rest(self) -> "Run":
-        self.take_in(self.topology.rest(self.now))
+        self.take_in(self.backend.rest(self.now))
         return self
 
     def state(self) -> dict[str, Any]:
         """At rest: the state, frozen, and what the agent acts by."""
         self.rest()
-        return {"count": tuple(self.count), "weights": frozen(self.topology.agent.weights()),
-                **frozen(self.topology.state())}  # fmt: skip
+        return {"count": tuple(self.count), "weights": frozen(self.backend.agent.weights()),
+                **frozen(self.backend.state())}  # fmt: skip
 
     def saved(self, earlier: list | None = None) -> "Saved":
         """What a checkpoint holds: counters, state, journal."""
         self.rest()
-        frame = self.topology.memory.journal()
+        frame = self.backend.memory.journal()
         journal = [*(earlier or []), *([] if frame is None else [copied(frame)])]
-        state = copied(self.topology.state())
-        self.topology.memory.journalled()
+        state = copied(self.backend.state())
+        self.backend.memory.journalled()
         return Saved(self.count, state, journal)
 
     def load(self, saved: "Saved", different: tuple[str, ...] = ()) -> "Run":
         """Go on; these rows begin anew."""
         self.count = saved.count
-        assert tuple(self.topology.load_state(copied(saved.state), copied(saved.journal))) == different
-        self.topology.memory.journalled()
+        assert tuple(self.backend.load_state(copied(saved.state), copied(saved.journal))) == different
+        self.backend.memory.journalled()
         return self
 
     def episodes(self) -> list[tuple[int, int, int, int]]:
@@ -189,6 +189,6 @@ def nothing_twice(episodes: list[tuple[int, int, int, int]]) -> None:
 
 def without_pauses(monkeypatch: Any) -> None:
     """Who dies is replaced at once, a worker any number of times."""
-    monkeypatch.setattr(crew, "FIRST_PAUSE", 0.0)
-    monkeypatch.setattr(crew, "MOST_DEATHS", 10**6)
-    monkeypatch.setattr("framework.training.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(worker_pool, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(worker_pool, "MOST_DEATHS", 10**6)
+    monkeypatch.setattr("framework.runs.train.FIRST_PAUSE", 0.0)

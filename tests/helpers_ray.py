@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framework.checkpoint import CheckpointStore
-from framework.metrics import read_csv
+from framework.checkpoint.store import CheckpointStore
+from framework.output.csv_log import read_csv
 from main import main
 
 if find_spec("ray") is None:

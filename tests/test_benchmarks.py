@@ -11,7 +11,7 @@ import pytest
 from benchmarks import learning, learning_page, speed
 from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Workload
-from framework.metrics import read_csv
+from framework.output.csv_log import read_csv
 from framework.seeding import number
 
 

@@ -12,8 +12,7 @@ from helpers_checkpoint import Run, same_content
 from helpers_core import ramp, replay, saved_and_read
 
 from config.schema import RolloutSpec
-from framework import journal
-from framework.checkpoint import CheckpointStore, flatten, unflatten
+from framework.checkpoint.store import CheckpointStore, flatten, journal, unflatten
 from framework.errors import CheckpointError
 from framework.memory import Rollout
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 import algos
-from config import document, editor, presets
-from config.document import DocumentError
+from config import json_schema, presets, yaml_reader
 from config.loader import ConfigError
+from config.yaml_reader import DocumentError
 from framework import catalog
 from tests.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root
 
@@ -65,7 +65,7 @@ def test_the_quick_start_loads_verbatim() -> None:
 )
 def test_scalars_mean_what_a_person_means(text: str, value: Any) -> None:
     """CFG-4"""
-    got = document.parse(f"key: {text}", "f").value["key"]
+    got = yaml_reader.parse(f"key: {text}", "f").value["key"]
     assert (got, type(got)) == (value, type(value))
 
 
@@ -541,7 +541,7 @@ def test_a_flag_wins_over_the_yaml_and_no_preset_is_taken(preset_root: Path) -> 
 
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
-    schema = editor.schema(ALGOS, catalog.ENVS)
+    schema = json_schema.schema(ALGOS, catalog.ENVS)
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
@@ -551,7 +551,7 @@ def test_the_schema_accepts_every_preset_and_the_quick_start(
     validator: jsonschema.Draft202012Validator, path: Path
 ) -> None:
     """CFG-10"""
-    validator.validate(document.read(path).value)
+    validator.validate(yaml_reader.read(path).value)
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ def test_the_schema_accepts_what_the_loader_accepts(
     validator: jsonschema.Draft202012Validator, file: Callable[..., Path], text: str
 ) -> None:
     """CFG-10"""
-    validator.validate(document.parse(text, "f").value)
+    validator.validate(yaml_reader.parse(text, "f").value)
     if "my_pkg" not in text:
         loaded(file(text))
 
@@ -602,10 +602,10 @@ def test_the_schema_refuses_what_the_loader_refuses(
     validator: jsonschema.Draft202012Validator, file: Callable[..., Path], text: str
 ) -> None:
     """CFG-10: whatever a schema can express of CFG-1, 2, 3, 4, 7 and 8."""
-    assert list(validator.iter_errors(document.parse(text, "f").value))
+    assert list(validator.iter_errors(yaml_reader.parse(text, "f").value))
     refused(file(text))
 
 
 def test_a_document_error_is_not_a_crash() -> None:
     with pytest.raises(DocumentError, match="f:1:4: the tag"):
-        document.parse("a: !own x", "f")
+        yaml_reader.parse("a: !own x", "f")

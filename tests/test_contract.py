@@ -10,9 +10,10 @@ from helpers_core import agent_of, collector_of, memory_of, score, spec_of, stre
 
 import algos
 from algos.base import Progress, UnfitError
+from algos.common.settings import NetworkConfig
 from config.loader import ConfigError, load
-from config.schema import Conv2d, NetworkConfig
-from framework import suitability
+from config.schema import Conv2d
+from framework import compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.learner import Learner
 
@@ -292,10 +293,10 @@ def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, t
     overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
     config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
     if able(algo, toy):
-        suitability.check(config)
+        compatibility.check(config)
         return
     with pytest.raises(ConfigError, match=rf"{algo} needs .*{toy} .*Algorithms that can: .*PPO"):
-        suitability.check(config)
+        compatibility.check(config)
     if not spaces_suit(algo, TOYS[toy]):
         with pytest.raises(ValueError, match="Box"):
             agent_of(algo, TOYS[toy])

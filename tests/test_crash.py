@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from helpers_checkpoint import Run, same_content
 
-from framework import checkpoint, durable, journal
-from framework.checkpoint import CheckpointStore
+from framework.checkpoint.store import CheckpointStore, atomic, journal, store
 from framework.errors import CheckpointError, NumericsError, TaskDirError
-from framework.task_dir import TaskDir
+from framework.runs.task_dir import TaskDir
 
 
 @pytest.fixture
@@ -203,8 +202,8 @@ def test_removing_a_folder_leaves_no_half_of_it_under_its_name(folder, monkeypat
         seen.append(run.store.numbers())
         rmtree(path, **options)
 
-    monkeypatch.setattr(durable.shutil, "rmtree", slow)
-    durable.remove_folder(folder / "5")
+    monkeypatch.setattr(atomic.shutil, "rmtree", slow)
+    atomic.remove_folder(folder / "5")
     assert seen[-1] == []
 
 
@@ -272,7 +271,7 @@ def test_a_run_that_fell_back_goes_on_and_is_whole_again(folder):
 
 
 def test_a_checkpoint_of_another_format_says_so(folder, monkeypatch):
-    monkeypatch.setattr(checkpoint, "FORMAT", 0)
+    monkeypatch.setattr(store, "FORMAT", 0)
     Run(folder).work().save()
     monkeypatch.undo()
     with pytest.raises(CheckpointError, match=r"has format 0; this version reads format 1"):

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 from algos.base import EnvSpec
 from algos.common.critics import EnsembleLinear, EnsembleNorm, build, priorities, td_loss
 from algos.common.encoder import NetworkError
-from config.schema import Dropout, Embed, LayerNorm, NetworkConfig, mlp
+from algos.common.settings import NetworkConfig
+from config.schema import Dropout, Embed, LayerNorm, mlp
 
 SPEC = spec_for("SAC")
 

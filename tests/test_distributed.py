@@ -14,7 +14,7 @@ from helpers_distributed import Run, config_of, frozen, local, nothing_twice, re
 import algos
 from framework import build
 from framework.distributed.data_server import DataServer
-from framework.distributed.learner import Learner
+from framework.distributed.learner_actor import LearnerActor
 from framework.distributed.worker import Worker
 from framework.memory.chunk import MOST_AT_ONCE
 
@@ -103,7 +103,7 @@ def test_processes_of_a_kind_share_the_cores_that_images_take(monkeypatch):
     monkeypatch.setattr(build, "make_agent", lambda *args: SimpleNamespace(device=torch.device("cpu")))
     monkeypatch.setattr("framework.learner.Learner", lambda *args: None)
     for learners in (1, 3, 10):
-        Learner(config, image, 0, learners)
+        LearnerActor(config, image, 0, learners)
     monkeypatch.setattr(build, "make_collector", lambda *args: None)
     Worker(config, image, 0)
     Worker(config, spec, 0)
@@ -146,8 +146,8 @@ def check(run, added):
         assert [f.origin.first_step for f in mine] == np.cumsum([0, *(f.steps for f in mine)])[:-1].tolist()
     assert run.count.update == sum(learned.updates for learned in run.learned)
     assert all(np.isfinite(values).all() for learned in run.learned for values in learned.metrics.values())
-    learner = run.topology.ray.get(run.topology.learners[0].weights.remote())
-    assert frozen(learner) == frozen(run.topology.agent.weights()), "at rest, the agent knows all that was learned"
+    learner = run.backend.ray.get(run.backend.learners[0].weights.remote())
+    assert frozen(learner) == frozen(run.backend.agent.weights()), "at rest, the agent knows all that was learned"
 
 
 def chosen(*order):
@@ -175,14 +175,14 @@ def test_no_more_waits_to_be_learned_from_than_was_asked_for_already(algo, order
     one on its way to the memory. With a replay memory, a fragment is worth at most two chunks."""
     ahead, workers = 2, 2
     config = config_of(algo, workers=workers, ahead=ahead, rows=8)
-    topology = remote(config, chosen(*ORDERS[order]))
-    run, most = Run(config, topology), 0.0
+    backend = remote(config, chosen(*ORDERS[order]))
+    run, most = Run(config, backend), 0.0
     chunk, worth = (MOST_AT_ONCE, 2) if algo == "DQN" else (1, 1)
     for _ in range(60):
-        run.take_in(topology.round(run.now))
-        most = max(most, topology.owed / chunk + len(topology.adding))
-        assert len(topology.learning) <= 2
-        assert all(len(hand.asked) <= 2 for hand in topology.crew.hands)
+        run.take_in(backend.round(run.now))
+        most = max(most, backend.owed / chunk + len(backend.adding))
+        assert len(backend.learning) <= 2
+        assert all(len(hand.asked) <= 2 for hand in backend.pool.hands)
     assert run.learned
     assert all(chunk is not None for chunk in taken), "nobody asks for what is not there"
     assert most <= ahead + 3 * workers * worth
@@ -200,12 +200,12 @@ def test_each_window_of_a_worker_that_runs_ahead_is_learned_from_once_and_alone(
     per_window = run.learned[0].updates
     assert all(learned.updates == per_window for learned in run.learned)
     run.rest()
-    left = run.topology.owed
+    left = run.backend.owed
     assert len(added) * spec.fragment == (len(run.learned) + left) * spec.length
 
 
 def test_a_worker_that_runs_ahead_has_its_second_fragment_to_do_before_the_first_is_heard_of():
     config = config_of("PPO", workers=2, ahead=2, rows=8)
-    topology = remote(config)
-    topology._collect(Run(config, topology).now)
-    assert [len(hand.asked) for hand in topology.crew.hands] == [2, 2]
+    backend = remote(config)
+    backend._collect(Run(config, backend).now)
+    assert [len(hand.asked) for hand in backend.pool.hands] == [2, 2]

@@ -8,10 +8,10 @@ import torch.distributed
 from fake_ray import FakeRay, RayActorError, RayTaskError
 from helpers_distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 
+from framework.backend import Lost
 from framework.distributed.data_server import DataServer
-from framework.distributed.driver import _of_meeting
+from framework.distributed.ray_backend import _of_meeting
 from framework.errors import JoystickError
-from framework.topology import Lost
 
 KINDS = {"DQN": ("algo_cfg.n_step=3",), "PER_DQN": (), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
 """Memories of every kind: a replay memory, one with priorities, a window, and windows that overlap."""
@@ -48,18 +48,18 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
     """RAY-1, RAY-8: its successor goes on with the step after the last that was accepted, with later episodes, and
     with random numbers of its own."""
     without_pauses(monkeypatch)
-    monkeypatch.setattr("framework.distributed.crew.LONGEST_FRAGMENT", 4)
+    monkeypatch.setattr("framework.distributed.worker_pool.LONGEST_FRAGMENT", 4)
     recorded = Recorded(monkeypatch)
     config = config_of("DQN", "algo_cfg.train_fre=16", workers=2, ahead=ahead, rows=4)
     ray = FakeRay(count, dies_once("Worker", 1, "collect", count, when))
     said = []
-    topology = remote(config, ray)
-    run = Run(config, topology)
-    topology.attend(said.append)
+    backend = remote(config, ray)
+    run = Run(config, backend)
+    backend.attend(said.append)
     run.until(600).rest()
     assert len(said) == 1
     assert "worker 1 died" in said[0]
-    assert [hand.incarnation for hand in topology.crew.hands] == [0, 1]
+    assert [hand.incarnation for hand in backend.pool.hands] == [0, 1]
     nothing_twice(run.episodes())
     first, second = recorded.of(1, 0), recorded.of(1, 1)
     assert second
@@ -78,7 +78,7 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
 def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(seed, ahead, algo, monkeypatch):
     """RAY-2: every tenth call is the last of its worker, in any order of arrival; construction and saving too."""
     without_pauses(monkeypatch)
-    monkeypatch.setattr("framework.distributed.crew.LONGEST_FRAGMENT", 4)
+    monkeypatch.setattr("framework.distributed.worker_pool.LONGEST_FRAGMENT", 4)
     rng = np.random.default_rng(seed)
     dying = []
 
@@ -151,15 +151,15 @@ def test_a_worker_that_was_given_what_a_dead_learner_made_has_not_died():
     class OfBothKinds(RayTaskError, RayActorError):
         pass
 
-    topology = remote(config_of("DQN", workers=1))
-    [hand] = topology.crew.hands
+    backend = remote(config_of("DQN", workers=1))
+    [hand] = backend.pool.hands
     with pytest.raises(Lost, match="a learner died"):
-        topology.crew._failed(hand, OfBothKinds(RayActorError("gone\n\tclass_name: Learner")))
+        backend.pool._failed(hand, OfBothKinds(RayActorError("gone\n\tclass_name: Learner")))
     assert hand.deaths == 0
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
-    monkeypatch.setattr("framework.distributed.crew.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("framework.distributed.worker_pool.FIRST_PAUSE", 0.0)
     config = config_of("DQN", workers=1)
     ray = FakeRay(None, lambda call: "before" if call.method == "collect" and call.count == 3 else None)
     with pytest.raises(JoystickError, match=r"worker 0 died 6 times, the last time because killed before collect"):
@@ -177,13 +177,13 @@ def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, alg
     straight = Run(config, remote(config)).until(200).state()
     method = "learn" if kind == "Learner" else "take"
     calls = 4 if algo == "PPO" else 30
-    topology = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
-    run = Run(config, topology).until(50)
+    backend = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
+    run = Run(config, backend).until(50)
     saved = run.saved()
     who = "a learner" if kind == "Learner" else "the data server"
     with pytest.raises(Lost, match=rf"^{who} died \(killed before {method}\)$"):
         run.until(200)
-    topology.restart()
+    backend.restart()
     assert run.load(saved).until(200).state() == straight
 
 
@@ -192,12 +192,12 @@ def test_what_was_on_its_way_on_a_node_that_is_gone_comes_back_from_the_checkpoi
     """RAY-1: nobody has died, and yet a fragment, a chunk or the weights that a call was given cannot be had."""
     config = config_of("DQN", workers=2)
     straight = Run(config, remote(config)).until(200).state()
-    topology = remote(config, FakeRay(2, dies_once(call[0], 0, call[1], 30, "lost")))
-    run = Run(config, topology).until(50)
+    backend = remote(config, FakeRay(2, dies_once(call[0], 0, call[1], 30, "lost")))
+    run = Run(config, backend).until(50)
     saved = run.saved()
     with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectLostError\)"):
         run.until(200)
-    topology.restart()
+    backend.restart()
     assert run.load(saved).until(200).state() == straight
 
 
@@ -218,12 +218,12 @@ def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(mome
     """RES-1, RAY-4: whatever workers, data server and learner were at; in another order of arrival, too."""
     config = config_of(algo, *KINDS[algo], workers=2)
     straight = Run(config, remote(config)).until(240)
-    topology = remote(config, FakeRay(moment))
-    cut = Run(config, topology)
+    backend = remote(config, FakeRay(moment))
+    cut = Run(config, backend)
     moments = Moments(moment)
-    topology.stopping = moments
+    backend.stopping = moments
     while moments.left > 0:
-        cut.take_in(topology.round(cut.now))
+        cut.take_in(backend.round(cut.now))
     saved = cut.saved()
     again = Run(config, remote(config, FakeRay(7))).load(saved).until(240)
     assert again.state() == straight.state()
@@ -241,7 +241,7 @@ def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(s
     assert cut.state()["weights"] == Run(config, remote(config)).load(saved).state()["weights"]
     before = len(recorded.fragments)
     again = Run(config, remote(config, FakeRay(1))).load(saved)
-    assert again.topology.owed == cut.topology.owed
+    assert again.backend.owed == cut.backend.owed
     again.until(steps + 200).rest()
     nothing_twice(cut.episodes() + again.episodes())
     for worker in (0, 1):

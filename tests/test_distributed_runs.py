@@ -9,12 +9,12 @@ import pytest
 from fake_ray import FakeRay
 from helpers_distributed import without_pauses
 
-from framework.checkpoint import CheckpointStore
-from framework.distributed import cluster, crew
-from framework.distributed.driver import Remote
-from framework.metrics import read_csv
+from framework.checkpoint.store import CheckpointStore
+from framework.distributed import ray_cluster, worker_pool
+from framework.distributed.ray_backend import RayBackend
+from framework.output.csv_log import read_csv
+from framework.output.trajectories import read
 from framework.trainer import Trainer
-from framework.trajectories import read
 from main import main
 
 GENERAL = [
@@ -50,7 +50,7 @@ def rays(monkeypatch):
         found.append(FakeRay(len(found), found.fate))
         yield found[-1]
 
-    monkeypatch.setattr(cluster, "started", started)
+    monkeypatch.setattr(ray_cluster, "started", started)
     return found
 
 
@@ -171,7 +171,7 @@ def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, tmp_path, capsys)
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays, tmp_path, capsys, monkeypatch):
     """RAY-1, RAY-2"""
-    monkeypatch.setattr(crew, "LONGEST_FRAGMENT", 8)
+    monkeypatch.setattr(worker_pool, "LONGEST_FRAGMENT", 8)
     rays.fate = lambda call: "after" if call.kind == "Worker" and call.method == "collect" and call.count == 5 else None
     words = ("general_cfg.mp_backend=ray", f"general_cfg.run_ahead={ahead}", "general_cfg.n_workers=2")
     task = train(tmp_path / "run", "PER_DQN", 600, *words, "algo_cfg.train_fre=8")
@@ -195,8 +195,10 @@ def test_a_branch_can_be_gone_on_with_as_if_it_had_never_stopped(words, rays, tm
 def test_the_speed_of_the_whole_run_is_that_of_training(rays, monkeypatch, tmp_path):
     """What is said of the processes is known before the final save and evaluation, which are no part of it."""
     order = []
-    says, finish = Remote.says, Trainer.finish
-    monkeypatch.setattr(Remote, "says", lambda self, whole=False: order.append(("says", whole)) or says(self, whole))
+    says, finish = RayBackend.says, Trainer.finish
+    monkeypatch.setattr(
+        RayBackend, "says", lambda self, whole=False: order.append(("says", whole)) or says(self, whole)
+    )
     monkeypatch.setattr(Trainer, "finish", lambda self: order.append("finish") or finish(self))
     train(tmp_path / "run", "DQN", 200, *LOCKSTEP)
     assert [event for event in order if event != ("says", False)] == [("says", True), "finish"]
@@ -205,15 +207,17 @@ def test_the_speed_of_the_whole_run_is_that_of_training(rays, monkeypatch, tmp_p
 
 def test_a_worker_that_is_replaced_is_away_until_it_has_delivered(rays, monkeypatch, tmp_path):
     rays.fate = lambda call: "before" if call == ("Worker", 1, "collect", 5) else None
-    seen, says = [], Remote.says
-    monkeypatch.setattr(Remote, "says", lambda self, whole=False: seen.append(self.crew.away()) or says(self, whole))
-    failed = crew.Crew._failed
+    seen, says = [], RayBackend.says
+    monkeypatch.setattr(
+        RayBackend, "says", lambda self, whole=False: seen.append(self.pool.away()) or says(self, whole)
+    )
+    failed = worker_pool.WorkerPool._failed
 
     def fails(self, hand, error):
         failed(self, hand, error)
         seen.append(self.away())
 
-    monkeypatch.setattr(crew.Crew, "_failed", fails)
+    monkeypatch.setattr(worker_pool.WorkerPool, "_failed", fails)
     train(tmp_path / "run", "DQN", 200, *LOCKSTEP, "general_cfg.n_workers=2")
     assert [1] in seen
     assert seen[-1] == []

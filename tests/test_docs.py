@@ -12,9 +12,9 @@ import yaml
 
 import algos
 import main
-from config import arguments
-from config.document import read
-from framework.metrics import read_csv
+from config import cli
+from config.yaml_reader import read
+from framework.output.csv_log import read_csv
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("algos/*/README.md")])
@@ -64,7 +64,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_command_is_understood(page: Path) -> None:
     for words in commands(page):
-        arguments.parse(words)
+        cli.parse(words)
 
 
 @pytest.mark.parametrize("words", commands(README), ids=" ".join)
@@ -80,7 +80,7 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    lookup = bool(words) and words[0] in arguments.COMMANDS
+    lookup = bool(words) and words[0] in cli.COMMANDS
     more = [] if lookup or "--print-config" in words else ["--print-config"]
     words = [word for word in words if word != "--dry-run"]
     assert main.main([*words, *more]) == 0, capsys.readouterr().err
@@ -119,7 +119,7 @@ def test_every_algorithm_has_a_page_with_its_preset(algo: str) -> None:
 
 def test_the_settings_that_the_pages_name_exist() -> None:
     """A dotted setting in any page is one of the models', or of an environment's constructor."""
-    from config.config import GeneralConfig
+    from config.general import GeneralConfig
     from envs.gym.config import Config as Gym
 
     known = {"general_cfg": set(GeneralConfig.model_fields), "env_cfg": set(Gym.model_fields)}

@@ -3,8 +3,8 @@
 import pytest
 
 from config.loader import load
-from framework import dry_run
 from framework.catalog import ALGOS, ENVS
+from framework.runs import dry_run
 
 
 @pytest.mark.parametrize(

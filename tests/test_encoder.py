@@ -9,7 +9,8 @@ from torch import nn
 from algos.base import EnvSpec
 from algos.common.encoder import NetworkError, encode, is_channel_last
 from algos.common.networks import build
-from config.schema import NetworkConfig, mlp
+from algos.common.settings import NetworkConfig
+from config.schema import mlp
 
 torch.set_num_threads(1)
 

@@ -7,7 +7,7 @@ from algos.base import Progress
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from framework.evaluator import Evaluator, replay
-from framework.recorders import Tape
+from framework.output.recorders import Tape
 from framework.seeding import number
 
 

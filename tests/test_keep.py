@@ -12,7 +12,7 @@ from algos import base
 from algos.common import optim
 from algos.common.keep import load_state_of, state_of
 from algos.common.normalize import RewardScaler
-from config.schema import NetworkConfig
+from algos.common.settings import NetworkConfig
 
 NAMES = ("network", "optimizer", "rng", "scaler", "nothing", "updates", "penalty", "done", "loss", "metrics")
 

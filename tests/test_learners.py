@@ -9,7 +9,7 @@ from helpers_core import agent_of, collector_of, memory_of, spec_of, toy_of
 
 import algos
 from algos.base import Progress
-from config.schema import NetworkConfig
+from algos.common.settings import NetworkConfig
 from framework.learner import Learner, Share, digest
 
 ROWS = 4

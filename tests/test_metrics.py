@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framework.events import masked_crc32c
-from framework.metrics import CsvLog, TensorBoard, read_csv
+from framework.output.csv_log import CsvLog, read_csv
+from framework.output.tensorboard import TensorBoard, masked_crc32c
 
 
 def test_a_csv_row_holds_the_shortest_text_of_each_number(tmp_path: Path) -> None:

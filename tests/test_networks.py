@@ -12,19 +12,8 @@ from algos.base import EnvSpec, Part
 from algos.common.modules import Dueling
 from algos.common.networks import NetworkError, RandomZeros, build, seed_dropout
 from algos.common.normalize import normalizer_for
-from config.schema import (
-    Conv2d,
-    Dropout,
-    Embed,
-    Flatten,
-    LayerNorm,
-    Layers,
-    Linear,
-    Lstm,
-    NetworkConfig,
-    Pooling,
-    mlp,
-)
+from algos.common.settings import NetworkConfig
+from config.schema import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
 
 torch.set_num_threads(1)
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from algos.common import optim
 from algos.common.adam import FusedAdam
-from config.schema import NetworkConfig
+from algos.common.settings import NetworkConfig
 
 torch.set_num_threads(1)
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 import yaml
 
-from config.config import GeneralConfig
-from framework import figures, report, screen, video
-from framework.console import Console, Outcome
-from framework.metrics import LOGGER, CsvLog
-from framework.video import GifWriter
+from config.general import GeneralConfig
+from framework.output import LOGGER, figures, gif, html_report, terminal
+from framework.output.console import Console, Outcome
+from framework.output.csv_log import CsvLog
+from framework.output.gif import GifWriter
 
 # --------------------------------------------------------------------------------------------------- film
 
@@ -54,9 +54,9 @@ def test_frames_are_shown_as_long_as_the_environment_says(tmp_path: Path, fps: f
 
 def test_a_fast_environment_keeps_its_speed_by_leaving_frames_out() -> None:
     """Browsers slow frames of 10 ms down to 100 ms, so none is shorter than 20."""
-    assert video.timing(125) == (20, 2)
-    assert video.timing(1000) == (20, 15)
-    assert video.timing(0) == video.timing(float("nan")) == video.timing(30) == (30, 1)
+    assert gif.timing(125) == (20, 2)
+    assert gif.timing(1000) == (20, 15)
+    assert gif.timing(0) == gif.timing(float("nan")) == gif.timing(30) == (30, 1)
 
 
 def test_the_film_shows_what_was_filmed(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_figure_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monk
 def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
     """VID-4: pyplot would choose a backend with windows; in a fresh process without DISPLAY it is not even imported."""
     code = (
-        "import sys; from pathlib import Path; from framework.figures import learning_curve\n"
+        "import sys; from pathlib import Path; from framework.output.figures import learning_curve\n"
         f"learning_curve([], [], Path({str(tmp_path / 'x.png')!r}), title='x')\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
@@ -281,9 +281,9 @@ def test_no_color_and_dumb_terminals_get_plain_lines(name: str, monkeypatch: pyt
     """OSX-6."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert isinstance(screen.choose(Terminal()), screen.Live)
+    assert isinstance(terminal.choose(Terminal()), terminal.Live)
     monkeypatch.setenv(name, "dumb")
-    assert isinstance(screen.choose(Terminal()), screen.Plain)
+    assert isinstance(terminal.choose(Terminal()), terminal.Plain)
 
 
 def test_a_console_without_a_character_shows_a_question_mark(tmp_path: Path, clock: Clock) -> None:
@@ -299,8 +299,8 @@ def test_a_console_without_a_character_shows_a_question_mark(tmp_path: Path, clo
 def test_a_reader_that_goes_away_stops_nothing(tmp_path: Path) -> None:
     """OSX-6: `| head -1`, and a closed stdout; the process ends well, the log is whole."""
     code = (
-        "import sys; from pathlib import Path; from config.config import GeneralConfig\n"
-        "from framework.console import Console\n"
+        "import sys; from pathlib import Path; from config.general import GeneralConfig\n"
+        "from framework.output.console import Console\n"
         f"console = Console(Path({str(tmp_path / 'log.txt')!r}), GeneralConfig())\n"
         "for n in range(5000): console.note(f'note {n}')\n"
         "console.close(); print('a print after the reader has gone')\n"
@@ -381,7 +381,7 @@ def task_dir(path: Path, **changes: Any) -> Path:
 
 
 def test_the_report_tells_what_was_run_and_how_it_came_out(tmp_path: Path) -> None:
-    page = report.write(task_dir(tmp_path / "Train_X")).read_text(encoding="utf-8")
+    page = html_report.write(task_dir(tmp_path / "Train_X")).read_text(encoding="utf-8")
     assert "<h1>DQN on CartPole-v1</h1>" in page
     assert "<dt>score</dt><dd>11 ± 2</dd>" in page
     assert "<dt>best evaluation</dt><dd>12.5</dd>" in page
@@ -404,7 +404,7 @@ def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -
     run = {"started": EVIL, "seed": EVIL, "outcome": EVIL, "command_line": [EVIL], "versions": {EVIL: EVIL},
            "preset": EVIL, "inexact_resume": EVIL, "resumes": [{"from": EVIL}], "random_return": EVIL}  # fmt: skip
     folder = task_dir(tmp_path / EVIL.replace("/", "-"), config=config, run=json.dumps(run))
-    page = report.write(folder).read_text(encoding="utf-8")
+    page = html_report.write(folder).read_text(encoding="utf-8")
     assert 'src="data:image/png' in page
     assert all(source.startswith("data:") for source in re.findall(r'(?:src|href)="([^"]*)', page))
     page = re.sub(r"data:image/png;base64,[^\"]*", "", page)
@@ -417,12 +417,12 @@ def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -
 def test_the_report_of_an_empty_or_damaged_directory_is_a_page_too(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("a: [b")
     (tmp_path / "run.json").write_text("[1")
-    assert "</html>" in report.write(tmp_path).read_text()
+    assert "</html>" in html_report.write(tmp_path).read_text()
 
 
 def test_the_report_does_not_import_what_a_config_names(tmp_path: Path) -> None:
     """SEC-3: a dotted name in a directory that came from elsewhere is shown, not looked up."""
     config = {"general_cfg": {"algo_name": "antigravity.evil", "env_name": "os.path"}, "algo_cfg": {"lr": 1}}
-    page = report.write(task_dir(tmp_path / "x", config=config)).read_text()
+    page = html_report.write(task_dir(tmp_path / "x", config=config)).read_text()
     assert "antigravity" not in sys.modules
     assert "<td>algo_cfg.lr</td><td>1</td><td></td>" in page

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.checkpoint import CheckpointStore
+from framework.checkpoint.store import CheckpointStore
 from tests.helpers_ray import RAY, TINY, episodes
 
 pytestmark = pytest.mark.xdist_group("ray faults")  # one after the other: each takes several processes
@@ -314,7 +314,7 @@ def test_nothing_listens_on_an_interface_that_others_can_reach(tmp_path):
 
 
 def listening(pid: int) -> list[str]:
-    """Local addresses, in hex, of the sockets on which a process listens."""
+    """SingleProcess addresses, in hex, of the sockets on which a process listens."""
     inodes = {os.readlink(link).strip("socket:[]") for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
     found = []
     for table in ("tcp", "tcp6"):

@@ -13,11 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from config.config import GeneralConfig
+from config import machine
+from config.general import GeneralConfig
 from config.loader import load
-from framework import build
+from framework import build, compatibility, resources
 from framework.catalog import ALGOS, ENVS
-from framework.distributed import cluster, start
+from framework.distributed import launch, ray_cluster
 from framework.errors import JoystickError
 from tests.helpers_ray import RAY, TINY
 
@@ -115,17 +116,17 @@ def test_where_a_cluster_has_too_little_room_each_setting_that_asks_for_it_is_na
     ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 3.0})
     cfg = GeneralConfig(mp_backend="ray", n_workers=workers, n_learners=learners)
     with pytest.raises(JoystickError, match=re.escape(said)) if said else contextlib.nullcontext():
-        cluster.must_have_room(ray, cfg, "CPU", 0.5, 1)
+        ray_cluster.must_have_room(ray, cfg, "CPU", 0.5, 1)
 
 
 def test_where_memory_is_short_the_larger_number_is_to_blame_and_what_fits_does_not_contradict_it(monkeypatch):
     """10 + 64 + 1 processes of 300 MiB need 22,500; one MiB less holds 74 of them."""
     free = 22500 * 2**20
-    monkeypatch.setattr(cluster, "available_bytes", lambda: free)
-    cluster.processes_that_fit(10, 64, 300 * 2**20)
+    monkeypatch.setattr(machine, "available_bytes", lambda: free)
+    resources.processes_that_fit(10, 64, 300 * 2**20)
     free -= 2**20
     with pytest.raises(JoystickError) as error:
-        cluster.processes_that_fit(10, 64, 300 * 2**20)
+        resources.processes_that_fit(10, 64, 300 * 2**20)
     assert str(error.value) == (
         "general_cfg.n_learners: n_workers 10, n_learners 64 and the data server need about 22,500 MiB and this "
         "machine has 22,499 MiB free, which is enough for 74 processes"
@@ -142,7 +143,7 @@ def test_where_memory_is_short_the_larger_number_is_to_blame_and_what_fits_does_
     ],
 )  # fmt: skip
 def test_a_cluster_that_refuses_us_is_one_line_with_the_cause(error, said):
-    with pytest.raises(JoystickError) as refused, cluster._said_in_one_line("10.0.0.1:6379"):
+    with pytest.raises(JoystickError) as refused, ray_cluster._said_in_one_line("10.0.0.1:6379"):
         raise error
     assert str(refused.value).startswith(f"Ray cannot be reached at 10.0.0.1:6379: {said}")
 
@@ -159,11 +160,11 @@ def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):
 
 def test_who_listens_and_never_answers_is_found_out_in_seconds_with_auto_too(monkeypatch):
     config = load(None, ["general_cfg.algo_name=PPO", "env_cfg.id=CartPole-v1"], find_algo=ALGOS, find_env=ENVS)
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(ray_cluster, "CONNECT_SECONDS", 0.2)
     with socket.create_server(("", 0)) as door:
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{door.getsockname()[1]}")
         with pytest.raises(JoystickError, match=r"nothing answers at .*timed out"):
-            cluster._connected(cluster.load(), config.general, "auto").__enter__()
+            ray_cluster._connected(ray_cluster.load(), config.general, "auto").__enter__()
 
 
 def test_shared_memory_grows_with_the_workers_and_no_faster():
@@ -171,8 +172,8 @@ def test_shared_memory_grows_with_the_workers_and_no_faster():
     sizes = []
     for workers in (1, 8):
         config = load(None, [*words, f"general_cfg.n_workers={workers}"], find_algo=ALGOS, find_env=ENVS)
-        spec = start.all_rows(config, build.env_spec(config, build.make_env(config, 8)))
-        sizes.append(start._store_bytes(config, spec) - start.LEAST_BYTES)
+        spec = compatibility.all_rows(config, build.env_spec(config, build.make_env(config, 8)))
+        sizes.append(launch._store_bytes(config, spec) - launch.LEAST_BYTES)
     assert 0 < sizes[1] <= 8 * sizes[0]
 
 

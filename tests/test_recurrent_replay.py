@@ -15,7 +15,7 @@ from algos.common.renorm import BatchRenorm as Renorm
 from algos.common.unroll import outputs_of
 from config.loader import ConfigError
 from config.schema import BatchRenorm, Gru, Linear, Lstm
-from framework import build
+from framework import build, resources
 from framework.learner import Learner
 
 REPLAY = [name for name in ALL if not algos.get(name).Config().her_ratio]
@@ -237,4 +237,4 @@ def test_the_size_of_a_memory_counts_what_layers_carry():
     config = config_of("DRQN", words, "algo_cfg.buffer_size=1000", rows=1)
     plain = config_of("DQN", "algo_cfg.buffer_size=1000", rows=1)
     spec = build.env_spec(config, build.make_env(config, 1))
-    assert build.memory_bytes(config, spec) - build.memory_bytes(plain, spec) == 1000 * 4 * (2 * 4 + 5)
+    assert resources.memory_bytes(config, spec) - resources.memory_bytes(plain, spec) == 1000 * 4 * (2 * 4 + 5)

@@ -9,11 +9,11 @@ from helpers_core import replay
 
 from algos.base import EnvSpec
 from config.loader import ConfigError, load
-from framework import resume
 from framework.catalog import ALGOS, ENVS
-from framework.checkpoint import CheckpointStore
+from framework.checkpoint.store import CheckpointStore
 from framework.errors import CheckpointError, TaskDirError
-from framework.task_dir import TaskDir
+from framework.runs import resume
+from framework.runs.task_dir import TaskDir
 
 SPEC = EnvSpec("CartPole-v1", Box(-1, 1, (2,)), Discrete(2), 1)
 

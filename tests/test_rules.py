@@ -17,7 +17,7 @@ from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.gym import known
 from envs.gym.rows import assemble
-from framework import build, suitability
+from framework import build, compatibility
 from framework.catalog import ALGOS, ENVS
 
 
@@ -140,7 +140,7 @@ def test_the_rules_are_only_built_for_who_plans(monkeypatch):
 
 def refused(*overrides):
     with pytest.raises(ConfigError) as caught:
-        suitability.check(loaded(*overrides))
+        compatibility.check(loaded(*overrides))
     return str(caught.value)
 
 
@@ -152,7 +152,7 @@ def test_who_plans_is_refused_where_there_are_no_rules(monkeypatch):
     assert "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy walk" in message
     assert "DQN" in message.partition("Algorithms that can: ")[2]
     assert "QLearning" not in message.partition("Algorithms that can: ")[2]
-    suitability.check(loaded(*words, "env_cfg.id=walk"))
+    compatibility.check(loaded(*words, "env_cfg.id=walk"))
 
 
 class Unbounded(gymnasium.Env):
@@ -173,7 +173,7 @@ def test_who_needs_bounds_is_refused_where_there_are_none_and_nobody_else_who_do
     gymnasium.register("Unbounded-v0", Unbounded)
     try:
         message = refused("general_cfg.algo_name=SAC", "env_cfg.id=Unbounded-v0")
-        suitability.check(loaded("general_cfg.algo_name=PPO", "env_cfg.id=Unbounded-v0"))
+        compatibility.check(loaded("general_cfg.algo_name=PPO", "env_cfg.id=Unbounded-v0"))
     finally:
         del gymnasium.registry["Unbounded-v0"]
     assert "SAC needs actions between bounds, and Unbounded-v0 has Box, 1 number without" in message
@@ -203,4 +203,4 @@ def test_who_relabels_is_refused_where_there_are_no_goals(monkeypatch):
     assert "DQN needs an environment with goals, and match has none" in message
     assert "achieved_goal and desired_goal, a method compute_reward" in message
     assert "DQN" not in message.partition("Algorithms that can: ")[2]
-    suitability.check(loaded(*words, "env_cfg.id=bitflip"))
+    compatibility.check(loaded(*words, "env_cfg.id=bitflip"))

@@ -18,8 +18,8 @@ from PIL import Image, ImageSequence
 
 import algos
 from framework.evaluator import Evaluator
-from framework.metrics import read_csv
-from framework.trajectories import read
+from framework.output.csv_log import read_csv
+from framework.output.trajectories import read
 from main import main
 
 ROOT = Path(__file__).parent.parent
@@ -413,9 +413,9 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CKP-2."""
-    from framework import checkpoint
+    from framework.checkpoint.store import store
 
-    real, calls = checkpoint.write_durably, []
+    real, calls = store.write_durably, []
 
     def full(path: Path, data: bytes) -> None:
         calls.append(path)
@@ -423,7 +423,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(
             raise OSError(28, "No space left on device")
         real(path, data)
 
-    monkeypatch.setattr(checkpoint, "write_durably", full)
+    monkeypatch.setattr(store, "write_durably", full)
     task = train(settings("DQN"))
     assert "could not be saved (No space left on device)" in capsys.readouterr().out
     monkeypatch.undo()
@@ -445,7 +445,7 @@ def test_a_read_only_place_is_refused_at_the_start(
 
 def test_a_second_process_is_kept_out(capsys: pytest.CaptureFixture[str]) -> None:
     """RES-6: a directory that a live run writes."""
-    from framework.task_dir import TaskDir
+    from framework.runs.task_dir import TaskDir
 
     task = train(settings("DQN", max_total_step=150))
     holder = TaskDir(task)
@@ -458,7 +458,7 @@ def test_a_second_process_is_kept_out(capsys: pytest.CaptureFixture[str]) -> Non
 def test_two_runs_in_one_second_get_two_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     """OSX-4."""
     monkeypatch.setattr(time, "strftime", lambda pattern: "20260131-101500")
-    from framework.task_dir import TaskDir
+    from framework.runs.task_dir import TaskDir
 
     names = [TaskDir.create("train", "ALE/Pong-v5", "DQN").path.name for _ in range(2)]
     assert names == ["Train_ALE-Pong-v5_DQN_20260131-101500", "Train_ALE-Pong-v5_DQN_20260131-101500_2"]
@@ -523,7 +523,7 @@ def test_an_environment_without_an_end_is_cut_off_in_evaluation(
 def test_a_last_model_that_could_not_be_saved_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from framework.checkpoint import CheckpointStore
+    from framework.checkpoint.store import CheckpointStore
 
     def full(*args: Any) -> None:
         raise OSError(28, "No space left on device")

@@ -15,14 +15,16 @@ import pytest
 import yaml
 from PIL import Image
 
-from config import arguments
-from config.config import GeneralConfig
-from framework import figures, group, seeds, statistics
-from framework.group import Result
-from framework.metrics import last_row
+from config import cli, machine
+from config.general import GeneralConfig
+from framework import resources
+from framework.output import figures, statistics
+from framework.output.csv_log import last_row
+from framework.runs import many_seeds, seeds_table
+from framework.runs.seeds_table import Result
+from framework.runs.signals import StopSignals
+from framework.runs.task_dir import TaskDir
 from framework.seeding import number
-from framework.signals import StopSignals
-from framework.task_dir import TaskDir
 from main import main
 
 ROOT = Path(__file__).parent.parent
@@ -88,7 +90,7 @@ def test_the_interval_leaves_two_and_a_half_percent_on_each_side() -> None:
     ("text", "expected"), [("1..5", (1, 2, 3, 4, 5)), ("1,2,7", (1, 2, 7)), ("1..3, 7", (1, 2, 3, 7)), ("4", (4,))]
 )
 def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) -> None:
-    assert arguments.seeds(text) == expected
+    assert cli.seeds(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_looking_shows_the_first_of_the_runs(capsys: pytest.CaptureFixture[str])
 def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seeds, "cores", lambda: 2)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
     Path("my.yaml").write_text("general_cfg: {seed: 9}\n")  # the command line comes after the file
     assert run("--yaml", "my.yaml", "--seeds", "1,3,2", *QUICK) == 0
     said = capsys.readouterr().out
@@ -243,7 +245,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     write_picky(RAISES=number(2, "episode", 0, 0, 0), DIES=number(3, "episode", 0, 0, 0))
     process = start(*PICKY, "--seeds", "1..3", "general_cfg.max_total_step=60")
     out, err = process.communicate(timeout=120)
-    assert process.returncode == seeds.FAILED, err
+    assert process.returncode == many_seeds.FAILED, err
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["0", "2", "137"]
     assert "warning: seed 2 failed with status 2: error: mine:Picky-v0 failed in step 1 of row 0: RuntimeError" in out
@@ -334,7 +336,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
     good = [Result(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
     bad = Result(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
     none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
-    assert group.table([*good, bad, none]) == [
+    assert seeds_table.table([*good, bad, none]) == [
         "",
         "seed   mean ± std   min   max   episodes   best    steps   time      status",
         "   1        1 ± 1     0     9         10     50   12,345   1:05        done",
@@ -347,7 +349,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
         "of the last evaluations of 2 of 4 runs",
         "",
     ]
-    assert "no run finished with an evaluation" in group.table([bad, none])
+    assert "no run finished with an evaluation" in seeds_table.table([bad, none])
 
 
 def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -372,26 +374,26 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
         (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
         (results / "eval.csv").write_text("step,mean\n10,1.5\n20,2.5\n")
     runs = [Result(seed, *[None] * 9, folder=f"seed_{seed}") for seed in (1, 2, 3)]
-    lines, what = group.curves(tmp_path, runs, evaluated=True)
+    lines, what = seeds_table.curves(tmp_path, runs, evaluated=True)
     assert ([line[1].tolist() for line in lines], what) == ([[1.5, 2.5]] * 2, "return of the evaluations")
-    assert [line[1].tolist() for line in group.curves(tmp_path, runs, evaluated=False)[0]] == [[0.0, 4.0]] * 2
+    assert [line[1].tolist() for line in seeds_table.curves(tmp_path, runs, evaluated=False)[0]] == [[0.0, 4.0]] * 2
     (tmp_path / "seed_2/results/eval.csv").write_text("step,mean\n10,1.5\n")
-    assert group.curves(tmp_path, runs, evaluated=True)[1].startswith("return of the episodes")
+    assert seeds_table.curves(tmp_path, runs, evaluated=True)[1].startswith("return of the episodes")
 
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
-    one = seeds.Run(1, TaskDir(tmp_path / "seed_1"), tmp_path / "none")
+    one = many_seeds.Run(1, TaskDir(tmp_path / "seed_1"), tmp_path / "none")
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
-    assert seeds.look(one, cfg) == (0.0, "waits")
+    assert many_seeds.look(one, cfg) == (0.0, "waits")
     one.process = subprocess.Popen(["true"])
     one.process.wait()
-    assert seeds.look(one, cfg) == (0.0, "starts")
+    assert many_seeds.look(one, cfg) == (0.0, "starts")
     one.task.results.mkdir(parents=True)
     (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
     (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
-    assert seeds.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    assert many_seeds.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
     one.status, one.seconds = 0, 64.9
-    assert seeds.look(one, cfg) == (1.0, "ended in 1:05")
+    assert many_seeds.look(one, cfg) == (1.0, "ended in 1:05")
 
 
 def test_the_newest_row_is_found_at_the_end_of_a_long_file(tmp_path: Path) -> None:
@@ -405,16 +407,14 @@ def test_the_newest_row_is_found_at_the_end_of_a_long_file(tmp_path: Path) -> No
 
 def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three memories of a full run fit where free memory is three times as large and a half."""
-    from framework import build
-
-    monkeypatch.setattr(seeds, "cores", lambda: 8)
-    monkeypatch.setattr(build, "memory_bytes", lambda config, spec: 100)
-    monkeypatch.setattr(build, "available_bytes", lambda: 350)
+    monkeypatch.setattr(machine, "cores", lambda: 8)
+    monkeypatch.setattr(resources, "memory_bytes", lambda config, spec: 100)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 350)
     taken = []
-    monkeypatch.setattr(seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(many_seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
     assert run("--seeds", "1..5", *QUICK) == 0
     assert run("--seeds", "1..5", "--jobs", "2", *QUICK) == 0
-    monkeypatch.setattr(seeds, "cores", lambda: 1)
+    monkeypatch.setattr(machine, "cores", lambda: 1)
     assert run("--seeds", "1..5", *QUICK) == 0
     assert taken == [3, 2, 1]
 
@@ -422,8 +422,8 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
 def test_runs_of_many_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three workers and a learner each, on eight cores; and one run at a time where a single one has too few."""
     taken = []
-    monkeypatch.setattr(seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(many_seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
     for cores in (8, 2):
-        monkeypatch.setattr(seeds, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(machine, "cores", lambda cores=cores: cores)
         assert run("--seeds", "1..5", *QUICK, "general_cfg.mp_backend=ray", "general_cfg.n_workers=3") == 0
     assert taken == [2, 1]

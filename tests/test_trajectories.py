@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from framework.safe_pickle import UnsafePickle
-from framework.trajectories import KEYS, TrajectoryWriter, plain, read
+from framework.output.safe_pickle import UnsafePickle
+from framework.output.trajectories import KEYS, TrajectoryWriter, plain, read
 
 
 def episode(length: int, start: float = 0.0, infos: list[dict[str, Any]] | None = None) -> dict[str, Any]:

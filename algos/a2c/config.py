@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from config.schema import Fraction, Layers, NetworkConfig, NonNegative, Positive, PositiveInt, RolloutSpec, mlp
+from algos.common.settings import NetworkConfig
+from config.schema import Fraction, Layers, NonNegative, Positive, PositiveInt, RolloutSpec, mlp
 
 
 class Config(NetworkConfig):

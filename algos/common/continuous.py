@@ -9,8 +9,8 @@ from gymnasium.spaces import Box, Space
 from torch import Tensor
 
 from algos.base import Act, Array, Progress, UnfitError
+from algos.common.settings import ContinuousConfig
 from algos.common.unroll import Carried
-from config.replay import ContinuousConfig
 
 
 class Bounds:

@@ -12,9 +12,10 @@ from algos.common.first_weights import INITS
 from algos.common.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
 from algos.common.recurrent import Recurrent
 from algos.common.renorm import BatchRenorm
+from algos.common.settings import NetworkConfig
 from algos.common.unroll import Observed, outputs_of, outputs_of_both
 from config import schema
-from config.schema import Dropout, Layer, LayerNorm, Layers, Linear, NetworkConfig
+from config.schema import Dropout, Layer, LayerNorm, Layers, Linear
 
 
 class EnsembleLinear(nn.Module):

@@ -14,8 +14,9 @@ from algos.common.first_weights import initialise
 from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual, seed_dropout
 from algos.common.recurrent import Gru, Lstm, Recurrent
 from algos.common.renorm import BatchRenorm
+from algos.common.settings import NetworkConfig
 from config import schema
-from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, NetworkConfig, Pooling
+from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
 
 __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from algos.common.adam import BETAS, FusedAdam
-from config.schema import NetworkConfig
+from algos.common.settings import NetworkConfig
 
 Optimizer = torch.optim.Optimizer | FusedAdam
 Reduce = Callable[[Iterable[Tensor]], None]

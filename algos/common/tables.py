@@ -20,7 +20,7 @@ from algos.common.exploration import (
     ucb,
     ucb_policy,
 )
-from config.schema import TableConfig
+from algos.common.settings import TableConfig
 
 MOST_PAIRS = 10**8
 """Of a state and an action, in a table: 0.8 GB."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.common.normalize import Normalizer
-from config.replay import TargetConfig
+from algos.common.settings import TargetConfig
 
 Module = TypeVar("Module", bound=nn.Module)
 

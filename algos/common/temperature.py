@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from algos.base import Tree
 from algos.common import optim
-from config.replay import TemperatureConfig
+from algos.common.settings import TemperatureConfig
 
 
 def temperature_loss(log_alpha: Tensor, entropy: Tensor, target: Tensor | float) -> Tensor:

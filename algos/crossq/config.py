@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from config.replay import ContinuousConfig, TemperatureConfig
+from algos.common.settings import ContinuousConfig, TemperatureConfig
 from config.schema import BatchRenorm, Layers, Linear, Positive, PositiveInt, Problem
 
 

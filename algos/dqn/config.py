@@ -3,18 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from config.replay import ReplayConfig, TargetConfig
-from config.schema import (
-    Exploration,
-    Fraction,
-    Layers,
-    Positive,
-    PositiveFraction,
-    PositiveInt,
-    Problem,
-    mlp,
-    problems_of_epsilon,
-)
+from algos.common.settings import Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
+from config.schema import Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
 class Config(ReplayConfig, TargetConfig):

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from config.schema import Int, PositiveFraction, RolloutSpec, TableConfig
+from algos.common.settings import TableConfig
+from config.schema import Int, PositiveFraction, RolloutSpec
 
 
 class Config(TableConfig):

@@ -1,6 +1,7 @@
 """Defaults of Monte Carlo control."""
 
-from config.schema import PositiveFraction, RolloutSpec, TableConfig
+from algos.common.settings import TableConfig
+from config.schema import PositiveFraction, RolloutSpec
 
 
 class Config(TableConfig):

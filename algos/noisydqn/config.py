@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
+from algos.common.settings import Exploration
 from algos.dqn.config import Config as Family
-from config.schema import Exploration
 
 
 class Config(Family):

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from algos.common.settings import ReplayKind
 from algos.dqn.config import Config as Family
-from config.schema import Problem, ReplayKind
+from config.schema import Problem
 
 
 class Config(Family):

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from algos.common.settings import NetworkConfig
 from config.schema import (
     Fraction,
     Int,
     Layers,
-    NetworkConfig,
     NonNegative,
     Positive,
     PositiveInt,

@@ -5,20 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from config.schema import (
-    Exploration,
-    Fraction,
-    Int,
-    LayerNorm,
-    Layers,
-    Linear,
-    NetworkConfig,
-    Positive,
-    PositiveInt,
-    Problem,
-    RolloutSpec,
-    problems_of_epsilon,
-)
+from algos.common.settings import Exploration, NetworkConfig, problems_of_epsilon
+from config.schema import Fraction, Int, LayerNorm, Layers, Linear, Positive, PositiveInt, Problem, RolloutSpec
 
 
 def _normalised(*sizes: int) -> Layers:

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from config.schema import PositiveFraction, RolloutSpec, TableConfig
+from algos.common.settings import TableConfig
+from config.schema import PositiveFraction, RolloutSpec
 
 
 class Config(TableConfig):

@@ -1,7 +1,8 @@
 """Defaults of RainbowDQN: those of C51 but for these."""
 
 from algos.c51.config import Config as Family
-from config.schema import Exploration, Fraction, PositiveInt, ReplayKind
+from algos.common.settings import Exploration, ReplayKind
+from config.schema import Fraction, PositiveInt
 
 
 class Config(Family):

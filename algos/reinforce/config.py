@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from config.schema import Layers, NetworkConfig, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
+from algos.common.settings import NetworkConfig
+from config.schema import Layers, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
 
 
 class Config(NetworkConfig):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from config.replay import ContinuousConfig, TargetConfig, TemperatureConfig
+from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
 from config.schema import PositiveInt, Problem
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from config.replay import ActorCriticConfig, TargetConfig, TemperatureConfig
+from algos.common.settings import ActorCriticConfig, TargetConfig, TemperatureConfig
 from config.schema import PositiveFraction, Problem
 
 

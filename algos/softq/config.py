@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
+from algos.common.settings import Exploration
 from algos.dqn.config import Config as Family
-from config.schema import Exploration, Positive
+from config.schema import Positive
 
 
 class Config(Family):

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
-from config.replay import ContinuousConfig, TargetConfig
+from algos.common.settings import ContinuousConfig, TargetConfig
 from config.schema import NonNegative, PositiveInt, Problem, lower
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from config.replay import ContinuousConfig, TargetConfig, TemperatureConfig
+from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
 from config.schema import Int, PositiveInt, Problem
 
 

@@ -5,18 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from config.schema import (
-    Fraction,
-    Int,
-    Layers,
-    NetworkConfig,
-    NonNegative,
-    Positive,
-    PositiveInt,
-    Problem,
-    RolloutSpec,
-    mlp,
-)
+from algos.common.settings import NetworkConfig
+from config.schema import Fraction, Int, Layers, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
 
 
 class Config(NetworkConfig):

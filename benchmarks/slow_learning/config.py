@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from config.schema import NetworkConfig, Positive, ReplaySpec
+from algos.common.settings import NetworkConfig
+from config.schema import Positive, ReplaySpec
 
 BATCH = 16
 

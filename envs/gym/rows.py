@@ -16,6 +16,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
+from config import machine
 from envs.base import Array, EnvError, Rules, Step, VectorEnv
 from envs.gym import masks
 from envs.gym.known import Known, known_of
@@ -200,16 +201,12 @@ def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Ro
 
 def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
     """Both ways give the same transitions, so that the clock may choose."""
-    if rows == 1 or _cores() == 1 or multiprocessing.current_process().daemon:
+    if rows == 1 or machine.cores() == 1 or multiprocessing.current_process().daemon:
         return False
     try:
         return step_seconds(env) > ASYNC_PAYS
     except Exception as error:
         raise EnvError(f"{name} failed in its first steps: {_described(error)}") from error
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> float:

@@ -9,12 +9,12 @@ import numpy as np
 from algos.base import Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from framework import build
+from framework.backend import Accepted, accepted
 from framework.distributed.meter import Meter, Times
 from framework.fragment import Fragment
-from framework.recorders import TrajectoryRecorder
-from framework.signals import Watchdog
-from framework.topology import Accepted, accepted
-from framework.trajectories import plain
+from framework.output.recorders import TrajectoryRecorder
+from framework.output.trajectories import plain
+from framework.runs.signals import Watchdog
 
 OUTSTANDING = 2
 """Fragments that a worker may have been asked for at once."""

@@ -8,8 +8,8 @@ from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import Goal
 from framework.fragment import Columns, Fragment
-from framework.memory.apart import Apart
 from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
+from framework.memory.per_worker import PerWorker
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout
 
@@ -56,7 +56,7 @@ def make(
     collectors are windows of their own, and not joined into one."""
     if isinstance(spec, ReplaySpec):
         return Replay(spec, rng, goal, collectors)
-    return Apart(spec, collectors) if apart else Rollout(spec)
+    return PerWorker(spec, collectors) if apart else Rollout(spec)
 
 
 __all__ = ["Chunk", "Keys", "Memory", "Replay", "Rollout", "make"]

@@ -9,8 +9,8 @@ from config.schema import ReplaySpec
 from envs.base import Goal
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
-from framework.memory.relabel import Hindsight
-from framework.memory.rings import Rings
+from framework.memory.hindsight import Hindsight
+from framework.memory.ring import Rings
 from framework.memory.sum_tree import SumTree
 
 _NOT_LEARNED_FROM = ("end", "valid")

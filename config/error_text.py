@@ -1,0 +1,175 @@
+"""Turns validation errors into sentences: where, what was written, what is expected, and the nearest name."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from config.names import did_you_mean
+from config.schema import Strict
+from config.yaml_reader import Place
+
+Json = dict[str, Any]
+
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong: the top-level key of the section, and a sentence with its place."""
+
+    key: str
+    sentence: str
+
+
+def shown(value: Any) -> str:
+    """A value as a person wrote it, cut to a readable length."""
+    if isinstance(value, str):
+        return f"{value[:60]!r} (text)"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# ------------------------------------------------------------------------------------------- JSON Schema
+
+
+def json_schema(model: type[BaseModel], **options: Any) -> Json:
+    """The JSON Schema of a model, with every bound under its standard name."""
+    schema: Json = standard_bounds(model.model_json_schema(**options))
+    return schema
+
+
+def standard_bounds(node: Any) -> Any:
+    """pydantic writes bounds that follow a validator as ge, gt, le and lt, which JSON Schema does not know."""
+    if isinstance(node, list):
+        return [standard_bounds(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        _BOUNDS.get(key, key) if isinstance(value, int | float) else key: standard_bounds(value)
+        for key, value in node.items()
+    }
+
+
+def resolve(node: Json, root: Json) -> Json:
+    """The schema that a reference stands for."""
+    while "$ref" in node:
+        node = root["$defs"][node["$ref"].rpartition("/")[2]]
+    return node
+
+
+def _part(node: Json, part: str | int, root: Json) -> Json | None:
+    node = resolve(node, root)
+    if part in node.get("properties", {}):
+        return dict(node["properties"][part])
+    if part in node.get("discriminator", {}).get("mapping", {}):
+        return {"$ref": node["discriminator"]["mapping"][part]}
+    if isinstance(part, int) and "items" in node:
+        return dict(node["items"])
+    if isinstance(part, str) and isinstance(node.get("additionalProperties"), dict):
+        return dict(node["additionalProperties"])
+    return next((found for option in node.get("anyOf", ()) if (found := _part(option, part, root))), None)
+
+
+def _at(root: Json, loc: Iterable[str | int]) -> Json:
+    node = root
+    for part in loc:
+        node = _part(node, part, root) or node
+    return resolve(node, root)
+
+
+def expected(node: Json, root: Json) -> str:
+    """What a value must be, in words."""
+    node = resolve(node, root)
+    if "enum" in node or "const" in node:
+        return _either(node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return " or ".join(expected(option, root) for option in node["anyOf"])
+    if "discriminator" in node:
+        return f"a mapping with {node['discriminator']['propertyName']}"
+    if node.get("type") == "array":
+        return f"a list, each item {expected(node['items'], root)}"
+    if "pattern" in node:
+        return str(node.get("description", f"text like {node['pattern']}")).rstrip(".")
+    words = {
+        "null": "null",
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "text",
+    }
+    kind = words.get(node.get("type", ""), "a mapping (name: value)")
+    return f"{kind}{_range(node)}"
+
+
+def _either(names: Iterable[Any]) -> str:
+    *first, last = map(str, names)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _range(node: Json) -> str:
+    if "minimum" in node and "maximum" in node:
+        return f" from {node['minimum']:g} to {node['maximum']:g}"
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+    bounds = [f"{word} {node[key]:g}" for key, word in words.items() if key in node and abs(node[key]) < 2**53]
+    return " " + " and ".join(bounds) if bounds else ""
+
+
+# ----------------------------------------------------------------------------------------------- errors
+
+
+def faults(error: ValidationError, model: type[Strict], place: Place, hint: Callable[[str], str]) -> list[Fault]:
+    """All errors of a section. hint(key) says what is known of a key that the section does not have.
+
+    A union gives one error for each of its branches, all with the same sentence.
+    """
+    root = json_schema(model)
+    found = []
+    for details in error.errors(include_url=False):
+        spot = locate(place, details["loc"])
+        if details["type"].startswith("union_tag"):
+            spot = spot.parts.get("layer_type", spot)
+        key = str(details["loc"][0]) if details["loc"] else ""
+        found.append(Fault(key, f"{spot.text}: {spot.path}: {_message(details, root, hint)}"))
+    return list(dict.fromkeys(found))
+
+
+def locate(place: Place, loc: Iterable[str | int]) -> Place:
+    """The deepest place on the way; what was not written (the tag of a union, a missing key) is passed over."""
+    for part in loc:
+        spellings = (part, *_spellings(part))
+        place = next((place.parts[name] for name in spellings if name in place.parts), place)
+    return place
+
+
+def _spellings(name: str | int) -> Iterator[str]:
+    return (alias for model in models(Strict) for alias, field in model.ALIASES.items() if field == name)
+
+
+def models(model: type[Strict]) -> Iterator[type[Strict]]:
+    """A model and all that inherit from it."""
+    yield model
+    for child in model.__subclasses__():
+        yield from models(child)
+
+
+def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> str:
+    kind, loc, context = details["type"], details["loc"], details.get("ctx", {})
+    if kind == "extra_forbidden":
+        if len(loc) == 1:
+            return f"unknown setting{hint(str(loc[0]))}"
+        return f"unknown setting{did_you_mean(str(loc[-1]), _at(root, loc[:-1]).get('properties', {}))}"
+    if kind == "missing":
+        return f"{loc[-1]} is missing; expected {expected(_at(root, loc), root)}"
+    if kind == "value_error":
+        return str(context["error"])
+    node = _at(root, loc)
+    if kind == "union_tag_not_found":
+        return f"layer_type is missing; expected {_either(node['discriminator']['mapping'])}"
+    if kind == "union_tag_invalid":
+        node, value = {"enum": list(node["discriminator"]["mapping"])}, context["tag"]
+    else:
+        value = details["input"]
+    near = did_you_mean(value, node.get("enum", ())) if isinstance(value, str) else ""
+    return f"got {shown(value)}; expected {expected(node, root)}{near}"

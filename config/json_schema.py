@@ -1,0 +1,138 @@
+"""The JSON Schema that editors complete and check YAML with: one for all algorithms and environments.
+
+It accepts what the loader accepts, other spellings included, and refuses what a schema can refuse. Contradictions
+between settings and the environment's own rules are left to the loader.
+"""
+
+import re
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import core_schema
+
+from config.error_text import Json, standard_bounds
+from config.general import GeneralConfig
+from config.loader import Finder
+from config.schema import Strict, listed, lower, upper
+
+MODELINE = "# yaml-language-server: $schema=joystick.schema.json"
+
+
+def schema(find_algo: Finder, find_env: Finder) -> Json:
+    """algo_cfg follows general_cfg.algo_name, env_cfg follows general_cfg.env_name."""
+    algos = {name: find_algo.get(name) for name in find_algo.available()}
+    envs = {name: find_env.get(name) for name in find_env.available()}
+    models: list[type[Strict]] = [GeneralConfig, *(package.Config for package in (*algos.values(), *envs.values()))]
+    references, definitions = models_json_schema(
+        [(model, "validation") for model in dict.fromkeys(models)], schema_generator=_Generator
+    )
+
+    def section(model: type[Strict]) -> Json:
+        reference = references[model, "validation"]
+        definitions["$defs"][reference["$ref"].rpartition("/")[2]]["type"] = ["object", "null"]
+        return reference
+
+    defaults = GeneralConfig()
+    choices = [
+        _choice("algo_name", (name, *getattr(package, "ALIASES", ())), "algo_cfg", section(package.Config), defaults)
+        for name, package in algos.items()
+    ]
+    choices += [
+        _choice("env_name", (name,), "env_cfg", section(package.Config), defaults) for name, package in envs.items()
+    ]
+    free: Json = {"type": ["object", "null"]}
+    result: Json = standard_bounds(
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$comment": f"In the first line of a YAML file: {MODELINE}",
+            "title": "Joystick configuration",
+            "type": ["object", "null"],
+            "properties": {"general_cfg": section(GeneralConfig), "algo_cfg": free, "env_cfg": free},
+            "additionalProperties": False,
+            "allOf": choices,
+            "$defs": definitions["$defs"],
+        }
+    )
+    general = next(node for node in result["$defs"].values() if node.get("title") == "GeneralConfig")
+    _names(general, "algo_name", algos)
+    _names(general, "env_name", envs)
+    return result
+
+
+def _choice(key: str, names: tuple[str, ...], section: str, chosen: Json, defaults: GeneralConfig) -> Json:
+    """If general_cfg names this package, the section has its settings. The default is meant where nothing is named."""
+    named = {"properties": {key: {"type": "string", "pattern": any_case(names)}}, "required": [key]}
+    condition: Json = {"properties": {"general_cfg": {"type": "object", **named}}, "required": ["general_cfg"]}
+    if getattr(defaults, key) in names:
+        silent = {"properties": {"general_cfg": {"properties": {key: {"type": "null"}}}}}
+        condition = {"anyOf": [condition, silent]}
+    return {"if": condition, "then": {"properties": {section: chosen}}}
+
+
+def _names(general: Json, key: str, known: dict[str, Any]) -> None:
+    """Complete the known names; accept their other spellings and the dotted path of a user's own package."""
+    spellings = [spelling for name, package in known.items() for spelling in (name, *getattr(package, "ALIASES", ()))]
+    pattern = "|".join([any_case(tuple(spellings)), r"^\w+(\.\w+)+$"])
+    help_text = general["properties"][key].get("description", "")
+    options = [{"enum": sorted(known)}, {"type": "string", "pattern": pattern}, {"type": "null"}]
+    general["properties"][key] = {"description": help_text, "anyOf": options}
+
+
+def any_case(names: tuple[str, ...]) -> str:
+    """A pattern for these words in any case; JSON Schema has no flag for it."""
+
+    def letters(word: str) -> str:
+        return "".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else re.escape(c) for c in word)
+
+    return f"^({'|'.join(letters(name) for name in names)})$"
+
+
+def _or_null(node: Json) -> Json:
+    """Accept null too. Without anyOf where possible: editors explain a wrong value better then."""
+    if "anyOf" in node:
+        return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
+    if "enum" in node:
+        return {**node, "enum": [*node["enum"], None], "type": ["string", "null"]}
+    if isinstance(node.get("type"), str) and "const" not in node:
+        return {**node, "type": [node["type"], "null"]}
+    return {"anyOf": [node, {"type": "null"}]}
+
+
+def _folded(node: Json) -> Json:
+    """Words that are accepted in any case; the enumeration stays for completion."""
+    names = tuple(node.get("enum", [node.get("const")]))
+    return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": any_case(names)}]}
+
+
+class _Generator(GenerateJsonSchema):
+    """Adds what validators accept beyond the plain type: other cases, single items, null for the default, aliases."""
+
+    def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Json:
+        node = super().function_before_schema(schema)
+        function = schema["function"]["function"]
+        if function in (lower, upper):
+            return _folded(node)
+        if function is listed:
+            return {"anyOf": [node, node["items"]]}
+        return node
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> Json:
+        return _or_null(super().default_schema(schema))
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Json:
+        node = super().model_schema(schema)
+        model = schema["cls"]
+        if "layer_type" in node["properties"]:
+            node["properties"]["layer_type"] = _folded({"const": model.model_fields["layer_type"].default})
+            node["required"] = [*node.get("required", ()), "layer_type"]
+        self._aliases(node, getattr(model, "ALIASES", {}))
+        return node
+
+    @staticmethod
+    def _aliases(node: Json, aliases: dict[str, str]) -> None:
+        required = node.pop("required", [])
+        for alias, name in aliases.items():
+            node["properties"][alias] = {**node["properties"][name], "description": f"Another spelling of {name}."}
+        spellings = [[name, *(alias for alias, meant in aliases.items() if meant == name)] for name in required]
+        if spellings:
+            node["allOf"] = [{"anyOf": [{"required": [name]} for name in names]} for names in spellings]

@@ -1,0 +1,251 @@
+"""Reads YAML as people mean it: numbers like 1e-4, only true and false as booleans, the line of every key.
+
+Safe by construction: nodes become plain values here, and nothing in a file can name a class or a function.
+Size, depth and number of values are bounded, so that no file can eat the memory.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from config.names import did_you_mean
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 50
+MAX_VALUES = 20_000
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class DocumentError(Exception):
+    """The text cannot be read as YAML; the message starts with its place."""
+
+
+@dataclass
+class Place:
+    """Where a value was written, and where its parts were."""
+
+    text: str
+    """file.yaml:12, or command line."""
+    path: str = ""
+    """algo_cfg.value_layers[0].layer_dim, in the words of the person who wrote it."""
+    parts: dict[str | int, "Place"] = field(default_factory=dict)
+
+
+@dataclass
+class Document:
+    """A parsed text: plain values, their places, and the keys that were written twice."""
+
+    value: Any
+    place: Place
+    duplicates: list[str] = field(default_factory=list)
+    comment: str = ""
+    """The first comment line above the values, modelines for editors apart."""
+
+
+def _whole_number(text: str) -> int:
+    digits = text.replace("_", "")
+    return int(digits, 0) if re.match(r"[-+]?0[xo]", digits) else int(digits)
+
+
+def _number(text: str) -> float:
+    return float(re.sub(r"\.(?=inf|nan)", "", text.lower()))
+
+
+_SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "null": (r"~|null|Null|NULL|", lambda text: None),
+    "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
+    "int": (r"[-+]?(0x[0-9a-fA-F]+|0o[0-7]+|\d+(_\d+)*)", _whole_number),
+    "float": (
+        r"[-+]?(\.\d+|\d+(_\d+)*(\.(\d+(_\d+)*)?)?)([eE][-+]?\d+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        _number,
+    ),
+    "str": (r"", str),
+}
+
+
+class _Composer(yaml.SafeLoader):
+    """PyYAML's parser with the scalar rules of YAML 1.2, and limits."""
+
+    yaml_implicit_resolvers: dict[str | None, list[Any]] = {}
+    depth = 0
+    count = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self.depth, self.count = self.depth + 1, self.count + 1
+        for used, limit, what in ((self.depth, MAX_DEPTH, "levels of nesting"), (self.count, MAX_VALUES, "values")):
+            if used > limit:
+                mark = self.peek_event().start_mark
+                raise yaml.MarkedYAMLError(problem=f"more than {limit} {what}", problem_mark=mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+for _name, (_pattern, _) in _SCALARS.items():
+    if _name != "str":
+        _Composer.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), None)
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes text that this module and any YAML 1.1 reader understand alike."""
+
+    yaml_implicit_resolvers = {
+        first: list(rules) + _Composer.yaml_implicit_resolvers[None]
+        for first, rules in yaml.SafeDumper.yaml_implicit_resolvers.items()
+    } | {None: _Composer.yaml_implicit_resolvers[None]}
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class _Builder:
+    """Makes plain values and places from nodes. An alias is expanded, within the limit of values."""
+
+    def __init__(self, name: str, numbered: bool) -> None:
+        self.name, self.numbered = name, numbered
+        self.count = 0
+        self.duplicates: list[str] = []
+
+    def build(self, node: yaml.Node, path: str, depth: int = 0) -> tuple[Any, Place]:
+        self.count += 1
+        if self.count > MAX_VALUES or depth > MAX_DEPTH:
+            raise self.error(node, "its aliases (*name) expand to too many values")
+        place = Place(self.where(node), path)
+        if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
+            return self._mapping(node, place, depth), place
+        if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
+            return self._sequence(node, place, depth), place
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node), place
+        raise self.error(node, f"the tag {node.tag!r} is not allowed; write plain values")
+
+    def where(self, node: yaml.Node) -> str:
+        return f"{self.name}:{node.start_mark.line + 1}" if self.numbered else self.name
+
+    def error(self, node: yaml.Node, message: str) -> DocumentError:
+        column = f":{node.start_mark.column + 1}" if self.numbered else ""
+        return DocumentError(f"{self.where(node)}{column}: {message}")
+
+    def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
+            if not isinstance(key, str):
+                raise self.error(key_node, "a key must be a name")
+            if node.flow_style and ":" in key and key_node.style is None and value_node.value == "":
+                raise self.error(key_node, f"a blank is missing after the colon in {key!r}")
+            path = f"{place.path}.{key}" if place.path else key
+            value, part = self.build(value_node, path, depth + 1)
+            part.text = self.where(key_node)
+            if key in values:
+                first = place.parts[key].text
+                self.duplicates.append(f"{part.text}: {path}: written twice, first at {first}; keep one")
+                continue
+            values[key], place.parts[key] = value, part
+        return values
+
+    def _sequence(self, node: yaml.SequenceNode, place: Place, depth: int) -> list[Any]:
+        values = []
+        for index, child in enumerate(node.value):
+            value, place.parts[index] = self.build(child, f"{place.path}[{index}]", depth + 1)
+            values.append(value)
+        return values
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        rule = _SCALARS.get(node.tag.removeprefix(_TAG))
+        if rule is None:
+            raise self.error(node, f"the tag {node.tag!r} is not allowed; write plain values")
+        try:
+            return rule[1](node.value)
+        except ValueError as error:
+            raise self.error(node, f"{node.value[:40]!r} cannot be read as {node.tag.removeprefix(_TAG)}") from error
+
+
+def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Document:
+    """The one document in a text. name and path (of its root) stand in messages; numbered adds lines to name."""
+    try:
+        node = yaml.compose(text, Loader=_Composer)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        spot = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark and numbered else name
+        raise DocumentError(f"{spot}: {path + ': ' if path else ''}{_syntax(error)}") from None
+    except yaml.YAMLError as error:
+        raise DocumentError(f"{name}: {error}") from None
+    if node is None:
+        return Document(None, Place(name, path), comment=first_comment(text))
+    builder = _Builder(name, numbered)
+    value, place = builder.build(node, path)
+    return Document(value, place, builder.duplicates, first_comment(text))
+
+
+def first_comment(text: str) -> str:
+    lines = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    return next((line for line in lines if "yaml-language-server" not in line), "")
+
+
+# PyYAML's words, and what they mean to a person.
+_PLAIN = {
+    r"'\\t'": "a tab; indent with spaces",
+    r"stream end|end of stream": "ends too early: a bracket or a quote is not closed",
+    r"mapping values": "a ':' too many, or wrong indentation; put text with ': ' between quotes",
+    r"expected ':'|block end": "a ':' is missing, or wrong indentation",
+    r"another document": "a second document (---); write one",
+    r"undefined alias": "an alias (*name) without its anchor (&name)",
+}
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    problem = error.problem or "is not YAML"
+    return next((plain for words, plain in _PLAIN.items() if re.search(words, problem)), problem)
+
+
+def read(path: str | Path) -> Document:
+    """The document in a file."""
+    return parse(_decode(_bytes(Path(path)), str(path)), str(path))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise DocumentError(f"{path}: no such file{_near_files(path)}") from None
+    except IsADirectoryError:
+        raise DocumentError(f"{path}: is a directory; name a YAML file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DocumentError(f"{path}: cannot be read: {reason}") from None
+    if len(content) > MAX_BYTES:
+        raise DocumentError(f"{path}: is larger than 1 MiB; a configuration is a few hundred lines")
+    return content
+
+
+def _near_files(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"; the folder {path.parent} does not exist"
+    return did_you_mean(path.name, [file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml")])
+
+
+def _decode(content: bytes, name: str) -> str:
+    """UTF-8 with or without a byte order mark, any line ends; control characters are refused."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = _line_and_column(content[: error.start].decode("utf-8", "replace"))
+        raise DocumentError(f"{name}:{place}: not UTF-8 text; save the file as UTF-8") from None
+    text = re.sub(r"\r\n?", "\n", text)
+    strange = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if strange:
+        place = _line_and_column(text[: strange.start()])
+        raise DocumentError(f"{name}:{place}: character U+{ord(strange.group()):04X}; this is not a text file")
+    return text
+
+
+def _line_and_column(before: str) -> str:
+    return f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"

@@ -1,0 +1,1 @@
+"""Checkpoints: the store, the journal of the replay memory, and atomic writes."""

@@ -1,0 +1,169 @@
+"""Can this algorithm act in this environment? Answered by the environment itself, before torch is imported."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gymnasium.spaces import Box, Space
+
+import algos
+import envs
+from config.loader import ConfigError, RunConfig
+from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
+from envs.base import VectorEnv
+from framework import resources
+
+if TYPE_CHECKING:
+    from algos.base import EnvSpec
+
+
+def check(config: RunConfig) -> None:
+    """ConfigError where it cannot; EnvError where the environment does not even start."""
+    env = envs.make(config.env_package, config.env.model_copy(update={"render_mode": None}), rows=1)
+    try:
+        problems = list(_problems(config, env))
+    finally:
+        env.close()
+    if config.algo.schedule() != "constant" and not _planned(config):
+        place = config.where.get("algo_cfg.lr_schedule", "default")
+        message = f"{config.algo.schedule()} follows the plan of the run, and there is none"
+        limits = "general_cfg.max_episode, max_total_step or max_update"
+        raise ConfigError([f"{place}: algo_cfg.lr_schedule: {message}; set {limits}"])
+    if problems:
+        raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
+
+
+def _planned(config: RunConfig) -> bool:
+    cfg = config.general
+    return cfg.mode == "test" or max(cfg.max_episode, cfg.max_total_step, cfg.max_update) > 0
+
+
+def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
+    """(setting, what is wrong with it)."""
+    name, cls = config.algo_package.NAME, type(config.algo)
+    env_id = getattr(config.env, "id", config.general.env_name)
+    misfits = [
+        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_told(space)}"
+        for kind, space, known in (
+            ("actions", env.action_space, cls.ACTION_SPACES),
+            ("observations", env.observation_space, cls.OBSERVATION_SPACES),
+        )
+        if type(space).__name__ not in known
+    ]
+    if not misfits and not _tells_rules(config.algo, env):
+        misfits = [f"{name} needs the rules of the environment, and {env_id} does not tell them ({_TELLS_RULES})"]
+    if not misfits and not _has_bounds(config.algo, env):
+        misfits = [f"{name} needs actions between bounds, and {env_id} has {_told(env.action_space)} without"]
+    if not misfits and not _has_goal(config.algo, env):
+        needed = f"needs an environment with goals, and {env_id} has none ({_HAS_GOAL})"
+        if _has_goal(cls(), env):
+            return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
+        misfits = [f"{name} {needed}"]
+    able = ", ".join(_able(env)) or "none"
+    return [("general_cfg.algo_name", f"{'. '.join(misfits)}. Algorithms that can: {able}")] if misfits else []
+
+
+def _told(space: Space) -> str:
+    """A space in a few words; the bounds of a Box would fill lines."""
+    if not isinstance(space, Box):
+        return str(space)
+    return f"Box, {' x '.join(map(str, space.shape)) or 1} number{'' if space.shape in ((), (1,)) else 's'}"
+
+
+_TELLS_RULES = (
+    "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy walk (general_cfg.env_name=toy env_cfg.id=walk) do, in their "
+    "attribute P; wrappers that change observations, actions or rewards make it untrue"
+)
+_HAS_GOAL = (
+    "it takes a Dict observation with observation, achieved_goal and desired_goal, a method compute_reward, and no "
+    "wrapper that changes observations or rewards; the toys bitflip and reach have it, as in general_cfg.env_name=toy "
+    "env_cfg.id=bitflip"
+)
+
+
+def _tells_rules(algo: AlgoConfig, env: VectorEnv) -> bool:
+    return not algo.NEEDS_MODEL or env.model is not None
+
+
+def _has_bounds(algo: AlgoConfig, env: VectorEnv) -> bool:
+    return not (algo.NEEDS_BOUNDS and isinstance(env.action_space, Box)) or env.action_space.is_bounded()
+
+
+def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
+    spec = algo.memory(rows=1)
+    return not (isinstance(spec, ReplaySpec) and spec.relabel) or env.goal is not None
+
+
+def _able(env: VectorEnv) -> list[str]:
+    """Algorithms that can act in this environment, with their defaults."""
+    action, observation = type(env.action_space).__name__, type(env.observation_space).__name__
+    configs = {name: algos.get(name).Config() for name in algos.available()}
+    return [
+        name
+        for name, algo in configs.items()
+        if action in algo.ACTION_SPACES and observation in algo.OBSERVATION_SPACES
+        if _tells_rules(algo, env) and _has_bounds(algo, env) and _has_goal(algo, env)
+    ]
+
+
+# ------------------------------------------------------------------------------------------ many processes
+
+
+def run_ahead(config: RunConfig) -> int:
+    """Chunks that may wait to be learned from while workers collect."""
+    wanted = config.general.run_ahead
+    return type(config.algo).RUN_AHEAD if wanted is None else wanted
+
+
+def spec_of_all(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
+    """With the rows of all workers; ConfigError where processes cannot share the work. Ray is not needed to know."""
+    if config.general.mp_backend == "ray":
+        spec = all_rows(config, spec)
+        refuse(config, spec)
+    return spec
+
+
+def _is_rollout(config: RunConfig) -> bool:
+    return isinstance(config.algo.memory(1), RolloutSpec)
+
+
+def all_rows(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
+    """With the rows of which the memory makes a window: those of all workers, where their fragments are joined."""
+    joined = not (run_ahead(config) and _is_rollout(config))
+    return replace(spec, rows=spec.rows * (config.general.n_workers if joined else 1))
+
+
+def refuse(config: RunConfig, spec: "EnvSpec") -> None:
+    """ConfigError where the processes cannot share the work, RayError where there are too many of them for here."""
+    cfg, wanted = config.general, config.algo.memory(spec.rows)
+    if run_ahead(config) and (why := _must_not_lag(config)):
+        place = config.where.get("general_cfg.run_ahead", "default")
+        raise ConfigError([f"{place}: general_cfg.run_ahead: {why}; set it to 0"])
+    place = config.where.get("general_cfg.n_learners", "default")
+    if cfg.n_learners > 1 and not type(config.algo).HAS_GRADIENTS:
+        raise ConfigError([f"{place}: general_cfg.n_learners: {config.algo_package.NAME} has no gradients to share"])
+    batch = _minibatch(wanted, spec.rows)
+    if batch is not None and batch % cfg.n_learners:
+        raise ConfigError(
+            [f"{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {cfg.n_learners}"]
+        )
+    if cfg.ray_address is None:
+        resources.processes_that_fit(cfg.n_workers, cfg.n_learners)
+
+
+def _must_not_lag(config: RunConfig) -> str | None:
+    """Why workers have to wait for the learner."""
+    if not type(config.algo).MAY_LAG:
+        return f"{config.algo_package.NAME} learns only from what its newest policy has done"
+    if _is_rollout(config) and getattr(config.algo, "normalize_reward", False):
+        return "normalize_reward follows each row without a gap, and windows of several workers come in any order"
+    return config.algo.must_wait()
+
+
+def _minibatch(wanted: MemorySpec, rows: int) -> int | None:
+    """Samples of a minibatch, which learners divide; None where it depends on what was collected."""
+    if isinstance(wanted, ReplaySpec):
+        return wanted.batch_size
+    if wanted.unit == "episodes":
+        return None
+    samples = wanted.length * rows // (wanted.sequence or wanted.length)
+    return min(wanted.minibatch or samples, samples)

@@ -1,0 +1,246 @@
+"""The workers as the driver sees them: who is at work on what, and who takes the place of one that died."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algos.base import EnvSpec, Progress, Tree
+from config.loader import RunConfig
+from config.schema import ReplaySpec
+from framework import build
+from framework.collector_state import beginning
+from framework.distributed import ray_cluster, ray_errors
+from framework.distributed.worker import OUTSTANDING, Report, Worker
+from framework.errors import JoystickError
+
+MOST_DEATHS = 5
+"""Deaths of a worker, without a calm between them, that end the run."""
+CALM_SECONDS = 60.0
+"""Of work after which earlier deaths are forgotten."""
+FIRST_PAUSE = 0.5
+"""Seconds before a dead worker is replaced; twice as many after each further death."""
+END_SECONDS = 1.0
+"""That workers have to close their environments."""
+LONGEST_FRAGMENT = 128
+"""Steps, of workers that run ahead for a replay memory. They begin with what one process would collect at once."""
+SHORT_SECONDS, LONG_SECONDS = 0.03, 0.1
+"""The next fragment is twice as long where one took less than the first time, and half as long beyond the second."""
+
+
+def adapted(size: int, seconds: float, least: int, most: int) -> int:
+    """Of a piece of work that took so long, the size of the next one."""
+    size = 2 * size if seconds < SHORT_SECONDS else size // 2 if seconds > LONG_SECONDS else size
+    return max(least, min(most, size))
+
+
+class Asked(NamedTuple):
+    """A fragment that a worker was asked for: references to what comes."""
+
+    report: Any
+    fragment: Any
+
+
+@dataclass
+class WorkerHandle:
+    """One worker."""
+
+    number: int
+    actor: Any = None
+    """None while a replacement waits for its time."""
+    incarnation: int = 0
+    asked: deque[Asked] = field(default_factory=deque)
+    accepted: int = 0
+    """Fragments of this actor that were accepted."""
+    steps: int = 0
+    """Steps of this worker's rows that were accepted, over all incarnations."""
+    episode: np.ndarray | None = None
+    """Number [N] of the running episode of each row."""
+    length: int = 1
+    """Steps of its next fragment."""
+    born: float = 0.0
+    heard: float = 0.0
+    """When it was last asked or answered."""
+    begun: Any = None
+    """Reference to its first answer; None once that has come, or was missed."""
+    deaths: int = 0
+    not_before: float = 0.0
+
+
+class WorkerPool:
+    """All workers of a run."""
+
+    def __init__(
+        self,
+        ray: Any,
+        config: RunConfig,
+        spec: EnvSpec,
+        ahead: bool,
+        say: Callable[[str], None] = lambda text: None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.ray, self.config, self.spec, self.ahead, self.say, self.stopping = ray, config, spec, ahead, say, stopping
+        self.most_asked = OUTSTANDING if ahead else 1
+        wanted = config.algo.memory(spec.rows)
+        self.shortest = wanted.fragment
+        self.per_step = 0.0
+        """Updates for each step of a worker, where the length of fragments follows the clock."""
+        if ahead and isinstance(wanted, ReplaySpec):
+            self.per_step = wanted.updates_per_step * config.env.n_envs
+        self.hands = [WorkerHandle(number, length=self.shortest) for number in range(config.general.n_workers)]
+        cfg = config.general
+        self._kind = ray.remote(**ray_cluster.options(cfg.num_cpus_per_worker if cfg.ray_address else 0))(Worker)
+        self._config = ray.put(config)
+        for hand in self.hands:
+            self._start(hand)
+
+    def _start(self, hand: WorkerHandle) -> None:
+        hand.actor = self._kind.remote(self._config, self.spec, hand.number, hand.incarnation, hand.episode)
+        hand.accepted, hand.born, hand.begun = 0, time.monotonic(), hand.actor.pid.remote()
+        if hand.incarnation:
+            hand.actor.continue_at.remote(hand.steps)
+
+    def check(self) -> None:
+        """All stand."""
+        ray_errors.begun(self.ray, [hand.begun for hand in self.hands], "a worker", self.stopping)
+
+    # work -------------------------------------------------------------------------------------------------
+
+    def send(self, hand: WorkerHandle, progress: Progress, version: int, weights: Any) -> None:
+        """Ask for a fragment."""
+        report, fragment = hand.actor.collect.options(num_returns=2).remote(hand.length, progress, version, weights)
+        if not hand.asked:
+            hand.heard = time.monotonic()
+        hand.asked.append(Asked(report, fragment))
+
+    def idle(self) -> list[WorkerHandle]:
+        """Who may be asked for more. A worker whose time has come to be replaced is."""
+        for hand in self.hands:
+            if hand.actor is None and time.monotonic() >= hand.not_before:
+                self._start(hand)
+            self._look_for(hand)
+        return [hand for hand in self.hands if hand.actor is not None and len(hand.asked) < self.most_asked]
+
+    def away(self) -> list[int]:
+        """Workers that have died, and whose successors have delivered nothing yet."""
+        return [hand.number for hand in self.hands if hand.deaths and (hand.actor is None or not hand.accepted)]
+
+    def _look_for(self, hand: WorkerHandle) -> None:
+        """In a cluster, a successor may have to wait until there is room for it."""
+        if hand.begun is None or hand.actor is None:
+            return
+        if self.ray.wait([hand.begun], timeout=0)[0]:
+            hand.begun = None
+        elif time.monotonic() - hand.born > ray_errors.START_SECONDS:
+            hand.begun = None
+            text = f"worker {hand.number} has not begun after {ray_errors.START_SECONDS:g} s: is there room for it?"
+            if not self.ahead or len(self.hands) == 1:
+                raise JoystickError(text)
+            self.say(f"{text} The others go on")
+
+    def awaited(self) -> dict[Any, WorkerHandle]:
+        """The next report of each worker."""
+        return {hand.asked[0].report: hand for hand in self.hands if hand.asked}
+
+    def receive(self, hand: WorkerHandle) -> tuple[Report, Any] | None:
+        """A report that has come, and the fragment's reference; None where the worker has died."""
+        try:
+            report: Report = self.ray.get(hand.asked[0].report)
+        except Exception as error:
+            self._failed(hand, error)
+            return None
+        hand.heard = time.monotonic()
+        return report, hand.asked.popleft().fragment
+
+    def accept(self, hand: WorkerHandle, report: Report, updates: int) -> None:
+        """Its fragment counts. The next one is to be worth no more than so many updates."""
+        hand.accepted, hand.episode, hand.steps = report.fragments, report.episode, report.steps
+        if self.per_step:
+            longest = max(self.shortest, min(LONGEST_FRAGMENT, int(updates / self.per_step)))
+            hand.length = adapted(hand.length, report.seconds, self.shortest, longest)
+        if hand.heard - hand.born > CALM_SECONDS:
+            hand.deaths = 0
+
+    # deaths -----------------------------------------------------------------------------------------------
+
+    def _failed(self, hand: WorkerHandle, error: Exception) -> None:
+        """An error of the environment ends the run, as in one process; a death is mended."""
+        kinds = self.ray.exceptions
+        if isinstance(error, kinds.RayTaskError) or not isinstance(error, kinds.RayActorError):
+            # Ray's error of a task is also of the kind of its cause, such as the death of whose weights it was given
+            cause = ray_errors.raised(kinds, error)
+            if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
+                cause.add_note(f"In worker {hand.number}:\n{error}")  # for the log: only Ray has its traceback
+                raise cause from None
+            raise JoystickError(f"worker {hand.number}: {ray_errors.reason(error)}") from error
+        hand.deaths += 1
+        why, silent = ray_errors.reason(error), time.monotonic() - hand.heard
+        if hand.asked and 0 < self.config.general.env_timeout <= silent:
+            why = f"its environment has not answered for {silent:.0f} s"
+        if hand.deaths > MOST_DEATHS:
+            raise JoystickError(f"worker {hand.number} died {hand.deaths} times, the last time because {why}")
+        pause = FIRST_PAUSE * 2 ** (hand.deaths - 1)
+        self.say(f"worker {hand.number} died ({why}); another takes its place in {pause:g} s")
+        hand.actor, hand.not_before = None, time.monotonic() + pause
+        hand.asked.clear()
+        hand.incarnation += 1
+        # running episodes are lost; their successors have seeds of their own
+        hand.episode = np.ones(self.config.env.n_envs, np.int64) if hand.episode is None else hand.episode + 1
+
+    # stopping and going on --------------------------------------------------------------------------------
+
+    def state(self) -> list[Tree]:
+        """Where each collector stood after the last fragment that was accepted of it. One that is not there stands
+        where its successor begins."""
+        return [self._state(hand) for hand in self.hands]
+
+    def _state(self, hand: WorkerHandle) -> Tree:
+        self._look_for(hand)
+        if hand.actor is not None and hand.begun is None:
+            try:
+                state: Tree = self.ray.get(hand.actor.state.remote(hand.accepted))
+                return state
+            except Exception as error:
+                self._failed(hand, error)
+        rng = build.acting_stream(self.config.general.seed, hand.number, hand.incarnation)
+        episode = np.zeros(self.config.env.n_envs, np.int64) if hand.episode is None else hand.episode
+        return beginning(episode, hand.steps, hand.incarnation, rng)
+
+    def load_state(self, states: list[Tree]) -> list[str]:
+        """Each worker stands where one stood before; those without a state begin anew. Returns the rows that could
+        not be repeated, in words."""
+        different = []
+        calls = [hand.actor.load_state.remote(state) for hand, state in zip(self.hands, states, strict=False)]
+        for hand, state, call in zip(self.hands, states, calls, strict=False):
+            hand.steps, hand.incarnation = int(state["steps"]), int(state["incarnation"])
+            hand.episode = state["rows"]["episode"].copy()
+            try:
+                rows = self.ray.get(call)
+            except Exception as error:
+                self._failed(hand, error)
+                rows = range(len(hand.episode))
+            different += [f"{row} of worker {hand.number}" for row in rows]
+        return different
+
+    def pids(self) -> list[int]:
+        """Their processes."""
+        asked = [hand.actor.pid.remote() for hand in self.hands if hand.actor is not None]
+        return [pid for pid in map(self._answer, asked) if pid is not None]
+
+    def _answer(self, ref: Any) -> Any:
+        """None of one that has died; who asks it for work hears of that."""
+        try:
+            return self.ray.get(ref)
+        except self.ray.exceptions.RayActorError:
+            return None
+
+    def end(self) -> None:
+        """Close their environments, and kill them all."""
+        actors = [hand.actor for hand in self.hands if hand.actor is not None]
+        if asked := [actor.close.remote() for actor in actors]:
+            self.ray.wait(asked, num_returns=len(asked), timeout=END_SECONDS)
+        for actor in actors:
+            self.ray.kill(actor)

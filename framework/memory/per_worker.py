@@ -1,0 +1,50 @@
+"""Windows of fresh steps of several collectors that do not wait for one another."""
+
+from collections import deque
+
+import numpy as np
+
+from algos.base import Tree
+from config.schema import RolloutSpec
+from framework.fragment import Columns, Fragment
+from framework.memory.chunk import Chunk
+from framework.memory.rollout import Rollout, Unjournalled
+
+
+class PerWorker(Unjournalled):
+    """A rollout for each collector; full windows are handed out in the order in which they became full."""
+
+    def __init__(self, spec: RolloutSpec, collectors: int) -> None:
+        self._rollouts = [Rollout(spec) for _ in range(collectors)]
+        self._full: deque[Columns] = deque()
+
+    def add(self, fragment: Fragment) -> None:
+        rollout = self._rollouts[fragment.origin.worker]
+        rollout.add(fragment)
+        while (chunk := rollout.take(0.0)) is not None:
+            self._full.append({name: _kept(value, fragment.columns.get(name)) for name, value in chunk.columns.items()})
+
+    def owed(self) -> int:
+        return len(self._full)
+
+    def take(self, fraction: float, most: int = 1) -> Chunk | None:
+        return Chunk(self._full.popleft()) if self._full else None
+
+    def state(self) -> Tree:
+        return {
+            "apart": [rollout.state() for rollout in self._rollouts],
+            "full": [dict(sorted(window.items())) for window in self._full],
+        }
+
+    def load_state(self, state: Tree, journal: list[Columns]) -> None:
+        """Of another number of collectors, or of joined ones, windows that were not full are given up."""
+        saved = state.get("apart", [])
+        if len(saved) == len(self._rollouts):
+            for rollout, part in zip(self._rollouts, saved, strict=True):
+                rollout.load_state(part, [])
+        self._full = deque(state.get("full", []))
+
+
+def _kept(column: np.ndarray, of_fragment: np.ndarray | None) -> np.ndarray:
+    """A column that nobody writes to, though the collector uses the arrays of its fragment again."""
+    return column.copy() if column is of_fragment else column

@@ -1,0 +1,79 @@
+"""Recorders see every step of a collector: they keep actions, whole trajectories, or pictures."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from envs.base import Array, Step, VectorEnv
+from framework.fragment import Episode
+from framework.output.gif import GifWriter
+
+
+class Tape:
+    """Recorder of each episode's actions, so that it can be played again for a video."""
+
+    def __init__(self, rows: int) -> None:
+        self._running: list[list[Array]] = [[] for _ in range(rows)]
+        self.episodes: dict[tuple[int, int], Array] = {}
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        for row, actions in enumerate(self._running):
+            actions.append(action[row].copy())
+
+    def end(self, episode: Episode) -> None:
+        self.episodes[episode.row, episode.number] = np.array(self._running[episode.row])
+        self.drop(episode.row)
+
+    def drop(self, row: int) -> None:
+        self._running[row] = []
+
+
+class Writer(Protocol):
+    """Takes whole trajectories."""
+
+    def add(self, episode: Mapping[str, Any]) -> None: ...
+
+
+class TrajectoryRecorder:
+    """Gathers the steps of every row and hands each episode to the writer when it ends."""
+
+    def __init__(self, writer: Writer, rows: int) -> None:
+        self.writer = writer
+        self._running: list[list[tuple[Any, ...]]] = [[] for _ in range(rows)]
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        for row, steps in enumerate(self._running):
+            if env.valid is not None and not env.valid[row]:
+                continue
+            flags = bool(step.terminated[row]), bool(step.truncated[row])
+            steps.append((obs[row].copy(), action[row].copy(), step.reward[row], step.obs[row].copy(), *flags,
+                          dict(env.info(row))))  # fmt: skip
+
+    def end(self, episode: Episode) -> None:
+        names = ("state", "action", "reward", "next_state", "terminated", "truncated")
+        *columns, infos = zip(*self._running[episode.row], strict=True)
+        arrays: dict[str, Any] = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+        self.writer.add({**arrays, "info": list(infos)})
+        self.drop(episode.row)
+
+    def drop(self, row: int) -> None:
+        self._running[row] = []
+
+
+class Camera:
+    """Puts every picture of a one-row environment into a GIF."""
+
+    def __init__(self, writer: GifWriter) -> None:
+        self.writer = writer
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        frame = env.render()
+        if frame is not None:
+            self.writer.add(frame)
+
+    def end(self, episode: Episode) -> None:
+        """The next episode follows on the same film."""
+
+    def drop(self, row: int) -> None:
+        """Nothing is given up: what was filmed stays on the film."""

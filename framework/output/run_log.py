@@ -1,0 +1,108 @@
+"""What a training run writes down: train.csv, eval.csv, TensorBoard, the console. The loop hands over plain values."""
+
+from typing import Any, NamedTuple
+
+from algos.base import Agent, Progress, Tree
+from framework.collector import Episode
+from framework.evaluator import Evaluation
+from framework.learner import Learned
+from framework.output.console import Console
+from framework.output.csv_log import CsvLog
+from framework.output.tensorboard import TensorBoard
+from framework.runs.task_dir import TaskDir
+
+EPISODE_COLUMNS = ("episode", "step", "update", "return", "length", "terminated", "seed", "worker", "row")
+EVAL_COLUMNS = ("update", "step", "episode", "mean", "std", "min", "max", "median", "episodes", "best")
+
+
+class Count(NamedTuple):
+    """How much training there has been."""
+
+    step: int = 0
+    episode: int = 0
+    update: int = 0
+
+
+class RunLog:
+    """Rows are buffered and written at every `flush`; `state` is where the files stand, for an exact resume."""
+
+    def __init__(self, task: TaskDir, agent: Agent, console: Console, every_episodes: int, every_updates: int) -> None:
+        self.agent, self.console = agent, console
+        self.every_episodes, self.every_updates = every_episodes, every_updates
+        exploration = tuple(agent.exploration(Progress()))
+        self.train = CsvLog(task.results / "train.csv", [*EPISODE_COLUMNS, *agent.METRICS, *exploration])
+        self.eval = CsvLog(task.results / "eval.csv", list(EVAL_COLUMNS))
+        self.board = TensorBoard(task.tb_logs, console.warn)
+        self._sums: dict[str, list[float]] = {}
+        """name -> [sum, count] since the last episode."""
+        self._last: dict[str, float] = {}
+
+    def episode(self, episode: Episode, count: Count, progress: Progress) -> None:
+        """An episode has ended; count.step is the environment step at which it did."""
+        self._last |= {name: total / n for name, (total, n) in self._sums.items() if n}
+        self._sums.clear()
+        explored = self.agent.exploration(progress)
+        self.train.append(
+            {
+                "episode": count.episode,
+                "step": count.step,
+                "update": count.update,
+                "return": episode.total,
+                "length": episode.length,
+                "terminated": int(episode.terminated),
+                "seed": episode.seed,
+                "worker": episode.worker,
+                "row": episode.row,
+                **self._last,
+                **explored,
+            }
+        )
+        self.console.episode(count.episode, episode.total, episode.length, {**self._last, **explored})
+        if count.episode % self.every_episodes == 0:
+            values = {"train_ep_reward": episode.total, "train_ep_step": episode.length}
+            self.board.scalars("interact", values, count.step)
+
+    def updates(self, learned: Learned, first: int) -> None:
+        """Updates first .. first + learned.updates - 1 have been made."""
+        for name, values in learned.metrics.items():
+            pair = self._sums.setdefault(name, [0.0, 0])
+            pair[0] += sum(values)
+            pair[1] += len(values)
+        last = first + learned.updates
+        if last // self.every_updates > first // self.every_updates:
+            self.board.scalars("model", {f"train_{n}": values[-1] for n, values in learned.metrics.items()}, last)
+
+    def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
+        """The agent has been evaluated."""
+        self.eval.append({**count._asdict(), **evaluation.facts(), "best": int(best)})
+        self.board.scalars("interact", {"train_online_eval_reward": evaluation.mean}, count.step)
+        self.console.evaluation(count.update, evaluation.mean, evaluation.std, len(evaluation.episodes), best)
+
+    def flush(self) -> None:
+        """Everything so far is in the files."""
+        self.train.flush()
+        self.eval.flush()
+        self.board.flush()
+
+    def state(self) -> Tree:
+        self.flush()
+        return {
+            "train": self.train.position(),
+            "eval": self.eval.position(),
+            "board": self.board.position(),
+            "sums": self._sums,
+            "last": self._last,
+        }
+
+    def load_state(self, state: Any) -> None:
+        """Cut the files back to where they stood: one curve, no row twice."""
+        self.train.restore(state["train"])
+        self.eval.restore(state["eval"])
+        self.board.restore(state["board"])
+        self._sums, self._last = state["sums"], state["last"]
+
+    def close(self) -> None:
+        self.flush()
+        self.board.close()
+        self.train.close()
+        self.eval.close()
