@@ -1,4 +1,4 @@
-"""Finds kinds of environment by folder: envs/<name>/config.py holds Config, envs/<name>/env.py holds make and check."""
+"""Kinds of environment, found by folder: envs/<name>/config.py has Config, envs/<name>/env.py has make."""
 
 from functools import cache
 from importlib import import_module
@@ -10,7 +10,7 @@ from envs.base import VectorEnv
 
 
 class UnknownEnvironment(LookupError):
-    """No folder has this name."""
+    """No kind of environment has this name."""
 
 
 @cache
@@ -20,12 +20,12 @@ def _folders() -> dict[str, ModuleType]:
 
 
 def available() -> list[str]:
-    """Names of the folders."""
+    """Returns the names of all kinds of environment."""
     return list(_folders())
 
 
 def get(name: str) -> ModuleType:
-    """The package of a kind of environment: Config. A dotted name is a user's own package."""
+    """Returns the package of a kind of environment. A dotted name is a user's own package."""
     if "." in name:
         return import_module(name)
     if name.lower() in _folders():
@@ -34,6 +34,6 @@ def get(name: str) -> ModuleType:
 
 
 def make(package: ModuleType, cfg: Any, rows: int) -> VectorEnv:
-    """A vector environment of so many rows; its seeds come with each reset."""
+    """Makes a vector environment with this number of rows; seeds are given at each reset."""
     env: VectorEnv = import_module(f"{package.__name__}.env").make(cfg, rows)
     return env

@@ -1,4 +1,4 @@
-"""The contract of a vector environment, on one page. Nothing above this line knows an autoreset mode.
+"""The contract of a vector environment. No code outside of envs/ deals with autoreset modes.
 
 N rows are stepped together. `step` never resets and returns the true successor, also where an episode ends;
 `reset` starts new episodes in the masked rows, each from its own seed. The collector decides when.
@@ -17,15 +17,16 @@ Rules = tuple[Array, Array, Array, Array]
 
 
 class EnvError(RuntimeError):
-    """An environment failed, or does not keep its contract: which one, where, and what to do."""
+    """An environment failed or violates its API; the message names the environment, the place and the remedy."""
 
 
 class Goal(NamedTuple):
-    """Of an environment whose observation names its goal, so that it could have been another one."""
+    """The goal interface of a goal-conditioned environment, for hindsight relabelling."""
 
     achieved: slice
-    """Where the goal that was reached stands in the flattened observation."""
+    """Position of the achieved goal in the flattened observation."""
     desired: slice
+    """Position of the desired goal in the flattened observation."""
     judge: Callable[[Array, Array], tuple[Array, Array]]
     """(achieved [B, G], desired [B, G]) -> reward [B], terminated [B]."""
 
@@ -34,7 +35,7 @@ class Step(NamedTuple):
     """One step of N rows."""
 
     obs: Array
-    """[N, ...] the true successor."""
+    """[N, ...] true successor, also at the end of an episode."""
     reward: Array
     """[N] float32."""
     terminated: Array
@@ -44,47 +45,49 @@ class Step(NamedTuple):
 
 
 class VectorEnv(ABC):
-    """N environments of one kind. Observations are one array [N, ...]; Dict and Tuple are flattened."""
+    """N environments of one kind. Observations are one array [N, ...]; Dict and Tuple spaces are flattened."""
 
     rows: int
     observation_space: Space
-    """Of one row: Box, Discrete, MultiDiscrete or MultiBinary."""
+    """Space of one row: Box, Discrete, MultiDiscrete or MultiBinary."""
     action_space: Space
-    """Of one row."""
+    """Space of one row."""
     parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
-    """Of a flattened Dict or Tuple: name, start, stop, shape of each part."""
+    """Name, start, stop and shape of each part of a flattened Dict or Tuple observation."""
     render_fps: float = 30.0
+    """Frames per second of a video."""
     replayable: bool = True
-    """False where an episode is not a function of its seed and its actions: then a resume is not exact."""
+    """True if an episode is a function of its seed and its actions; if not, a resume is not exact."""
     valid: Array | None = None
-    """[N] bool, only where an environment inserts dummy steps after an end; None where every step counts."""
+    """[N] bool, False for a dummy step after the end of an episode; None if the environment has no dummy steps."""
 
     action_mask: Array | None = None
-    """[N, A] bool, true where an action is legal in the observation returned last; a new array after every call.
-    None where all actions are legal."""
+    """[N, A] bool, True for actions that are legal in the latest observation; a new array after every call.
+    None if all actions are always legal."""
     goal: Goal | None = None
+    """Goal interface; None if the environment has no goals."""
 
     @property
     def model(self) -> Rules | None:
-        """Of a finite environment that tells its rules. It is built when it is asked for."""
+        """Transition model of a finite environment, built on first use; None if it is unknown."""
         return None
 
     @abstractmethod
     def reset(self, mask: Array, seeds: Array) -> Array:
-        """Start new episodes in the rows where mask [N] bool is true, row i from seeds[i]. Returns the current
-        observations of all rows, in an array of its own."""
+        """Starts new episodes in the rows where mask [N] bool is True, row i from seeds[i]. Returns the current
+        observations of all rows in a new array."""
 
     @abstractmethod
     def step(self, action: Array) -> Step:
-        """action is [N, ...]. The returned arrays may be reused by the next step: whoever keeps them copies."""
+        """Steps all rows with action [N, ...]. The next step may reuse the returned arrays: copy what you keep."""
 
     def info(self, row: int) -> dict[str, Any]:
-        """What the environment said besides about the last step of this row."""
+        """Returns the info dict of the latest step of a row."""
         return {}
 
     def render(self, row: int = 0) -> Array | None:
-        """The picture [height, width, 3] uint8 of a row, None where there is nothing to show."""
+        """Returns the frame [height, width, 3] uint8 of a row; None if it does not render."""
         return None
 
     def close(self) -> None:
-        """Let go of windows and processes."""
+        """Closes windows and ends processes."""

@@ -154,7 +154,7 @@ def test_a_judge_that_fails_is_named():
     def compute_reward(self, achieved, desired, info):
         return 1 / info["scale"]
 
-    with pytest.raises(EnvError, match="field failed to judge a goal: KeyError: 'scale'"):
+    with pytest.raises(EnvError, match="field failed in compute_reward: KeyError: 'scale'"):
         fields(type("Needy", (Field,), {"compute_reward": compute_reward}))
 
 

@@ -1,4 +1,4 @@
-"""Any environment of gymnasium, by its id."""
+"""Environments of gymnasium, by id."""
 
 from typing import TYPE_CHECKING
 
@@ -11,24 +11,24 @@ __all__ = ["Config", "check", "knows", "present_name"]
 
 
 def check(cfg: Config) -> "list[Problem]":
-    """What is wrong with this section, seen with gymnasium at hand. Imports the module of a `module:Id`."""
+    """Returns the problems of an env_cfg section that need gymnasium to be found. Imports the module of `module:Id`."""
     from envs.gym.validate import problems
 
     return list(problems(cfg))
 
 
 def knows(env_id: str) -> bool:
-    """Whether gymnasium has it; no module is imported for that."""
+    """Returns True if gymnasium has this id, without importing a user's module."""
     from envs.gym import registry
 
     return ":" not in env_id and registry.lookup(env_id) is not None
 
 
 def present_name(env_id: str) -> str:
-    """ALE/Breakout-v5 for an older name of that game, such as Breakout-v4; any other name as it is."""
+    """Returns ALE/Breakout-v5 for an older id of that game, such as Breakout-v4; any other id unchanged."""
     from envs.gym import registry
 
     try:
         return registry.of_ale(env_id) or env_id
-    except Exception:  # of a package that cannot be imported; check says so
+    except Exception:  # the package cannot be imported; check reports that
         return env_id

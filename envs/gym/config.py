@@ -32,14 +32,14 @@ class Config(EnvConfig):
     @model_validator(mode="before")
     @classmethod
     def _drop_ignore_params(cls, values: Any) -> Any:
-        """JoyRL's list of keys that are not meant for the constructor: here they are fields."""
+        """Drops JoyRL's list of keys that are not constructor arguments: here they are fields."""
         if isinstance(values, dict):
             return {key: value for key, value in values.items() if key != "ignore_params"}
         return values
 
     @property
     def constructor(self) -> dict[str, Any]:
-        """The keys for the environment's constructor."""
+        """Arguments of the environment's constructor."""
         return dict(self.model_extra or {})
 
     def problems(self) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Makes vector environments of gymnasium's environments."""
+"""Vector environments made from gymnasium's environments."""
 
 import ctypes.util
 import functools
@@ -20,11 +20,11 @@ from envs.gym.vector import GymnasiumVector, mode_of
 from envs.gym.wrappers import wrap
 
 _SAME_AS_SCALAR = "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv"
-"""The only vector version known to give the scalar environment's numbers to the bit."""
+"""The only native vector environment known to equal its scalar version bit for bit."""
 
 
 def make(cfg: Config, rows: int) -> VectorEnv:
-    """So many rows. Raises EnvError for an environment that cannot be made or does not keep its contract."""
+    """Makes a vector environment. Raises EnvError if it cannot be made or violates gymnasium's API."""
     if cfg.render_mode == "human" and rows > 1:
         raise EnvError(f"{cfg.id}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1")
     if cfg.render_mode != "human":
@@ -35,7 +35,7 @@ def make(cfg: Config, rows: int) -> VectorEnv:
 
 
 def make_scalar(cfg: Config) -> gymnasium.Env:
-    """One environment in its wrappers. Its contract is checked once by us, not in every step by gymnasium."""
+    """Makes one environment with its wrappers. Its API is checked once by us, not at every step by gymnasium."""
     if registry.needs_mujoco(registry.lookup(cfg.id)):
         _listen_to_mujoco()
     keywords = {**cfg.constructor, **_rendering(cfg)}
@@ -44,12 +44,12 @@ def make_scalar(cfg: Config) -> gymnasium.Env:
 
 
 def _rendering(cfg: Config) -> dict[str, Any]:
-    """Nothing without a mode, since an environment's constructor need not know render_mode."""
+    """Returns the render_mode argument; none without a mode, since a constructor need not accept it."""
     return {} if cfg.render_mode is None else {"render_mode": cfg.render_mode}
 
 
 def _native(cfg: Config, rows: int) -> bool:
-    """auto takes the vector version only where nobody can see a difference in the numbers."""
+    """Returns True for the native vector version; auto takes it only where it gives the same numbers."""
     if cfg.vectorization != "auto":
         return cfg.vectorization == "native"
     spec = registry.lookup(cfg.id)
@@ -70,7 +70,7 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
 
 
 def _prepare_headless() -> None:
-    """Pictures without a display: SDL and MuJoCo are told so before they are first imported."""
+    """Selects headless backends of SDL and MuJoCo, before they are first imported, if there is no display."""
     if not without_display():
         return
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -80,7 +80,7 @@ def _prepare_headless() -> None:
 
 
 def _listen_to_mujoco() -> None:
-    """Otherwise its C code prints each warning whenever it comes, and writes MUJOCO_LOG.TXT where the user stands."""
+    """Redirects MuJoCo's warnings: its C code repeats them and writes MUJOCO_LOG.TXT to the current folder."""
     import mujoco
 
     mujoco.set_mju_user_warning(_warned_by_mujoco)
@@ -88,6 +88,6 @@ def _listen_to_mujoco() -> None:
 
 @functools.cache
 def _warned_by_mujoco(text: str) -> None:
-    """Once each, but not what only the authors of the environment's model can mend."""
+    """Logs each warning once, except deprecations that only the authors of the environment's model can fix."""
     if "is deprecated" not in text:
         logging.getLogger("joystick").warning("MuJoCo: %s", text)

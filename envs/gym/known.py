@@ -1,4 +1,4 @@
-"""What an environment tells of itself besides its spaces: whether it masks actions, its goal, its rules."""
+"""Facts about an environment besides its spaces: action masks, goal interface, transition model."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,29 +17,30 @@ _TRANSPARENT = (
     gymnasium.wrappers.RecordEpisodeStatistics,
     gymnasium.wrappers.TimeLimit,
 )
-"""Wrappers that leave observations, actions and rewards as they are. Under another one the bare environment would tell
-something that is not true of what the agent sees."""
+"""Wrappers that change no observation, action or reward. With any other wrapper, the goal and the transition model of
+the unwrapped environment would not match what the agent observes."""
 
 
 class Known(NamedTuple):
-    """Facts that every row of an environment shares."""
+    """Facts shared by all rows of an environment."""
 
     parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
     masked: bool | None = None
-    """None until the first reset shows it."""
+    """True if actions are masked; None until the first reset shows it."""
     goal: Goal | None = None
     rules: Callable[[], Rules | None] = lambda: None
-    """Builds the model, which costs time; only planning asks for it."""
+    """Builds the transition model, which takes time and is needed for planning only."""
 
 
 def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
-    """By looking at one environment; it may be closed, but must not be changed, afterwards."""
+    """Returns the facts of one environment; it may be closed afterwards, but must not be changed."""
     if not _bare(env):
         return Known(parts, masked)
     return Known(parts, masked, _goal_of(env, parts, name), lambda: _rules_of(env, name))
 
 
 def _bare(env: Any) -> bool:
+    """Returns True if no wrapper changes what the agent observes."""
     while isinstance(env, gymnasium.Wrapper):
         if not isinstance(env, _TRANSPARENT):
             return False
@@ -51,8 +52,8 @@ def _bare(env: Any) -> bool:
 
 
 def _rules_of(env: gymnasium.Env, name: str) -> Rules | None:
-    """Probability, next state, reward and terminated [S, A, K] of a P[state][action] = [(probability, next state,
-    reward, terminated), ...], as toy_text has it; None where there is none."""
+    """Returns probability, next state, reward and terminated [S, A, K] of P[state][action] = [(probability, next state,
+    reward, terminated), ...], the format of toy_text; None if the environment has no P."""
     table, states, actions = getattr(env.unwrapped, "P", None), env.observation_space, env.action_space
     if not isinstance(table, dict | list) or not (isinstance(states, Discrete) and isinstance(actions, Discrete)):
         return None
@@ -79,8 +80,8 @@ def _rules_of(env: gymnasium.Env, name: str) -> Rules | None:
 
 
 def _goal_of(env: gymnasium.Env, parts: Any, name: str) -> Goal | None:
-    """Of an environment that keeps the interface of goals: a Dict observation with an achieved and a desired goal of
-    one shape, and compute_reward."""
+    """Returns the goal interface of an environment with a Dict observation that has an achieved and a desired goal of
+    one shape, and with compute_reward; None for any other."""
     space, core = env.observation_space, env.unwrapped
     if not isinstance(space, Dict) or not callable(getattr(core, "compute_reward", None)):
         return None
@@ -94,13 +95,13 @@ def _goal_of(env: gymnasium.Env, parts: Any, name: str) -> Goal | None:
 
 
 class _Judge:
-    """Says what goals [B, G], as they stand in a flattened observation, are worth: reward [B], terminated [B]."""
+    """Computes reward [B] and terminated [B] of pairs of flattened goals [B, G]."""
 
     def __init__(self, env: gymnasium.Env, kind: Space, name: str) -> None:
         self._kind, self._name = kind, name
         starts = [env.reset(seed=seed)[0] for seed in (0, 1)]
         achieved, desired = ([start[key] for start in starts] for key in ("achieved_goal", "desired_goal"))
-        # reached and not reached, and not as many as a goal has numbers
+        # achieved and missed goals; their number differs from the size of a goal, to tell a batch from one goal
         many = np.stack([*achieved, *desired, achieved[0]]), np.stack([*desired, *desired, desired[1]])
         core: Any = env.unwrapped
         try:
@@ -120,19 +121,19 @@ class _Judge:
         return reward.astype(np.float32), np.broadcast_to(terminated.astype(bool), count)
 
     def _own(self, goals: Array) -> Array:
-        """In the shape and type of the environment."""
+        """Returns goals in the shape and dtype of the environment."""
         return goals.reshape(len(goals), *(self._kind.shape or ())).astype(self._kind.dtype)
 
     def _failed(self, error: Exception) -> EnvError:
-        return EnvError(f"{self._name} failed to judge a goal: {type(error).__name__}: {error}")
+        return EnvError(f"{self._name} failed in compute_reward: {type(error).__name__}: {error}")
 
 
 Verdict = Callable[[Array, Array], Array]
 
 
 def _for_many(judge: Callable[[Any, Any, dict], Any], achieved: Array, desired: Array) -> Verdict:
-    """A function of one pair of goals as one of many pairs: itself, where it gives the same for these examples, else
-    in a loop."""
+    """Returns a batched version of a function of one pair of goals: the function itself if it gives the same results
+    for these examples, else a loop."""
 
     def at_once(achieved: Array, desired: Array) -> Array:
         return np.asarray(judge(achieved, desired, {}))
@@ -143,6 +144,6 @@ def _for_many(judge: Callable[[Any, Any, dict], Any], achieved: Array, desired: 
     expected = in_turn(achieved, desired)
     try:
         found = at_once(achieved, desired)
-    except Exception:  # it was written for one pair
+    except Exception:  # the function accepts a single pair only
         return in_turn
     return at_once if found.shape == expected.shape and np.allclose(found, expected) else in_turn

@@ -1,4 +1,4 @@
-"""Which actions are legal: said in the info, or as a part of a Dict observation; both are called action_mask."""
+"""Action masks, from `action_mask` in the info or in a Dict observation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,38 +13,38 @@ KEY = "action_mask"
 
 
 def in_observation(space: Space) -> bool:
-    """Whether a part of the observation is the mask."""
+    """Returns True if the mask is a part of the observation."""
     return isinstance(space, Dict) and KEY in space.spaces
 
 
 def said(obs: Any, info: dict[str, Any]) -> Any:
-    """The mask as the environment gives it; None where it gives none."""
+    """Returns the mask as the environment gives it; None if it gives none."""
     return obs[KEY] if isinstance(obs, dict) and KEY in obs else info.get(KEY)
 
 
 def rest_of(space: Any) -> Space:
-    """A Dict space without the mask. Where one part remains, it is the observation."""
+    """Returns a Dict space without the mask. If one part remains, it is the observation."""
     parts = {key: part for key, part in space.spaces.items() if key != KEY}
     if not parts:
-        raise EnvError(f"the observation has no part besides {KEY}: there is nothing to decide by")
+        raise EnvError(f"the observation has no part besides {KEY}: the agent has nothing to observe")
     return next(iter(parts.values())) if len(parts) == 1 else Dict(parts)
 
 
 def without(obs: dict[str, Any]) -> Any:
-    """An observation, of one row or of N, without the mask."""
+    """Returns an observation of one row or of N rows without the mask."""
     parts = {key: part for key, part in obs.items() if key != KEY}
     return next(iter(parts.values())) if len(parts) == 1 else parts
 
 
 def count(space: Space) -> int:
-    """Length of a mask; EnvError where actions have no numbers."""
+    """Returns the length of a mask; EnvError unless actions are Discrete."""
     if not isinstance(space, Discrete):
         raise EnvError(f"{KEY} is for Discrete actions, and these are {space}; env_cfg.action_mask: false ignores it")
     return int(space.n)
 
 
 def legal(mask: Any, space: Space) -> Array:
-    """As an array [..., A] of bools of its own; EnvError for another shape."""
+    """Returns the mask as a new bool array [..., A]; EnvError for a wrong shape."""
     array = np.array(mask).astype(bool)
     if array.shape[-1:] != (count(space),):
         raise EnvError(f"the {KEY} has shape {array.shape}, and there are {count(space)} actions")
@@ -52,7 +52,7 @@ def legal(mask: Any, space: Space) -> Array:
 
 
 class Legal(gymnasium.Wrapper):
-    """Says the mask in every info, checked and as bools, and takes it out of the observation."""
+    """Puts the mask, checked and as bools, into every info, and removes it from the observation."""
 
     def __init__(self, env: gymnasium.Env, obey: bool = True) -> None:
         super().__init__(env)
@@ -62,17 +62,17 @@ class Legal(gymnasium.Wrapper):
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(**kwargs)
-        return self._rest(obs), self._told(obs, info, over=False)
+        return self._rest(obs), self._with_mask(obs, info, over=False)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        return self._rest(obs), reward, terminated, truncated, self._told(obs, info, over=terminated or truncated)
+        return self._rest(obs), reward, terminated, truncated, self._with_mask(obs, info, over=terminated or truncated)
 
     def _rest(self, obs: Any) -> Any:
         return without(obs) if self._inside else obs
 
-    def _told(self, obs: Any, info: dict[str, Any], over: bool) -> dict[str, Any]:
-        """An info that says the mask. Where nothing is said, and where the episode is over, every action will do."""
+    def _with_mask(self, obs: Any, info: dict[str, Any], over: bool) -> dict[str, Any]:
+        """Adds the mask to info. All actions count as legal if no mask is given or the episode is over."""
         if not self._obey:
             return info
         mask = said(obs, info)
@@ -85,12 +85,12 @@ class Legal(gymnasium.Wrapper):
 
 
 def with_masks(factory: Callable[[], gymnasium.Env], obey: bool) -> gymnasium.Env:
-    """What the factory makes, saying its masks."""
+    """Makes an environment that reports its masks."""
     return Legal(factory(), obey)
 
 
 class LegalRows(gymnasium.vector.VectorWrapper):
-    """The same for a vector environment whose observation has the mask: it goes into the infos as it is."""
+    """Moves the mask of a vector environment from the observation into the infos."""
 
     def __init__(self, env: gymnasium.vector.VectorEnv) -> None:
         super().__init__(env)
@@ -108,7 +108,7 @@ class LegalRows(gymnasium.vector.VectorWrapper):
         return without(obs), reward, terminated, truncated, infos
 
     def _divide(self, infos: dict[str, Any]) -> None:
-        """The final observations of an autoreset, one Dict for each row that ended, and their masks."""
+        """Separates the final observations of an autoreset, one Dict per ended row, from their masks."""
         finals = infos["final_obs"]
         rest, masks = np.full(len(finals), None, object), infos[KEY].copy()
         for i in np.flatnonzero([final is not None for final in finals]):

@@ -1,4 +1,4 @@
-"""The check of an environment before training: one reset and one step, each field against its space."""
+"""Check of an environment before training: one reset and one step, each field compared with its space."""
 
 import inspect
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from envs.gym.spaces import Actions, Observations
 
 
 class Fault(NamedTuple):
-    """One field that is not as it must be."""
+    """One field that violates the API."""
 
     field: str
     expected: str
@@ -26,7 +26,7 @@ class Fault(NamedTuple):
 
 
 def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
-    """Raises EnvError with all faults that a reset and a step show. Returns whether there are masks to obey."""
+    """Raises EnvError with all faults found in a reset and a step. Returns True if actions are masked."""
     faults = [*_space_faults(env), *_signature_faults(env.unwrapped)]
     if not faults:
         _refuse_spaces(env, name)
@@ -35,12 +35,12 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
     faults = faults or _step_faults(env, name, start, obey)
     if faults:
         listed = "\n".join(f"  {fault}" for fault in faults)
-        raise EnvError(f"{name} does not keep gymnasium's contract:\n{listed}")
+        raise EnvError(f"{name} does not follow the Gymnasium API:\n{listed}")
     return obey and masks.said(*start) is not None
 
 
 def first_action(space: Space, mask: Any = None) -> Any:
-    """An action without chance: the lowest legal number, or as near to 0 as the bounds allow."""
+    """Returns a deterministic action: the lowest legal number, or the point nearest to 0 within the bounds."""
     if isinstance(space, Box):
         return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
     if isinstance(space, Discrete):
@@ -148,7 +148,7 @@ def _mask_faults(space: Space, mask: Any, where: str) -> Iterator[Fault]:
 
 
 def _numbers(value: Any) -> np.ndarray:
-    """As an array, which is empty where the value is something else."""
+    """Returns the value as a float array; empty if it cannot be converted."""
     try:
         return np.asarray(value, float)
     except (TypeError, ValueError):
@@ -156,7 +156,7 @@ def _numbers(value: Any) -> np.ndarray:
 
 
 def _again(call: Any, error: Exception, place: str) -> Any:
-    """What the bare environment returns: a wrapper that unpacks it fails without saying what was wrong."""
+    """Calls the unwrapped environment: a wrapper that unpacks a wrong result hides what was wrong."""
     try:
         return call()
     except Exception:
@@ -185,7 +185,7 @@ def _step_form(result: Any) -> Iterator[Fault]:
 
 
 def _reward_faults(reward: Any) -> Iterator[Fault]:
-    """Accepted: a number of Python or numpy, or an array without dimensions, that is finite."""
+    """Yields a fault unless the reward is a finite Python or numpy number, or a zero-dimensional array."""
     number = isinstance(reward, bool | int | float | np.number | np.bool_)
     if not number and not (isinstance(reward, np.ndarray) and reward.ndim == 0):
         yield Fault("reward", "a number", _kind(reward), "Return float(reward), for an array of one float(reward[0]).")
@@ -234,7 +234,7 @@ def _array_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
 
 
 def _bound_faults(space: Box, value: np.ndarray, field: str) -> Iterator[Fault]:
-    # float32 rounding of the bounds is no fault
+    # rounding the bounds to float32 is not a fault
     slack = 1e-5 * np.maximum(1.0, np.abs(value.astype(np.float64)))
     outside = (value < space.low - slack) | (value > space.high + slack)
     if outside.any():

@@ -1,4 +1,4 @@
-"""Finds what an id means in gymnasium's registry, and what to say when it means nothing."""
+"""Look-up of ids in gymnasium's registry, and hints for ids that are not there."""
 
 import importlib
 import importlib.util
@@ -18,23 +18,23 @@ _EXTRAS = {
     "ale_py": ("ale_py", "ale-py"),
     "minatar": ("minatar", "minatar"),
 }
-"""Module of an environment -> the package that it needs, and what pip installs it by."""
+"""Module of an environment -> package that it needs, and its name for pip."""
 _NAMES = {
     "ale_py": re.compile(r"^ALE/|(NoFrameskip|Deterministic|-ram)-v\d+$"),
     "minatar": re.compile(r"^MinAtar/"),
 }
-"""Package without whose import gymnasium does not know its environments -> their names."""
+"""Package that registers its environments when imported -> pattern of their ids."""
 _OLD_ATARI = re.compile(r"^(?P<game>[A-Z]\w*?)(-ram)?(NoFrameskip|Deterministic)?-v[04]$")
-"""Names of games before ALE/. Others are named like that too, such as MountainCar-v0."""
+"""Ids of Atari games before the prefix ALE/. Other ids match too, such as MountainCar-v0."""
 _DRAWN_BY_PYGAME = {
     "gymnasium.envs.classic_control": '"gymnasium[classic-control]"',
     "gymnasium.envs.toy_text": '"gymnasium[toy-text]"',
 }
-"""Environments that run without pygame, and cannot draw without it."""
+"""Environments that need pygame for rendering only."""
 
 
 def lookup(env_id: str) -> EnvSpec | None:
-    """The registered environment, after the module of a `module:Id` has been imported."""
+    """Returns the registered spec of an id, after importing the module of `module:Id`; None if there is none."""
     module, _, name = env_id.rpartition(":")
     if module:
         importlib.import_module(module)
@@ -45,7 +45,7 @@ def lookup(env_id: str) -> EnvSpec | None:
 
 
 def _register(package: str) -> None:
-    """Make gymnasium know its environments."""
+    """Registers the environments of a package."""
     if package == "minatar":
         if "MinAtar/Breakout-v1" not in gymnasium.registry:
             importlib.import_module("minatar.gym").register_envs()
@@ -54,7 +54,7 @@ def _register(package: str) -> None:
 
 
 def of_ale(env_id: str) -> str | None:
-    """The present name of a game of Atari that is asked for by an older one."""
+    """Returns the current id of an Atari game for an older one; None for any other id."""
     old = _OLD_ATARI.match(env_id)
     spec = lookup(env_id) if old else None
     if old is None or (spec and not str(spec.entry_point).startswith("ale_py")):
@@ -64,7 +64,7 @@ def of_ale(env_id: str) -> str | None:
 
 
 def unusable(spec: EnvSpec) -> str | None:
-    """Why a registered environment cannot be made here and what to do; None where nothing is known against it."""
+    """Returns why a registered environment cannot be made here, and the remedy; None if it can."""
     if getattr(spec.entry_point, "__name__", "") == "_raise_mujoco_py_error":
         return f"{spec.id} has left gymnasium; the current version is {_current(spec.id)}"
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
@@ -75,13 +75,13 @@ def unusable(spec: EnvSpec) -> str | None:
 
 
 def needs_mujoco(spec: EnvSpec | None) -> bool:
-    """Whether it is one of gymnasium's own, and MuJoCo is installed for it."""
+    """Returns True for gymnasium's own MuJoCo environments if MuJoCo is installed."""
     entry = spec.entry_point if spec and isinstance(spec.entry_point, str) else ""
     return entry.startswith("gymnasium.envs.mujoco") and importlib.util.find_spec("mujoco") is not None
 
 
 def undrawable(spec: EnvSpec) -> str | None:
-    """Why an environment that can be made cannot draw here; None where nothing is known against it."""
+    """Returns why an environment cannot render here, and the remedy; None if it can."""
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     pip = next((pip for module, pip in _DRAWN_BY_PYGAME.items() if entry.startswith(module)), None)
     if pip is None or importlib.util.find_spec("pygame"):
@@ -90,7 +90,7 @@ def undrawable(spec: EnvSpec) -> str | None:
 
 
 def unknown_id(env_id: str) -> str:
-    """What to write instead of an id that is not registered."""
+    """Returns a message for an id that is not registered, with what to write instead."""
     name = env_id.rpartition(":")[2]
     package = next((package for package, names in _NAMES.items() if names.search(name)), None)
     if package and importlib.util.find_spec(package) is None:
@@ -107,13 +107,13 @@ def unknown_id(env_id: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3) -> str:
-    """The most similar names, as `a or b`; empty where nothing is similar."""
+    """Returns the most similar names as `a or b`; empty if none is similar."""
     folded = {name.lower(): name for name in known}
     return " or ".join(folded[match] for match in get_close_matches(word.lower(), folded, most, 0.6))
 
 
 def _current(env_id: str) -> str | None:
-    """The same environment in its newest registered version."""
+    """Returns the newest registered version of an environment."""
     wanted = _split(env_id)[0].lower()
     versions = [
         (version, name) for name in gymnasium.registry for stem, version in [_split(name)] if stem.lower() == wanted

@@ -1,4 +1,4 @@
-"""Scalar environments as rows: stepped one after the other in this process, or each in a process of its own."""
+"""Scalar environments as rows: stepped in turn in this process, or each in its own process."""
 
 import multiprocessing
 import os
@@ -26,11 +26,11 @@ from envs.gym.vector import GymnasiumVector, Masked
 
 Factory = Callable[[], gymnasium.Env]
 ASYNC_PAYS = 0.25e-3
-"""Seconds of an environment step from which a process for each row is faster than the calls between them cost."""
+"""Seconds per environment step above which one process per row is faster than the communication costs."""
 
 
 class Row(gymnasium.Wrapper):
-    """One environment with observations as one array, and with errors that say where they happened."""
+    """One environment whose observations are one array, and whose errors name the place."""
 
     def __init__(self, env: gymnasium.Env, name: str, number: int) -> None:
         super().__init__(env)
@@ -80,7 +80,7 @@ class Row(gymnasium.Wrapper):
             raise self._failed("close", error) from error
 
     def _checked(self, obs: Any) -> Any:
-        """As one array. A wrong shape would be broadcast without a word, and a NaN would spoil the weights."""
+        """Returns the observation as one array; a wrong shape or a NaN is an error, not broadcast or learned from."""
         obs = self._encode(obs)
         if self._array and obs.shape != self._shape:
             raise ValueError(f"the observation has shape {obs.shape}, and its space has {self._shape}")
@@ -96,7 +96,7 @@ class Row(gymnasium.Wrapper):
 
 
 class SyncVector(VectorEnv):
-    """Rows that are stepped one after the other, written straight into one set of arrays."""
+    """Rows that are stepped in turn, written into one set of arrays."""
 
     def __init__(self, rows: list[Row], known: Known) -> None:
         self.rows = len(rows)
@@ -162,7 +162,7 @@ class SyncVector(VectorEnv):
 
 
 def assemble(factory: Factory, name: str, rows: int, vectorization: str, obey_masks: bool = True) -> VectorEnv:
-    """So many rows of a scalar environment, after its contract has been checked on the first."""
+    """Makes rows of a scalar environment, after checking its API on the first one."""
     env = _made(factory, name)
     masked = probe(env, name, obey_masks)
     if masked or masks.in_observation(env.observation_space):
@@ -183,7 +183,7 @@ def _made(factory: Factory, name: str) -> gymnasium.Env:
 
 
 def _async(factory: Factory, name: str, rows: int, known: Known) -> VectorEnv:
-    # the same error comes to us as an exception, which says it once
+    # the same error reaches us as an exception, which is reported once
     warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, factory, name, i, parent) for i in range(rows)]
@@ -200,7 +200,7 @@ def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Ro
 
 
 def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
-    """Both ways give the same transitions, so that the clock may choose."""
+    """Returns True if a process per row is faster. Both ways give the same transitions, so timing may decide."""
     if rows == 1 or machine.cores() == 1 or multiprocessing.current_process().daemon:
         return False
     try:
@@ -210,7 +210,7 @@ def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
 
 
 def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> float:
-    """Median time of a step, from so many steps or as many as fit into the budget."""
+    """Returns the median seconds of a step, from at most `steps` steps and about `budget` seconds."""
     _, info = env.reset(seed=0)
     times: list[float] = []
     while len(times) < steps and sum(times) < budget:
@@ -224,7 +224,7 @@ def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> fl
 
 
 def _keeps_world(env: gymnasium.Env) -> bool:
-    """BipedalWalker keeps its physics over resets, so that an episode would depend on the one before."""
+    """Returns True for BipedalWalker, which keeps its physics world over resets: episodes would not be independent."""
     return any(base.__module__ == "gymnasium.envs.box2d.bipedal_walker" for base in type(env.unwrapped).__mro__)
 
 
@@ -234,7 +234,7 @@ def _new_world(env: Any) -> None:
 
 
 def _described(error: Exception) -> str:
-    """Kind, text, and the line of the environment's code."""
+    """Returns type, text and code line of an error of the environment."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}: {error}{place}"

@@ -1,4 +1,4 @@
-"""Between gymnasium's spaces and one array per observation and action."""
+"""Conversion between gymnasium's spaces and one array per observation and action."""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -13,7 +13,7 @@ from envs.base import Array, EnvError, Step
 
 
 class Leaf(NamedTuple):
-    """One part of a Dict or Tuple, and where it stands in the flat vector."""
+    """One part of a Dict or Tuple space, and its position in the flat vector."""
 
     path: tuple[Any, ...]
     space: Space
@@ -30,19 +30,19 @@ class Leaf(NamedTuple):
 
 
 def finite(array: Array) -> bool:
-    """Whether no value is NaN or infinite. The product overflows for huge numbers, so that only it is not proof."""
+    """Returns True if no value is NaN or infinite. The product can overflow, hence the second test."""
     return isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 def empty_step(space: Space, rows: int) -> Step:
-    """Arrays for one step of so many rows."""
+    """Returns zeroed arrays for one step."""
     obs = np.zeros((rows, *(space.shape or ())), space.dtype)
     return Step(obs, np.zeros(rows, np.float32), np.zeros(rows, bool), np.zeros(rows, bool))
 
 
 class Observations:
-    """Makes one array of an observation: flattens Dict and Tuple, lets Discrete begin at 0. A Dict or Tuple of nothing
-    but Discrete parts is MultiDiscrete."""
+    """Encodes an observation as one array: flattens Dict and Tuple, shifts Discrete to start at 0. A Dict or Tuple of
+    Discrete parts only becomes MultiDiscrete."""
 
     def __init__(self, space: Space) -> None:
         self._source = space
@@ -61,7 +61,7 @@ class Observations:
         self.floating = np.issubdtype(self.space.dtype, np.floating)
 
     def encode(self, obs: Any) -> Any:
-        """An observation of the environment, of one row or of N, as one array."""
+        """Returns an observation of one row or of N rows as one array."""
         if self._choices:
             return np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self._start
         if self._leaves:
@@ -79,7 +79,7 @@ class Observations:
 
 
 class Actions:
-    """Makes the environment's actions of ours: adds the start of Discrete, casts to its dtype."""
+    """Decodes actions for the environment: adds the start of Discrete, casts to its dtype."""
 
     def __init__(self, space: Space) -> None:
         self._start: Any = getattr(space, "start", 0)
@@ -88,7 +88,7 @@ class Actions:
         self.space = _plain_action(space)
 
     def decode(self, action: Array) -> Array:
-        """[N, ...] in an array of its own, so that an environment may keep or change its action."""
+        """Returns actions [N, ...] in a new array, since an environment may keep or change it."""
         decoded = np.asarray(action).astype(self._dtype)
         return decoded + self._start if self._shifted else decoded
 
@@ -98,7 +98,7 @@ def _pick(obs: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _leaves(space: Space, path: tuple[Any, ...] = (), start: int = 0) -> Iterator[Leaf]:
-    """In the order of gymnasium.spaces.flatten."""
+    """Yields the parts in the order of gymnasium.spaces.flatten."""
     if isinstance(space, Dict | Tuple):
         items = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
         for key, part in items:
@@ -139,7 +139,7 @@ def _flat_box(leaves: tuple[Leaf, ...]) -> Box:
 
 
 def _vector(space: Space, value: Any, batch: tuple[int, ...]) -> Array:
-    """The part as [*batch, width]; Discrete and MultiDiscrete are one-hot."""
+    """Returns a part as [*batch, width]; Discrete and MultiDiscrete are one-hot."""
     if isinstance(space, Discrete):
         return _one_hot(np.asarray(value) - space.start, int(space.n))
     if isinstance(space, MultiDiscrete):
@@ -153,7 +153,7 @@ def _one_hot(index: Array, width: int) -> Array:
 
 
 def _plain(space: Space) -> Space:
-    """The space of a single array: float32 or uint8 for Box, whole numbers from 0 for the others."""
+    """Returns the encoded space: float32 or uint8 for Box, integers from 0 for the others."""
     if isinstance(space, Box):
         dtype: Any = np.uint8 if space.dtype == np.uint8 else np.float32
         shape = space.shape or (1,)

@@ -1,4 +1,4 @@
-"""What is wrong with an env_cfg section, seen with gymnasium at hand."""
+"""Validation of an env_cfg section that needs gymnasium."""
 
 import inspect
 import os
@@ -18,12 +18,12 @@ _OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization", "actio
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
-    """All of them; an environment that cannot be found hides those of its keywords."""
+    """Yields all problems; those of the keywords only if the environment can be found."""
     yield from _wrapper_problems(cfg)
     try:
         spec = registry.lookup(cfg.id)
-    except Exception as error:  # a module may raise anything while it is imported
-        yield Problem("id", f"the module of {cfg.id} cannot be imported: {_told(error)}")
+    except Exception as error:  # a module may raise anything on import
+        yield Problem("id", f"the module of {cfg.id} cannot be imported: {_described(error)}")
         return
     if spec is None:
         yield Problem("id", registry.unknown_id(cfg.id))
@@ -45,7 +45,7 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     try:
         creator = load_env_creator(entry) if isinstance(entry, str) else entry
     except Exception as error:
-        yield Problem("id", f"{spec.id} cannot be loaded: {_told(error)}")
+        yield Problem("id", f"{spec.id} cannot be loaded: {_described(error)}")
         return
     known = None if cfg.vectorization == "native" else (*_OF_MAKE, *_OF_CONFIG)
     yield from keyword_problems(creator, cfg.constructor, known or ())
@@ -56,8 +56,8 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         yield from _render_problems(cfg.render_mode, list(modes), spec.id)
 
 
-def _told(error: Exception) -> str:
-    """An error of a module, and where in it; that of a missing module says enough."""
+def _described(error: Exception) -> str:
+    """Returns the text of an error of a module, with its place unless the text has it."""
     if isinstance(error, ImportError | SyntaxError):
         return str(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -74,7 +74,7 @@ def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
 
 
 def without_display() -> bool:
-    """Whether a window could be opened nowhere."""
+    """Returns True if no window can be opened."""
     return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
@@ -113,7 +113,7 @@ def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
 def keyword_problems(
     creator: Callable[..., Any], given: Mapping[str, Any], known: tuple[str, ...] = (), skip: int = 0
 ) -> Iterator[Problem]:
-    """Keywords that a constructor does not take, or needs. The first `skip` parameters are not the config's."""
+    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings."""
     parameters = list(inspect.signature(creator).parameters.values())[skip:]
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return

@@ -1,6 +1,6 @@
-"""Vector environments of gymnasium under our contract: the only place that knows autoreset modes.
+"""Adapter from gymnasium's vector environments to our contract: the only place that deals with autoreset modes.
 
-Each mode says how rows start anew and where the true successor of a step is found.
+Each mode defines how rows are reset and where the true successor of a step is found.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ Outcome = tuple[Any, Array, Array, Array, dict[str, Any]]
 
 
 class Mode(ABC):
-    """How one kind of vector environment ends and starts episodes."""
+    """Defines how one kind of vector environment ends and starts episodes."""
 
     replayable = True
     valid: Array | None = None
@@ -33,7 +33,7 @@ class Mode(ABC):
 
     @abstractmethod
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
-        """Observations of all rows (only those of the masked are read) and infos."""
+        """Resets the masked rows. Returns observations of all rows (only masked ones are read) and infos."""
 
     def step(self, action: Array) -> Outcome:
         obs, reward, terminated, truncated, infos = self.env.step(action)
@@ -41,17 +41,17 @@ class Mode(ABC):
 
 
 class Masked(Mode):
-    """DISABLED: the environment resets the rows that it is told to, each from its own seed."""
+    """DISABLED: the environment resets the masked rows, each from its own seed."""
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
         each = [int(seed) if chosen else None for seed, chosen in zip(seeds, mask, strict=True)]
-        # the environment empties the options that it is given
+        # the environment clears the options dict
         obs, infos = self.env.reset(seed=each, options={"reset_mask": np.array(mask, bool)})
         return self.encode(obs), infos
 
 
 class CartPole(Mode):
-    """gymnasium's own CartPole resets all rows or none: the start state is written, and its autoreset undone."""
+    """gymnasium's native CartPole resets all rows or none: start states are written directly, its autoreset undone."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -72,22 +72,22 @@ class CartPole(Mode):
 
 
 class Atari(Mode):
-    """ale-py: a masked reset cancels the pending autoreset. Its seeds are 32 bits, one for each masked row."""
+    """ale-py: a masked reset cancels the pending autoreset. Its seeds have 32 bits, one per masked row."""
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
-        few = (np.asarray(seeds)[mask] % 2**31).astype(np.int64)
-        return self.env.reset(seed=few, options={"reset_mask": np.array(mask, bool)})
+        masked_seeds = (np.asarray(seeds)[mask] % 2**31).astype(np.int64)
+        return self.env.reset(seed=masked_seeds, options={"reset_mask": np.array(mask, bool)})
 
 
 class SameStep(Mode):
-    """The environment has already started anew when a step returns: the start is kept until the row is reset."""
+    """SAME_STEP: a step returns after the reset; its start observation is kept until the row is reset."""
 
     replayable = False
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
         self._starts: Any = None
-        self._said: dict[str, Any] = {}
+        self._start_infos: dict[str, Any] = {}
         self._started = np.zeros(self.rows, bool)
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
@@ -97,11 +97,11 @@ class SameStep(Mode):
             return self._starts, infos
         _refuse_others(mask & ~self._started)
         self._started[mask] = False
-        return self._starts, {key: value for key, value in self._said.items() if "final_" not in key}
+        return self._starts, {key: value for key, value in self._start_infos.items() if "final_" not in key}
 
     def step(self, action: Array) -> Outcome:
         obs, reward, terminated, truncated, infos = self.env.step(action)
-        self._starts, self._said = np.array(self.encode(obs)), infos
+        self._starts, self._start_infos = np.array(self.encode(obs)), infos
         self._started = np.logical_or(terminated, truncated)
         successor = self._starts.copy()
         for i in np.flatnonzero(self._started):
@@ -109,12 +109,12 @@ class SameStep(Mode):
         return successor, reward, terminated, truncated, infos
 
     def _final(self, final: Any, row: int) -> Any:
-        """From an array of observations, or from arrays that gymnasium has joined part by part."""
+        """Returns the final observation of a row, from an array of observations or from arrays per part."""
         return self.encode(row_of(final, row) if isinstance(final, dict) else final[row])
 
 
 class NextStep(Mode):
-    """The step after an end only starts anew: it is a dummy, and `valid` says so."""
+    """NEXT_STEP: the step after an end only resets; it is a dummy step, marked in `valid`."""
 
     replayable = False
 
@@ -140,7 +140,7 @@ class NextStep(Mode):
 
 
 class GymnasiumVector(VectorEnv):
-    """A vector environment of gymnasium, in the mode that it offers."""
+    """A gymnasium vector environment in its autoreset mode."""
 
     def __init__(self, mode: Mode, name: str, known: Known | None = None, obey_masks: bool = True) -> None:
         codec = Observations(mode.env.single_observation_space)
@@ -159,7 +159,7 @@ class GymnasiumVector(VectorEnv):
 
     def reset(self, mask: Array, seeds: Array) -> Array:
         mask = np.asarray(mask, bool)
-        obs = self._obs.copy()  # the arrays of the last step stay as they are
+        obs = self._obs.copy()  # the arrays of the last step stay unchanged
         if mask.any():
             self._seeds[mask] = [int(seed) for seed in np.asarray(seeds)[mask]]
             try:
@@ -171,7 +171,7 @@ class GymnasiumVector(VectorEnv):
         if self._masked is None:
             self._masked = masks.KEY in self._infos
         if self._masked:
-            self._look_at_masks(self.action_mask, mask, over=self._ended)
+            self._update_masks(self.action_mask, mask, over=self._ended)
         self._obs = obs
         return obs.copy()
 
@@ -188,13 +188,13 @@ class GymnasiumVector(VectorEnv):
         self._check_finite(out)
         np.logical_or(terminated, truncated, out=self._ended)
         if self.action_mask is not None:
-            self._look_at_masks(None, np.ones(self.rows, bool), over=self._ended)
+            self._update_masks(None, np.ones(self.rows, bool), over=self._ended)
         self._obs, self.valid = out.obs, self._mode.valid
         return out
 
-    def _look_at_masks(self, before: Array | None, rows: Array, over: Array) -> None:
-        """What the infos say of these rows; the others, and who says nothing, keep what was before (None: all legal).
-        Where an episode is over, every action will do if none is legal."""
+    def _update_masks(self, before: Array | None, rows: Array, over: Array) -> None:
+        """Updates the masks of these rows from the infos; rows without one keep the previous mask (None: all legal).
+        After the end of an episode all actions count as legal if none is."""
         mask = np.ones((self.rows, masks.count(self.action_space)), bool) if before is None else before.copy()
         for infos in (self._infos, self._infos.get("final_info", {})):
             said = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
@@ -205,7 +205,7 @@ class GymnasiumVector(VectorEnv):
         if (stuck & ~over).any():
             row = int((stuck & ~over).argmax())
             raise EnvError(
-                f"{self._name} says in row {row} that no action is legal (seed of the episode {self._seeds[row]})"
+                f"{self._name} reports in row {row} that no action is legal (seed of the episode {self._seeds[row]})"
             )
         self.action_mask = mask
 
@@ -214,7 +214,7 @@ class GymnasiumVector(VectorEnv):
         return self._known.rules()
 
     def info(self, row: int) -> dict[str, Any]:
-        """Of the step just done; after an end, that of the end and not that of the new start."""
+        """Returns the info of the latest step; after an end, that of the end and not of the new start."""
         said = row_of(self._infos, row)
         return said.pop("final_info", said)
 
@@ -233,7 +233,7 @@ class GymnasiumVector(VectorEnv):
             return
         try:
             env.close(timeout=5)
-        except (OSError, EOFError):  # a process is already gone
+        except (OSError, EOFError):  # a process has already ended
             env.closed = True
             for process in env.processes:
                 process.terminate()
@@ -259,7 +259,7 @@ class GymnasiumVector(VectorEnv):
 
 
 def mode_of(env: Any) -> Mode:
-    """The way to start episodes in a vector environment that is not ours."""
+    """Returns the mode of a foreign vector environment."""
     if masks.in_observation(env.single_observation_space):
         env = masks.LegalRows(env)
     module = type(env.unwrapped).__module__
@@ -276,7 +276,7 @@ def mode_of(env: Any) -> Mode:
 
 
 def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:
-    """What a joined dict of infos says about one row. `_key` marks the rows that said `key`."""
+    """Returns the info of one row from a joined dict. `_key` marks the rows that have `key`."""
     said = {}
     for key, values in infos.items():
         mask = infos.get(f"_{key}")

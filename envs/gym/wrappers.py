@@ -1,4 +1,4 @@
-"""Wrappers of ours, for images and frames, and the names under which wrappers are found."""
+"""Wrappers for images and frames, and the names of all wrappers that a config may use."""
 
 from collections import deque
 from typing import Any
@@ -10,11 +10,11 @@ from gymnasium.spaces import Box
 from envs.base import Array
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
-"""Weights of red, green and blue in the brightness that an eye sees (ITU-R BT.601)."""
+"""Weights of red, green and blue in perceived brightness (ITU-R BT.601)."""
 
 
 class FrameStack(gymnasium.ObservationWrapper):
-    """The last observations as one: images [k, H, W] or [k * C, H, W], vectors [k * D]."""
+    """Stacks the last observations: images [k, H, W] or [k * C, H, W], vectors [k * D]."""
 
     def __init__(self, env: gymnasium.Env, stack_size: int = 4) -> None:
         super().__init__(env)
@@ -36,7 +36,7 @@ class FrameStack(gymnasium.ObservationWrapper):
 
     @staticmethod
     def _first(frame: Array) -> Array:
-        """Channels first: [H, W] to [1, H, W], [H, W, C] to [C, H, W]; an image that has them first stays."""
+        """Moves channels first: [H, W] to [1, H, W], [H, W, C] to [C, H, W]; others are unchanged."""
         if frame.ndim == 2:
             return frame[None]
         if frame.ndim == 3 and frame.shape[2] in (1, 3, 4) and frame.shape[2] <= frame.shape[0]:
@@ -49,7 +49,7 @@ class FrameStack(gymnasium.ObservationWrapper):
 
 
 class SelectObservation(gymnasium.ObservationWrapper):
-    """Only these numbers of a vector: positions without velocities, say, so that a memory is needed."""
+    """Selects entries of a vector, such as positions without velocities, which makes a recurrent policy necessary."""
 
     def __init__(self, env: gymnasium.Env, indices: list[int]) -> None:
         super().__init__(env)
@@ -65,7 +65,7 @@ class SelectObservation(gymnasium.ObservationWrapper):
 
 
 class GrayScale(gymnasium.ObservationWrapper):
-    """Brightness of a colour image: [H, W, 3] to [H, W], uint8."""
+    """Converts a colour image to brightness: [H, W, 3] to [H, W], uint8."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         super().__init__(env)
@@ -79,7 +79,7 @@ class GrayScale(gymnasium.ObservationWrapper):
 
 
 class Resize(gymnasium.ObservationWrapper):
-    """Images of another size, [H, W] or [H, W, C], uint8; each pixel is the mean of the area that it covers."""
+    """Resizes images [H, W] or [H, W, C], uint8; each pixel is the mean of the area that it covers."""
 
     def __init__(self, env: gymnasium.Env, shape: int | list[int] = 84) -> None:
         super().__init__(env)
@@ -99,7 +99,7 @@ class Resize(gymnasium.ObservationWrapper):
 
 
 class MaxAndSkip(gymnasium.Wrapper):
-    """Each action for some frames: rewards are summed, the observation is the maximum of the last two frames."""
+    """Repeats each action for some frames: sums rewards, observes the maximum of the last two frames."""
 
     def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
         super().__init__(env)
@@ -118,7 +118,7 @@ class MaxAndSkip(gymnasium.Wrapper):
 
 
 class SkipFrame(gymnasium.Wrapper):
-    """Each action for some frames: rewards are summed, the observation is the last."""
+    """Repeats each action for some frames: sums rewards, observes the last frame."""
 
     def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
         super().__init__(env)
@@ -135,7 +135,7 @@ class SkipFrame(gymnasium.Wrapper):
 
 
 class NoopReset(gymnasium.Wrapper):
-    """Up to so many steps of action 0 after a reset; how many follows from the episode's seed."""
+    """Takes a number of steps with action 0 after a reset; the number follows from the episode's seed."""
 
     def __init__(self, env: gymnasium.Env, noop_max: int = 30) -> None:
         super().__init__(env)
@@ -164,14 +164,14 @@ class FireReset(gymnasium.Wrapper):
 
 
 class SignReward(gymnasium.RewardWrapper):
-    """Only the sign of the reward: -1, 0 or 1."""
+    """Replaces the reward by its sign: -1, 0 or 1. Scores are then counted in signs too; see reward_clip."""
 
     def reward(self, reward: Any) -> float:
         return float(np.sign(reward))
 
 
 class WarpFrame(gymnasium.ObservationWrapper):
-    """GrayScale and Resize in one: [H, W, 3] to [height, width], uint8."""
+    """Combines GrayScale and Resize: [H, W, 3] to [height, width], uint8."""
 
     def __init__(self, env: gymnasium.Env, width: int = 84, height: int = 84) -> None:
         super().__init__(env)
@@ -198,7 +198,7 @@ ALIASES: dict[str, type[gymnasium.Wrapper]] = {
     "CarV2SkipFrame": SkipFrame,
     "FrameStack2Numpy": FrameStack,
 }
-"""JoyRL's names for the same."""
+"""JoyRL's names of wrappers -> ours."""
 REFUSED = {
     "NormalizeObservation": "its statistics would not be saved with the model; use algo_cfg.normalize_obs: true",
     "NormalizeReward": "its statistics would not be saved with the model; use a reward setting of the algorithm",
@@ -207,17 +207,17 @@ REFUSED = {
     "RenderCollection": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
     "HumanRendering": "use env_cfg.render_mode: human",
 }
-"""Wrappers of gymnasium that would break a promise of ours, and what to do instead."""
+"""Wrappers of gymnasium that would break a guarantee -> what to use instead."""
 
 
 def names() -> list[str]:
-    """Every name that a config may use."""
+    """Returns every wrapper name that a config may use."""
     theirs = (name for name in gymnasium.wrappers.__all__ if name[0].isupper() and name not in REFUSED)
     return [*theirs, *OURS, *ALIASES]
 
 
 def find(name: str) -> type[gymnasium.Wrapper]:
-    """The class of one of `names`: nothing else is reached by a name from a config."""
+    """Returns the class of one of `names`; a config can reach no other class."""
     if name not in names():
         raise ValueError(f"there is no wrapper {name!r}")
     kind: type[gymnasium.Wrapper] = OURS.get(name) or ALIASES.get(name) or getattr(gymnasium.wrappers, name)
@@ -225,14 +225,14 @@ def find(name: str) -> type[gymnasium.Wrapper]:
 
 
 def split(entry: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Name and settings of an entry of the config."""
+    """Returns name and settings of an entry of the config."""
     if isinstance(entry, str):
         return entry, {}
     return str(entry.get("wrapper_name")), {key: value for key, value in entry.items() if key != "wrapper_name"}
 
 
 def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymnasium.Env:
-    """The environment in its wrappers, the first one innermost."""
+    """Returns the environment with its wrappers, the first one innermost."""
     for entry in entries or []:
         name, settings = split(entry)
         env = find(name)(env, **settings)

@@ -1,4 +1,4 @@
-"""Tiny environments with known answers, for tests and for proofs that an algorithm learns."""
+"""Tiny environments with known optimal returns, for tests that an algorithm learns."""
 
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,14 @@ __all__ = ["Config", "check", "knows"]
 
 
 def check(cfg: Config) -> "list[Problem]":
-    """What is wrong with this section."""
+    """Returns the problems of an env_cfg section."""
     from envs.toy.env import problems
 
     return list(problems(cfg))
 
 
 def knows(env_id: str) -> bool:
-    """Whether there is a toy of this name."""
+    """Returns True if there is a toy of this name."""
     from envs.toy.env import names
 
     return env_id in names()

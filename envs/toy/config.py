@@ -1,4 +1,4 @@
-"""Defaults of env_name toy: tiny environments with known answers."""
+"""Defaults of env_name toy: tiny environments with known optimal returns."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,7 +8,7 @@ from config.schema import EnvConfig, lower
 
 
 class Config(EnvConfig):
-    """A tiny environment whose right answer is known. Keys that are not listed here are settings of that
+    """A tiny environment with a known optimal return. Keys that are not listed here are settings of that
     environment, such as length: 5."""
 
     model_config = ConfigDict(extra="allow")
@@ -20,5 +20,5 @@ class Config(EnvConfig):
 
     @property
     def constructor(self) -> dict[str, Any]:
-        """The settings of the environment."""
+        """Arguments of the environment's constructor."""
         return dict(self.model_extra or {})

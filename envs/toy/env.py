@@ -1,4 +1,4 @@
-"""Finds and makes toy environments."""
+"""Toy environments by name."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -36,19 +36,19 @@ TIMED: dict[str, Callable[..., gymnasium.Env]] = {
 
 
 def names() -> list[str]:
-    """All toys."""
+    """Returns the names of all toys."""
     return [*TASKS, *TIMED]
 
 
 def make(cfg: Config, rows: int) -> VectorEnv:
-    """So many rows of a toy."""
+    """Makes a vector environment of a toy."""
     if cfg.id not in names():
         raise EnvError(_unknown(cfg.id))
     return assemble(partial(_scalar, cfg), f"toy {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
-    """Of the name and the settings."""
+    """Yields the problems of name and settings."""
     if cfg.id not in names():
         yield Problem("id", _unknown(cfg.id))
         return

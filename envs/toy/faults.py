@@ -1,4 +1,4 @@
-"""Counters that fail: they crash, say NaN, sleep or hang."""
+"""Counters that fail: they crash, return NaN, sleep or hang."""
 
 import time
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from envs.toy.timed import Counter
 
 
 class Crash(gymnasium.Wrapper):
-    """Raises where `at` says; a crash in a step comes in step number `step` of an episode."""
+    """Raises in the method named by `at`; for a step, in step number `step` of an episode."""
 
     def __init__(self, at: Literal["make", "reset", "step", "render", "close"] = "step", step: int = 3) -> None:
         super().__init__(Counter(length=2 * step, render_mode="rgb_array"))
@@ -41,7 +41,7 @@ class Crash(gymnasium.Wrapper):
 
 
 class Bad(gymnasium.Wrapper):
-    """Gives a reward or an observation that is NaN or infinite, in step number `step` of an episode."""
+    """Returns a NaN or infinite reward or observation in step number `step` of an episode."""
 
     def __init__(
         self, field: Literal["reward", "obs"] = "reward", value: Literal["nan", "inf"] = "nan", step: int = 3
@@ -60,7 +60,7 @@ class Bad(gymnasium.Wrapper):
 
 
 class Sleep(gymnasium.Wrapper):
-    """Sleeps so many seconds in each step."""
+    """Sleeps some seconds in each step."""
 
     def __init__(self, seconds: float = 0.01, length: int = 5) -> None:
         super().__init__(Counter(length=length))
@@ -72,7 +72,7 @@ class Sleep(gymnasium.Wrapper):
 
 
 class Hang(gymnasium.Wrapper):
-    """Never comes back from step number `step` of an episode."""
+    """Never returns from step number `step` of an episode."""
 
     def __init__(self, step: int = 3) -> None:
         super().__init__(Counter(length=2 * step))

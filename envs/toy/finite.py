@@ -1,4 +1,4 @@
-"""Toys of finitely many states: illegal actions, and rules that are told."""
+"""Toys with finitely many states: action masks, and known transition models."""
 
 from typing import Any, Literal
 
@@ -10,8 +10,8 @@ Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
 
 
 class Masked(gymnasium.Env):
-    """A number k is shown. Action k is illegal, k + 1 gives 1, k + 2 gives 0, k + 3 gives -1 and so on (all modulo the
-    number of actions); each of these except k + 1 is legal or not by chance. An illegal action raises.
+    """Shows a number k. Action k is illegal, k + 1 gives reward 1, k + 2 gives 0, k + 3 gives -1 and so on (all modulo
+    the number of actions); each of these except k + 1 is legal or not at random. An illegal action raises.
 
     The observation is k + actions * (steps done), so that the value of each is known: the best return is steps."""
 
@@ -50,8 +50,8 @@ class Masked(gymnasium.Env):
 
 
 class Walk(gymnasium.Env):
-    """Places 0 to length + 1 in a line, begun in the middle. Action 0 goes left and 1 right, with chance `slip` the
-    other way. Both ends terminate, and the right one gives 1. P tells the rules, as in gymnasium's toy_text.
+    """Random walk on places 0 to length + 1, started in the middle. Action 0 moves left and 1 right, with probability
+    `slip` the other way. Both ends terminate, and the right one gives 1. P is the transition model, as in toy_text.
 
     By chance alone the value of place i is i / (length + 1); by going right it is
     (1 - r^i) / (1 - r^(length + 1)) with r = slip / (1 - slip), and gamma^(length - i) where slip is 0."""
@@ -66,7 +66,7 @@ class Walk(gymnasium.Env):
         self.P = {place: {action: self._outcomes(place, action) for action in (0, 1)} for place in range(length + 2)}
 
     def _outcomes(self, place: int, action: int) -> list[tuple[float, int, float, bool]]:
-        """(probability, next place, reward, terminated) of each; an end is never left."""
+        """Returns (probability, next place, reward, terminated) of each outcome; both ends are absorbing."""
         last = self.length + 1
         if place in (0, last):
             return [(1.0, place, 0.0, True)]

@@ -1,4 +1,4 @@
-"""Toys that must be told what to reach: the observation names a goal, which could have been another one."""
+"""Goal-conditioned toys, for hindsight relabelling."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ Obs = dict[str, np.ndarray]
 
 
 class BitFlip(gymnasium.Env):
-    """Bits that are flipped one by one until they are those of the goal (Andrychowicz et al., 2017). Each step gives
+    """Bit flipping: bits are flipped one by one until they equal the goal (Andrychowicz et al., 2017). Each step gives
     -1, the one that reaches the goal 0. The best return is 1 - the number of bits that differ at the start.
 
     With continuous: true an action is a number for each bit, and the bit of the highest is flipped."""
@@ -40,7 +40,7 @@ class BitFlip(gymnasium.Env):
         return self._seen(), reward, terminated, self._left == 0 and not terminated, {"is_success": terminated}
 
     def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict[str, Any]) -> np.ndarray:
-        """0 where all bits are equal, else -1; of one pair of goals [n] or of many [B, n]."""
+        """Returns 0 if all bits are equal, else -1; for one pair of goals [n] or for many [B, n]."""
         return self.compute_terminated(achieved_goal, desired_goal, info) - 1.0
 
     def compute_terminated(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> np.ndarray:
@@ -78,7 +78,7 @@ class Reach(gymnasium.Env):
         return self._seen(), reward, terminated, self._left == 0 and not terminated, {"is_success": terminated}
 
     def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict[str, Any]) -> np.ndarray:
-        """0 where the goal is reached, else -1; of one pair of goals [n] or of many [B, n]."""
+        """Returns 0 if the goal is reached, else -1; for one pair of goals [n] or for many [B, n]."""
         return self.compute_terminated(achieved_goal, desired_goal, info) - 1.0
 
     def compute_terminated(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> np.ndarray:

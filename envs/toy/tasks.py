@@ -1,4 +1,4 @@
-"""Toy environments without a memory: each step shows something drawn from the seed, and judges the action on it.
+"""Contextual bandits: each step shows an observation drawn from the seed, and rewards the action on it.
 
 With steps: 1 the value of an observation is the reward of the best action on it.
 """
@@ -12,16 +12,16 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 
 
 class Task(NamedTuple):
-    """What is shown, and what an action is worth."""
+    """Observation, and reward of an action on it."""
 
     observation_space: Space
     action_space: Space
     draw: Callable[[np.random.Generator], Any]
-    judge: Callable[[Any, Any], float]
+    reward_of: Callable[[Any, Any], float]
 
 
 class Draws(gymnasium.Env):
-    """A task for some steps; the last one terminates the episode."""
+    """Runs a task for some steps; the last one terminates the episode."""
 
     def __init__(self, task: Task, steps: int = 1) -> None:
         self.task, self.steps = task, steps
@@ -34,7 +34,7 @@ class Draws(gymnasium.Env):
         return self._shown, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        reward = self.task.judge(self._shown, action)
+        reward = self.task.reward_of(self._shown, action)
         self._left -= 1
         self._shown = self.task.draw(self.np_random)
         return self._shown, reward, self._left == 0, False, {}
@@ -114,10 +114,10 @@ def image(size: int = 16) -> Task:
         picture[..., half * rng.integers(2) :][..., :half] = 255
         return picture
 
-    def judge(obs: np.ndarray, action: Any) -> float:
+    def reward_of(obs: np.ndarray, action: Any) -> float:
         return 1.0 if bool(obs[0, 0, -1]) == bool(action) else -1.0
 
-    return Task(Box(0, 255, (1, size, size), np.uint8), Discrete(2), draw, judge)
+    return Task(Box(0, 255, (1, size, size), np.uint8), Discrete(2), draw, reward_of)
 
 
 def parts() -> Task:
@@ -127,10 +127,10 @@ def parts() -> Task:
     def draw(rng: np.random.Generator) -> dict[str, Any]:
         return {"place": rng.uniform(-1, 1, 2).astype(np.float32), "cell": rng.integers(3)}
 
-    def judge(obs: dict[str, Any], action: Any) -> float:
+    def reward_of(obs: dict[str, Any], action: Any) -> float:
         return float(bool(action) == bool(obs["cell"] == 0 and obs["place"][0] > 0))
 
-    return Task(space, Discrete(2), draw, judge)
+    return Task(space, Discrete(2), draw, reward_of)
 
 
 TASKS: dict[str, Callable[..., Task]] = {

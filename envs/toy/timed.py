@@ -27,8 +27,8 @@ class TwoStep(gymnasium.Env):
 
 
 class TimeLimit(gymnasium.Env):
-    """Observation 0 and the same reward for ever, cut off (truncated) after some steps: the value is
-    reward / (1 - gamma) for who goes on past the cut, and less for who takes it for an end."""
+    """Observation 0 and a constant reward, truncated after some steps: the value is
+    reward / (1 - gamma) with bootstrapping at the truncation, and less if it is taken for a termination."""
 
     observation_space = Box(-1, 1, (1,))
     action_space = Discrete(2)
@@ -50,8 +50,8 @@ class TimeLimit(gymnasium.Env):
 
 class Recall(gymnasium.Env):
     """A cue, -1 or 1, is shown at the first step only; the action so many steps later, when the second number is 1,
-    must name it: 1 for the action of its sign, else -1; continuous, the cue times the action. Who does not remember
-    gets 0 on average."""
+    must name it: 1 for the action of its sign, else -1; continuous, the cue times the action. A policy
+    without memory gets 0 on average."""
 
     observation_space = Box(-1, 1, (2,))
 
