@@ -32,7 +32,7 @@ from envs.gym.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, S
         ({"id": "ALE/Pong-v5", "vectorization": "native", "noop_mx": 1}, "noop_mx", "did you mean noop_max?"),
         ({"wrapper": "FrameStak"}, "wrappers", "did you mean FrameStack"),
         ({"wrappers": [{"wrapper_name": "FrameStack", "stak_size": 2}]}, "wrappers", "did you mean stack_size?"),
-        ({"wrappers": ["TimeLimit"]}, "wrappers", "max_episode_steps: is needed"),
+        ({"wrappers": ["TimeLimit"]}, "wrappers", "max_episode_steps: is required, and not set"),
         ({"wrappers": ["NormalizeObservation"]}, "wrappers", "algo_cfg.normalize_obs: true"),
     ],
 )
@@ -189,3 +189,35 @@ def test_no_display_is_needed_and_a_choice_of_the_user_stays(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
     gym_env._prepare_headless()
     assert os.environ["SDL_VIDEODRIVER"] == "x11"
+
+
+class Sized(gymnasium.Env):
+    """Needs an argument, and has no observation space."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, size):
+        self.size = size
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(self.size, np.float32), {}
+
+
+def test_an_argument_that_the_constructor_needs_is_named_before_anything_is_made():
+    gymnasium.register("Sized-v0", Sized)
+    gymnasium.register("SizedAlready-v0", Sized, kwargs={"size": 3})
+    try:
+        (problem,) = check(Config(id="Sized-v0"))
+        assert problem.key == "size"
+        assert "is required" in problem.message
+        assert not check(Config(id="Sized-v0", size=2))
+        assert not check(Config(id="SizedAlready-v0"))
+        with pytest.raises(EnvError, match="Set self.observation_space in __init__"):
+            gym_env.make(Config(id="Sized-v0", size=2), 1)
+    finally:
+        del gymnasium.registry["Sized-v0"], gymnasium.registry["SizedAlready-v0"]
+
+
+def test_an_id_that_nothing_resembles_is_answered_with_how_to_name_ones_own():
+    (problem,) = check(Config(id="Qqqzzz-v0"))
+    assert "my_module:Qqqzzz-v0, with --allow-import my_module" in problem.message

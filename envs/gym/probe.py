@@ -54,8 +54,9 @@ def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
     for field in ("observation_space", "action_space"):
         space = getattr(env, field, None)
         if not isinstance(space, Space):
-            made_of = f"{type(space).__module__}.{type(space).__name__}"
-            yield Fault(field, "a space of gymnasium.spaces", made_of, "Import it from gymnasium, not from gym.")
+            found = "nothing" if space is None else f"{type(space).__module__}.{type(space).__name__}"
+            remedy = f"Set self.{field} in __init__." if space is None else "Import it from gymnasium, not from gym."
+            yield Fault(field, "a space of gymnasium.spaces", found, remedy)
 
 
 def _refuse_spaces(env: gymnasium.Env, name: str) -> None:

@@ -101,6 +101,8 @@ def unknown_id(env_id: str) -> str:
         return f"there is no {env_id}; the current version is {current}"
     hint = nearest(name, gymnasium.registry)
     message = f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else "")
+    if not hint and ":" not in env_id:
+        message += f"; one of your own is named my_module:{name}, with --allow-import my_module"
     if _OLD_ATARI.match(name) and importlib.util.find_spec("ale_py") is None:
         message += " (a game of Atari needs the package ale-py, which is not installed: pip install ale-py)"
     return message

@@ -119,7 +119,8 @@ def _width(space: Space, path: tuple[Any, ...]) -> int:
     where = ".".join(map(str, path))
     raise EnvError(
         f"the part {where!r} of the observation is a {type(space).__name__} space; Box, Discrete, MultiDiscrete and "
-        "MultiBinary can be learned from. Change it in the environment or with a wrapper."
+        "MultiBinary can be learned from. Leave it out with {wrapper_name: FilterObservation, filter_keys: [...]}, or "
+        "change it in the environment."
     )
 
 

@@ -48,7 +48,7 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         yield Problem("id", f"{spec.id} cannot be loaded: {_described(error)}")
         return
     known = None if cfg.vectorization == "native" else (*_OF_MAKE, *_OF_CONFIG)
-    yield from keyword_problems(creator, cfg.constructor, known or ())
+    yield from keyword_problems(creator, cfg.constructor, known or (), supplied=("num_envs", *spec.kwargs))
     modes = (getattr(creator, "metadata", None) or {}).get("render_modes")
     if cfg.render_mode is not None and (reason := registry.undrawable(spec)):
         yield Problem("render_mode", reason)
@@ -111,9 +111,14 @@ def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
 
 
 def keyword_problems(
-    creator: Callable[..., Any], given: Mapping[str, Any], known: tuple[str, ...] = (), skip: int = 0
+    creator: Callable[..., Any],
+    given: Mapping[str, Any],
+    known: tuple[str, ...] = (),
+    skip: int = 0,
+    supplied: tuple[str, ...] = (),
 ) -> Iterator[Problem]:
-    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings."""
+    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings;
+    `supplied` ones need not be."""
     parameters = list(inspect.signature(creator).parameters.values())[skip:]
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return
@@ -124,5 +129,6 @@ def keyword_problems(
             taken = ", ".join(sorted(names - set(_OF_CONFIG))) or "none"
             yield Problem(key, f"unknown; did you mean {hint}?" if hint else f"unknown; known are: {taken}")
     for one in parameters:
-        if skip and one.default is one.empty and one.name not in given:
-            yield Problem(one.name, "is needed")
+        optional = one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if not optional and one.name not in given and one.name not in supplied:
+            yield Problem(one.name, "is required, and not set")
