@@ -237,17 +237,17 @@ def test_a_recurrent_state_starts_anew_with_each_episode_and_is_carried_on_by_a_
 
 
 def test_a_recurrent_state_does_not_survive_a_dummy_step():
-    """Under NEXT_STEP gymnasium inserts a dummy step after an end: what the policy carries out of it is forgotten. The
-    corridor to the left ends after 7 steps."""
+    """Under NEXT_STEP gymnasium inserts a dummy step after an end: what the policy carries out of it is forgotten. Row
+    1 goes to the right and ends after 3 steps, while row 0 goes on."""
 
     class Counts(PolicyOfNothing):
         def initial_state(self, rows):
             return np.zeros((rows, 1), np.float32)
 
         def sample_action(self, obs, state, progress, rng, mask=None):
-            return super().sample_action(obs, state, progress, rng)._replace(action=np.zeros(2, int), state=state + 1)
+            return super().sample_action(obs, state, progress, rng)._replace(action=np.array([0, 1]), state=state + 1)
 
     collector = collector_of(foreign(SyncVectorEnv, "NextStep", corridor_copying(), rows=2), Counts())
-    columns = collector.collect(10, Progress())[0].columns
-    assert columns["valid"][:, 0].tolist() == [True] * 7 + [False] + [True] * 2
-    assert columns["state"][:, 0, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 0, 0, 1]
+    columns = collector.collect(7, Progress())[0].columns
+    assert columns["valid"][:, 1].tolist() == [True] * 3 + [False] + [True] * 3
+    assert columns["state"][:, 1, 0].tolist() == [0, 1, 2, 0, 0, 1, 2]
