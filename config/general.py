@@ -55,9 +55,11 @@ class GeneralConfig(Strict):
     max_time: Annotated[float, Field(ge=-1)] = -1
     """Seconds of training. -1: no limit. A run that a clock stops is not repeatable to the byte."""
     reward_threshold: float | None = None
-    """Stop when online evaluation reaches this mean return. null: never."""
-    reward_threshold_limit: PositiveInt = 1
-    """Consecutive evaluations at or above reward_threshold that stop the run."""
+    """Mean return of online evaluation at which training stops, once reward_threshold_limit evaluations in a row reach
+    it. null: never."""
+    reward_threshold_limit: PositiveInt = 2
+    """Number of consecutive evaluations at or above reward_threshold that stop the run. 1 stops at the first, which may
+    be luck."""
 
     # saving and evaluation
     model_save_fre: PositiveInt = 500

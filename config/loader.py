@@ -15,6 +15,7 @@ from config.general import GeneralConfig
 from config.names import did_you_mean, nearest
 from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, EnvConfig, Strict
+from config.task_config import load_task_config
 from config.yaml_reader import Document, DocumentError, Place, read
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
@@ -60,7 +61,7 @@ def load(
         if preset is None and (missing := work.sources[0].missing()):
             work.notes.append(f"{path} says nothing under {', '.join(missing)}: the defaults are used")
     task = work.task(task_root)
-    earlier = _read(task / "config.yaml") if task else None
+    earlier = work.earlier(task) if task else None
     if not (document or earlier or algo or env):
         work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
@@ -130,6 +131,16 @@ class _Assembly:
         except tasks.TaskError as error:
             self.report("general_cfg", "load_path", str(error))
             return None
+
+    def earlier(self, task: Path) -> Document:
+        """The settings of the run that is loaded."""
+        try:
+            config = load_task_config(task)
+        except DocumentError as error:
+            raise ConfigError([*self.problems, str(error)]) from None
+        if config.note:
+            self.notes.append(config.note)
+        return config.document
 
     def compare(self, earlier: Document, task: Path | None) -> None:
         """A model of another algorithm is one problem, not one for each of its settings."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from config.names import nearest
+from config.task_config import has_config
 
 
 class TaskError(Exception):
@@ -18,7 +19,7 @@ def find(load_path: str, tasks: Path) -> Path:
     folder = tasks / path if bare else path
     try:
         inside = folder.resolve().parent == tasks.resolve()
-        exists, complete = folder.exists(), (folder / "config.yaml").is_file() and (folder / "models").is_dir()
+        exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError(f"{load_path!r} cannot be read: {error}") from None
     if not exists:

@@ -1,6 +1,5 @@
 """Plays whole episodes without learning: online evaluation, test, the random policy, and the episodes of a video."""
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -12,19 +11,28 @@ from framework.collector import Collector
 from framework.fragment import Episode, Recorder
 from framework.output import LOGGER
 from framework.seeding import number, stream
+from framework.watch import Watch
 
 LONGEST_EPISODE = 30_000
-"""Steps after which an evaluation gives an episode up, where neither max_step nor the environment ends it."""
+"""Steps after which an evaluation truncates an episode, if neither max_step nor the environment ends it."""
 MOST_ROWS = 10
-"""Evaluation and test always use the same number of rows: a batch of another size gives other bits."""
+"""Most rows of an evaluation. Evaluation and test use the same number: a batch of another size gives other bits."""
+RANDOM_EPISODES = 20
+"""Number of episodes of the random policy."""
+MOST_RANDOM_STEPS = 10_000
+"""Steps after which the random policy is given up, so that endless episodes do not hold up the end of a run."""
 
 
 class Interrupted(Exception):
-    """The run was asked to stop in the middle of an evaluation."""
+    """The run was asked to stop during an evaluation or at the end of a run."""
+
+
+class _TooLong(Exception):
+    """The random policy found no end of its episodes."""
 
 
 class Evaluation(NamedTuple):
-    """Scores of some episodes, each from its own start."""
+    """Scores of episodes, each with its own seed."""
 
     episodes: list[Episode]
 
@@ -41,7 +49,7 @@ class Evaluation(NamedTuple):
         return float(self.returns.std())
 
     def facts(self) -> dict[str, float]:
-        """The numbers of a row in eval.csv."""
+        """Returns the numbers of a row in eval.csv."""
         returns = self.returns
         return {
             "mean": self.mean,
@@ -54,15 +62,21 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator:
-    """Its environment is its own; its episodes are the same ones every time."""
+    """Plays the same episodes every time, in an environment of its own."""
 
-    def __init__(self, env: VectorEnv, seed: int, max_step: int, check: Callable[[], None] = lambda: None) -> None:
-        self.env, self.seed, self.check = env, seed, check
+    def __init__(
+        self,
+        env: VectorEnv,
+        seed: int,
+        max_step: int,
+        check: Callable[[], None] = lambda: None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
-        self.collector: Collector | None = None
 
     def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
-        """Greedy episodes 0 .. episodes-1."""
+        """Plays greedy episodes 0 .. episodes-1."""
         collector = self._collector(agent, recorders)
         evaluation = Evaluation(collector.play(episodes, Progress(), self.check))
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
@@ -73,18 +87,28 @@ class Evaluator:
         return evaluation
 
     def play_at_random(self, episodes: int) -> Evaluation:
-        """The same episodes as `play`, by a policy that knows nothing."""
+        """Plays the same episodes as `play`, with a uniformly random policy."""
         policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
         return self.play(policy, episodes)
 
-    def random_return(self, episodes: int = 20, seconds: float = 3.0) -> float | None:
-        """Mean return of a policy that knows nothing; None if no episode ends within the time."""
-        policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
-        collector, stop = self._collector(policy, ()), time.monotonic() + seconds
-        returns: list[float] = []
-        while len(returns) < episodes and time.monotonic() < stop:
-            returns += [episode.total for episode in collector.step(Progress())[3]]
-        return float(np.mean(returns[:episodes])) if returns else None
+    def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
+        """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""
+        steps, check = 0, self.check
+
+        def count() -> None:
+            nonlocal steps
+            check()
+            steps += 1
+            if steps > MOST_RANDOM_STEPS:
+                raise _TooLong
+
+        self.check = count
+        try:
+            return self.play_at_random(episodes).mean
+        except _TooLong:
+            return None
+        finally:
+            self.check = check
 
     def _collector(self, agent: Agent, recorders: Iterable[Recorder]) -> Collector:
         rows = self.env.rows
@@ -92,15 +116,14 @@ class Evaluator:
         def seed_of(row: int, episode: int) -> int:
             return number(self.seed, "evaluation", episode * rows + row)
 
-        self.collector = Collector(
+        return Collector(
             self.env, agent, stream(self.seed, "unused"), seed_of, self.longest,
-            recorders=tuple(recorders), explore=False,
+            recorders=tuple(recorders), explore=False, watch=self.watch,
         )  # fmt: skip
-        return self.collector
 
 
 class _RandomPolicy:
-    """Draws from the action space; only what a collector asks of an agent."""
+    """Draws from the action space; has the part of an agent that a collector needs."""
 
     def __init__(self, env: VectorEnv, seed: int) -> None:
         self.rows, self.space = env.rows, env.action_space
@@ -117,7 +140,7 @@ class _RandomPolicy:
 
 
 class Replayed:
-    """A policy that repeats recorded actions; only what a collector asks of an agent."""
+    """Repeats recorded actions; has the part of an agent that a collector needs."""
 
     def __init__(self, actions: Array) -> None:
         self._actions = iter(actions)
@@ -129,11 +152,13 @@ class Replayed:
         return Act(next(self._actions)[None])
 
 
-def replay(env: VectorEnv, episode: Episode, actions: Array, watcher: Recorder) -> float:
-    """Play an episode again in a one-row environment that draws, for a watcher. Returns its return."""
+def replay(
+    env: VectorEnv, episode: Episode, actions: Array, recorder: Recorder, check: Callable[[], None] = lambda: None
+) -> float:
+    """Repeats an episode in a one-row environment that draws. Returns its return. `check` may raise before a step."""
     policy: Any = Replayed(actions)
     collector = Collector(
         env, policy, stream(0, "unused"), lambda row, number: episode.seed,
-        max_step=len(actions), recorders=(watcher,), explore=False,
+        max_step=len(actions), recorders=(recorder,), explore=False,
     )  # fmt: skip
-    return collector.play(1, Progress())[0].total
+    return collector.play(1, Progress(), check)[0].total

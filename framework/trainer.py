@@ -1,4 +1,4 @@
-"""Training: round after round, until a stop rule is met; evaluate and save between rounds."""
+"""Trains in rounds until a stop rule is met; evaluates and saves between rounds."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -7,25 +7,23 @@ from typing import Any, NamedTuple
 from algos.base import Agent, Progress, Tree
 from config.general import GeneralConfig
 from framework.backend import Accepted, Backend
+from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore, Saved
 from framework.evaluator import Evaluation, Evaluator, Interrupted
 from framework.learner import Learned
 from framework.output.run_log import Count, RunLog
 from framework.output.trajectories import TrajectoryWriter
 
-MOST_CHOSEN_FROM = 20
-"""Checkpoints that are compared at the end of a run without online evaluation."""
-
 
 class Score(NamedTuple):
-    """How good the best model is."""
+    """Mean evaluation return of the best model, and the update that it was saved at."""
 
     mean: float | None
     update: int | None
 
 
 class Trainer:
-    """One run. Its state is that of the last complete round."""
+    """Counts, stops, evaluates and saves one run. Its state is that of the last complete round."""
 
     def __init__(
         self,
@@ -41,22 +39,29 @@ class Trainer:
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.store, self.log, self.trajectories = store, log, trajectories
         self.facts = facts or {}
+        """Facts that every checkpoint is saved with."""
         self.count = Count()
         self.best: float | None = None
+        """Highest mean return of the evaluations so far."""
         self.best_update: int | None = None
         self.unsaved = False
-        """The last save failed."""
+        """True if the last save failed."""
         self.evaluated: int | None = None
         """Update of the last evaluation."""
         self.reached = 0
-        """Consecutive evaluations at or above reward_threshold."""
+        """Number of consecutive evaluations at or above reward_threshold."""
         self.saved = 0
         """Updates (or steps, see model_save_unit) at the last save point."""
+        self.point: int | None = None
+        """Update of the last save point, as opposed to a save at the end of the run or of a session."""
+        self.interim: int | None = None
+        """Checkpoint that this session resumed from, if it was no save point."""
         self.elapsed = 0.0
+        """Seconds of training in earlier sessions and calls of run."""
         self.stopping = stopping
-        """True when the run was asked to stop (a signal)."""
+        """True if the run was asked to stop."""
         self._started: float | None = None
-        """When this part of the run began; None while it does not train."""
+        """Time at which `run` began; None while it does not train."""
 
     @property
     def agent(self) -> Agent:
@@ -65,9 +70,11 @@ class Trainer:
     # the loop ---------------------------------------------------------------------------------------------
 
     def run(self) -> str:
-        """Train until a stop rule is met. Returns the reason."""
+        """Trains until a stop rule is met. Returns the reason."""
         self._started = time.monotonic()
         try:
+            if self._save_is_due():
+                self.save_point()  # a session that ended during an evaluation has left it to this one
             while (reason := self.stop_reason()) is None:
                 self.round()
                 if self._save_is_due():
@@ -77,13 +84,14 @@ class Trainer:
             self.elapsed, self._started = self.seconds(), None
 
     def round(self) -> None:
-        """Collect, add, learn."""
+        """Runs one round of the training loop, which is `SingleProcess.round` in framework/backend.py."""
         fraction = self.progress().fraction
         self._account(self.backend.round(self.progress))
-        self.log.console.round(self.count, fraction, self.backend.says)
+        processes = self.backend.processes
+        self.log.console.round(self.count, fraction, *([processes.load] if processes else []))
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
-        """Count and write down what has happened."""
+        """Counts and logs the events of a round as they happen."""
         for event in events:
             before = self.count
             if isinstance(event, Learned):
@@ -96,15 +104,15 @@ class Trainer:
             self.count = Count(before.step + event.steps, before.episode + len(event.episodes), before.update)
 
     def progress(self) -> Progress:
-        """How far the run is, for schedules: by whichever limit is nearest. Never by the clock."""
+        """Returns the counters and the share of the planned run, for schedules. Never depends on the clock."""
         return Progress(*self.count, self.cfg.share(*self.count))
 
     def seconds(self) -> float:
-        """Time spent training, over all resumes."""
+        """Returns the seconds of training over all sessions."""
         return self.elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
 
     def stop_reason(self) -> str | None:
-        """The first stop rule that is met, as a person would say it."""
+        """Returns the first stop rule that is met, as a sentence; None to continue."""
         cfg, count = self.cfg, self.count
         if self.stopping():
             return "interrupted"
@@ -126,23 +134,24 @@ class Trainer:
         return self.count.update if self.cfg.model_save_unit == "update" else self.count.step
 
     def _save_is_due(self) -> bool:
-        """A multiple of model_save_fre has been passed since the last save point."""
+        """Returns True if a multiple of model_save_fre was passed since the last save point."""
         return self._done() // self.cfg.model_save_fre > self.saved // self.cfg.model_save_fre
 
     def save_point(self) -> None:
-        """Evaluate, if asked to, and save. Broken off in the evaluation, it comes again after the resume."""
+        """Evaluates, if online_eval is set, and saves. Interrupted during the evaluation, it is still due afterwards,
+        and the resumed run starts with it."""
         self._account(self.backend.rest(self.progress))
         try:
             evaluation = self.evaluate() if self.cfg.online_eval else None
         except Interrupted:
             return
-        self.saved = self._done()
+        self.saved, self.point = self._done(), self.count.update
         if evaluation is not None and self.cfg.reward_threshold is not None:
             self.reached = self.reached + 1 if evaluation.mean >= self.cfg.reward_threshold else 0
         self.save(evaluation)
 
     def evaluate(self) -> Evaluation:
-        """Play the evaluation episodes and write down how they went."""
+        """Plays and logs the evaluation episodes."""
         evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
         best = self.best is None or evaluation.mean >= self.best
         if best:
@@ -152,53 +161,37 @@ class Trainer:
         return evaluation
 
     def save(self, evaluation: Evaluation | None = None) -> None:
-        """Write a checkpoint. A failed save is loud; the earlier ones stand, and training goes on."""
+        """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
         self._account(self.backend.rest(self.progress))
-        facts = {**self.facts, **self.count._asdict()}
+        facts = {**self.facts, **self.count._asdict(), "save_point": self.point == self.count.update}
         self.unsaved = True
         try:
             self.store.save(self.count.update, self.state(), self.backend.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
             self.unsaved = False
-            self.store.prune(self.cfg.keep_checkpoints)
+            self._prune()
         except OSError as error:
             self.log.console.warn(
                 f"checkpoint {self.count.update} could not be saved ({error.strerror or error}); "
-                "the earlier ones are untouched and training goes on"
+                "the earlier ones are untouched and training continues"
             )
 
-    def finish(self) -> Score:
-        """The last checkpoint, and then the final score. The checkpoint stands before the evaluation, so that going
-        on from it equals never having stopped."""
-        self.save()
-        kept = self.best, self.best_update
-        if self.best_update is None:
-            self._choose_best()
-        elif self.evaluated != self.count.update:
-            self.evaluate()
-        if self.cfg.save_best_model and self.best_update in self.store.numbers():
-            self.store.mark_best(self.best_update)
-        self.log.flush()
-        score = Score(self.best, self.best_update)
-        self.best, self.best_update = kept
-        return score
+    def _prune(self) -> None:
+        """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was
+        interrupted keeps the same ones as a run that was not."""
+        if self.cfg.keep_checkpoints > 0 and self.interim not in (None, self.count.update):
+            remove_folder(self.store.folder / str(self.interim))
+            self.interim = None
+        self.store.prune(self.cfg.keep_checkpoints)
 
-    def _choose_best(self) -> None:
-        """Nothing was evaluated on the way: the last checkpoints are now, and the best of them is kept."""
-        kept, now = self.agent.state(), self.count
-        try:
-            for number in [n for n in self.store.numbers() if n or not now.update][-MOST_CHOSEN_FROM:]:
-                saved = self.store.read(number, with_journal=False)
-                self.agent.load_state(saved.tree["agent"])
-                self.count = Count(**saved.tree["count"])
-                self.evaluate()
-        finally:  # also where it is broken off: what is saved then is the newest agent
-            self.agent.load_state(kept)
-            self.count = now
+    def finish(self) -> None:
+        """Saves the last checkpoint. Nothing is saved after it, whatever happens at the end of the run."""
+        self.save()
+        self.log.flush()
 
     def state(self) -> Tree:
-        """Everything that is needed to go on exactly, but for what the memory's journal holds."""
+        """Returns everything that an exact resume needs, except for the journal of the memory."""
         return {
             "count": dict(self.count._asdict()),
             **self.backend.state(),
@@ -209,18 +202,22 @@ class Trainer:
             "best_update": self.best_update,
             "reached": self.reached,
             "saved": self.saved,
+            "point": self.point,
             "elapsed": self.seconds(),
         }
 
     def load_state(self, saved: Saved, branch: bool) -> list[str]:
-        """Stand where the checkpoint was taken. branch: the run goes on in another directory, with logs of its own.
-        Returns the rows whose running episode could not be repeated."""
+        """Restores a checkpoint. branch: the run continues in another directory, with new logs. Returns the rows whose
+        running episodes could not be replayed."""
         tree = saved.tree
         self.count = Count(**tree["count"])
         different = self.backend.load_state(tree, saved.journal)
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
+        self.point = tree.get("point")
         if not branch:
+            if not saved.facts.get("save_point", True):
+                self.interim = self.count.update
             self.backend.memory.journalled()
             self.store.realign_best(self.best_update)
             self.log.load_state(tree["log"])

@@ -83,5 +83,16 @@ def test_an_episode_can_be_played_again_from_its_seed_and_its_actions():
         assert (episode.row, again.ended[0][1]) in seen.ended
 
 
-def test_a_random_policy_may_find_no_end_within_its_time():
-    assert Evaluator(CountingEnv((10**9, "terminated")), 5, -1).random_return(seconds=0.01) is None
+def test_a_random_policy_may_find_no_end_within_its_steps(monkeypatch):
+    """No clock decides: 40 steps are enough for two episodes of 20, and 39 are not."""
+    evaluator = Evaluator(CountingEnv((20, "terminated")), 5, -1)
+    monkeypatch.setattr("framework.evaluator.MOST_RANDOM_STEPS", 40)
+    assert evaluator.random_return(2) == 210.0
+    monkeypatch.setattr("framework.evaluator.MOST_RANDOM_STEPS", 39)
+    assert evaluator.random_return(2) is None
+
+
+def test_the_random_policy_plays_the_first_episodes_of_each_row_and_not_the_shortest():
+    """Of two episodes one is row 1's long one, 1 + .. + 30 = 465, although row 0 ends 15 in that time: 3 + 465."""
+    env = CountingEnv((2, "terminated"), (30, "terminated"))
+    assert Evaluator(env, 5, -1).random_return(2) == (3 + 465) / 2

@@ -41,6 +41,10 @@ def task():
     return made.task.path
 
 
+def saved_in(task):
+    return CheckpointStore(task / "models").newest(print)
+
+
 def test_a_run_without_a_past_gets_a_folder_of_its_own():
     start = resume.start(config(), SPEC)
     assert (start.saved, start.branch, start.changed) == (None, False, ())
@@ -89,13 +93,14 @@ def test_what_makes_another_run_may_not_change_and_all_of_it_is_told(task):
     """RES-5"""
     changed = ("general_cfg.max_step=7", "algo_cfg.gamma=0.5", "algo_cfg.lr=0.5", "general_cfg.max_episode=9")
     with pytest.raises(ConfigError) as caught:
-        resume.changes(config(*changed, resumed=str(task)))
+        resume.changes(config(*changed, resumed=str(task)), saved_in(task))
     said = [problem.split(": ", 1)[1] for problem in caught.value.problems]
     assert said == [
-        "general_cfg.max_step: 200 -> 7: cannot change when a run goes on; start a new run for that",
-        "algo_cfg.gamma: 0.95 -> 0.5: cannot change when a run goes on; start a new run for that",
+        "general_cfg.max_step: 200 -> 7: cannot change in a resumed run; start a new run for that",
+        "algo_cfg.gamma: 0.95 -> 0.5: cannot change in a resumed run; start a new run for that",
     ]
-    assert resume.changes(config("algo_cfg.lr=0.5", "general_cfg.max_episode=9", resumed=str(task))) == (
+    adjusted = config("algo_cfg.lr=0.5", "general_cfg.max_episode=9", resumed=str(task))
+    assert resume.changes(adjusted, saved_in(task)) == (
         "general_cfg.max_episode: 100 -> 9",
         "algo_cfg.lr: 0.0002 -> 0.5",
     )

@@ -13,6 +13,14 @@ def write_durably(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Replaces the content of a file durably. After a crash or an OSError the file holds the old or the new bytes."""
+    new = path.with_name(path.name + ".tmp")
+    write_durably(new, data)
+    os.replace(new, path)
+    sync_folder(path.parent)
+
+
 def sync_folder(path: Path) -> None:
     """The names in this folder are on the disk when this returns."""
     descriptor = os.open(path, os.O_RDONLY)

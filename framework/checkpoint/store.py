@@ -199,10 +199,9 @@ class CheckpointStore:
         replace_folder(new, self.folder / "best")
 
     def realign_best(self, number: int | None) -> None:
-        """models/best as the run that goes on knows it: what came after its checkpoint comes again."""
-        if number is None:
-            remove_folder(self.folder / "best")
-        elif (self.folder / str(number)).is_dir():
+        """Sets models/best to the best checkpoint that a resumed run knows of. Without one, models/best stays until the
+        run has found a new best: it is never absent once it existed."""
+        if number is not None and (self.folder / str(number)).is_dir():
             self.mark_best(number)
 
     def prune(self, keep: int) -> None:

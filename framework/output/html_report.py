@@ -15,6 +15,8 @@ import yaml
 import algos
 import envs
 from config.general import GeneralConfig
+from config.task_config import load_task_config
+from config.yaml_reader import DocumentError
 from framework.output.csv_log import read_csv
 from framework.output.formatting import resume_command, scored, short, video_command
 
@@ -103,11 +105,9 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _yaml(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        return load_task_config(path.parent).settings()
+    except DocumentError:
         return {}
-    sections = config.items() if isinstance(config, dict) else ()
-    return {name: values for name, values in sections if isinstance(values, dict)}
 
 
 def _title(config: Facts) -> str:
@@ -223,14 +223,24 @@ def _exactness(run: Facts) -> str:
     if run.get("branched_from"):
         sentences.append(f"Begun from {run['branched_from']}.")
     for resume in run.get("resumes") or ():
-        sentences.append(f"Gone on from checkpoint {resume.get('from')} at {resume.get('started')}.")
-    if run.get("inexact_resume"):
-        sentences.append(str(run["inexact_resume"]).capitalize() + ".")
-    elif run.get("resumes"):
-        sentences.append("The running episodes were repeated and compared: it is as if the run had never stopped.")
+        sentences.append(
+            f"Resumed from checkpoint {resume.get('from')} at {resume.get('started')}: {_verdict(resume)}."
+        )
+    if run.get("branched_from"):
+        sentences.append(f"The branch: {_verdict(run)}.")
     if run.get("checkpoint"):
         sentences.append(f"Tested: {run['checkpoint']}.")
     return "".join(f"<p>{_text(sentence)}</p>" for sentence in sentences)
+
+
+def _verdict(resume: Facts) -> str:
+    """Returns whether a resume was exact, as run.json says."""
+    reasons = "; ".join(map(str, resume.get("inexact_because") or ()))
+    if resume.get("exact") is True:
+        return "exact to the byte, as if the run had never stopped"
+    if resume.get("exact") is False:
+        return f"not exact to the byte ({reasons})"
+    return f"unknown whether it was exact{f' ({reasons})' if reasons else ''}"
 
 
 _ABOUT = {

@@ -1,66 +1,119 @@
-"""What is left at the end of a run for a person: figure, video, report, and a short summary."""
+"""End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from config.loader import RunConfig
-from envs.base import EnvError, VectorEnv
+from envs.base import VectorEnv
 from framework import build
-from framework.evaluator import Evaluation, Evaluator, replay
+from framework.evaluator import Evaluation, Interrupted, replay
 from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
 from framework.output.csv_log import read_csv
 from framework.output.gif import GifWriter
 from framework.output.recorders import Camera, Tape
+from framework.output.run_log import Count
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Score, Trainer
+from framework.watch import Watch
+
+OVERSHOOT = 1.05
+"""Share of a limit above which the summary says why training went beyond it."""
+T = TypeVar("T")
 
 
-def tell(
-    config: RunConfig, task: TaskDir, trainer: Trainer, evaluator: Evaluator, score: Score, reason: str, finished: bool
-) -> None:
-    """Figure, report and summary of a training run."""
-    console, cfg = trainer.log.console, config.general
-    figure, known = None, None
-    if cfg.save_fig:
-        known = _random_return(evaluator, console) if finished else task.read_run().get("random_return")
-        figure = _draw_curve(config, task, known, console)
+class Ending(NamedTuple):
+    """Facts about the end of a training run."""
+
+    reason: str
+    """Stop rule that was met, or interrupted."""
+    finished: bool
+    """False if the run was interrupted."""
+    score: Score
+    random_return: float | None = None
+    figure: Path | None = None
+
+
+def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
+    """Runs a part of the end. An error becomes a warning, and the result None; Interrupted passes."""
+    try:
+        return work()
+    except Interrupted:
+        raise
+    except Exception as error:  # the run is complete and saved, whatever fails now
+        console.log_traceback(error)
+        console.warn(f"{failure}: {error}")
+        return None
+
+
+def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> None:
+    """Writes run.json and report.html, and prints the summary of a training run."""
+    console, score = trainer.log.console, ending.score
     last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
+    mean = last[0]["mean"] if last and score.update is not None else None
+    worse = mean is not None and ending.random_return is not None and mean <= ending.random_return
     best = task.models / "best"
-    outcome = Outcome(
-        task=task.path,
-        reason=reason,
-        finished=finished,
-        count=trainer.count,
-        seconds=trainer.seconds(),
-        score=last[0] if last and score.update is not None else None,
-        best=score.mean,
-        best_update=score.update,
-        random_return=known,
-        expected_return=config.expected_return,
-        figure=figure,
-        best_model=best if best.is_dir() else None,
-        allowed=config.allow_import,
-    )
     task.write_run(
         {
-            "outcome": reason,
-            "finished": finished,
+            "outcome": ending.reason,
+            "finished": ending.finished,
             **trainer.count._asdict(),
             "seconds": round(trainer.seconds(), 3),
             "best": score.mean,
             "best_update": score.update,
-            "random_return": known,
+            "random_return": ending.random_return,
+            "worse_than_random": worse,
         }
     )
     write_report(task, console)
+    outcome = Outcome(
+        task=task.path,
+        reason=ending.reason,
+        finished=ending.finished,
+        count=trainer.count,
+        seconds=trainer.seconds(),
+        score=last[0] if mean is not None else None,
+        best=score.mean,
+        best_update=score.update,
+        random_return=ending.random_return,
+        expected_return=config.expected_return,
+        figure=ending.figure,
+        best_model=best if best.is_dir() else None,
+        allowed=config.allow_import,
+    )
+    if ending.finished:
+        for text in remarks(config, trainer.count, trainer.agent.spec.rows, ending.reason):
+            console.warn(text)
+    if worse:
+        console.warn(f"the score {mean:.4g} is not above the {ending.random_return:.4g} of a random policy")
     console.summary(outcome)
 
 
-def _draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
-    """results/learning_curve.png; a figure that cannot be drawn costs a warning, not the run."""
+def remarks(config: RunConfig, count: Count, rows: int, reason: str) -> list[str]:
+    """Returns what a newcomer would wonder about: a run without updates, and a limit that was overshot."""
+    texts = []
+    if not count.update:
+        starts = getattr(config.algo, "learning_starts", None)
+        texts.append("nothing was learned: 0 updates" + (f"; learning_starts is {starts} steps" if starts else ""))
+    cfg = config.general
+    limits = {
+        "max_episode": (cfg.max_episode, count.episode, "episodes"),
+        "max_total_step": (cfg.max_total_step, count.step, "steps"),
+        "max_update": (cfg.max_update, count.update, "updates"),
+    }
+    limit, done, unit = limits.get(reason.partition(" ")[0], (0, 0, ""))
+    if limit > 0 and done > OVERSHOOT * limit:
+        every = config.algo.memory(rows).fragment * rows
+        texts.append(f"stopped at {done:,} {unit}: the limit of {limit:,} is checked every {every:,} steps")
+    return texts
+
+
+def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
+    """Draws results/learning_curve.png, and returns its path."""
     path = task.results / "learning_curve.png"
-    try:
+
+    def draw() -> Path:
         figures.learning_curve(
             read_csv(task.results / "train.csv"),
             read_csv(task.results / "eval.csv"),
@@ -70,50 +123,58 @@ def _draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, c
             expected_return=config.expected_return,
             show=config.general.show_fig,
         )
-    except Exception as error:  # matplotlib raises what it likes; the run is worth more than its picture
-        console.warn(f"the learning curve could not be drawn: {error}")
-        return None
-    return path
+        return path
+
+    return guarded(console, "the learning curve could not be drawn", draw)
 
 
-def _random_return(evaluator: Evaluator, console: Console) -> float | None:
-    """The score of knowing nothing, to compare with."""
+def film(
+    config: RunConfig,
+    evaluation: Evaluation,
+    tape: Tape,
+    task: TaskDir,
+    console: Console,
+    check: Callable[[], None] = lambda: None,
+    watch: Watch | None = None,
+) -> Path | None:
+    """Replays the episodes in an environment that draws, into videos/video.gif or a window. `check` is called before
+    each step and may raise. Returns the path of the video."""
+    watch = watch or Watch()
+    with watch("make"):
+        env = build.make_env(config, 1, draw=True)
     try:
-        return evaluator.random_return()
-    except EnvError as error:
-        console.warn(f"the random policy's return could not be measured: {error}")
-        return None
-
-
-def film(config: RunConfig, evaluation: Evaluation, tape: Tape, task: TaskDir, console: Console) -> Path | None:
-    """Play the episodes again in one environment that draws: into videos/video.gif, or in a window."""
-    env = build.make_env(config, 1, draw=True)
-    try:
-        return _filmed(config, env, evaluation, tape, task, console)
+        return _filmed(config, env, evaluation, tape, task, console, check)
     finally:
-        env.close()
+        with watch("close"):
+            env.close()
 
 
 def _filmed(
-    config: RunConfig, env: VectorEnv, evaluation: Evaluation, tape: Tape, task: TaskDir, console: Console
+    config: RunConfig,
+    env: VectorEnv,
+    evaluation: Evaluation,
+    tape: Tape,
+    task: TaskDir,
+    console: Console,
+    check: Callable[[], None],
 ) -> Path | None:
     writer = GifWriter(task.videos / "video.gif", env.render_fps)
     camera = Camera(writer)
-    for episode in evaluation.episodes:
-        total = replay(env, episode, tape.episodes[episode.row, episode.number], camera)
-        if abs(total - episode.total) > 1e-6 * max(1.0, abs(episode.total)):
-            console.warn(f"the filmed episode with seed {episode.seed} went differently: {total} for {episode.total}")
-        if writer.full:
-            break
-    made = writer.close()
+    try:
+        for episode in evaluation.episodes:
+            total = replay(env, episode, tape.episodes[episode.row, episode.number], camera, check)
+            if abs(total - episode.total) > 1e-6 * max(1.0, abs(episode.total)):
+                text = f"the filmed episode with seed {episode.seed} went differently: {total} for {episode.total}"
+                console.warn(text)
+            if writer.full:
+                break
+    finally:
+        made = writer.close()
     if config.env.render_mode == "rgb_array":
         console.note(made.text)
     return made.path
 
 
 def write_report(task: TaskDir, console: Console) -> None:
-    """report.html."""
-    try:
-        html_report.write(task.path)
-    except Exception as error:  # as with the figure
-        console.warn(f"report.html could not be written: {error}")
+    """Writes report.html."""
+    guarded(console, "report.html could not be written", lambda: html_report.write(task.path))

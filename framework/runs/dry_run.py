@@ -1,4 +1,4 @@
-"""--dry-run: what a run would be, with nothing written."""
+"""Describes a run for --dry-run, without writing anything."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from framework import build, compatibility, resources
 
 
 def describe(config: RunConfig) -> int:
-    """Print the config, shapes, parameter counts, memory and disk that a run would take."""
+    """Prints the config, shapes, parameter counts, memory and disk that a run would take."""
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = compatibility.spec_of_all(config, build.env_spec(config, env))

@@ -1,4 +1,4 @@
-"""From a valid config to an exit status. torch is imported only once the environment has agreed to the algorithm."""
+"""Turns a valid config into an exit status. torch is imported only after the environment was found suitable."""
 
 import os
 import sys
@@ -8,14 +8,15 @@ from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import compatibility
 from framework.errors import MISTAKE, JoystickError, Stopped
-from framework.runs.signals import StopSignals
+from framework.runs.signals import StopSignals, Watchdog, leave
+from framework.watch import Watch
 
 
 def run(config: RunConfig, command_line: list[str]) -> int:
-    """Train or test. Every error that a person can cause ends in one message and status 2."""
+    """Trains or tests. Every error that a user can cause ends in one message and status 2."""
 
     def work() -> int:
-        compatibility.check(config)
+        _check(config)
         if config.general.mode == "train":
             from framework.runs.train import run as mode
         else:
@@ -31,10 +32,10 @@ def run(config: RunConfig, command_line: list[str]) -> int:
 
 
 def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...], jobs: int | None) -> int:
-    """Train once for each seed, in processes of their own."""
+    """Trains once for each seed, each in its own process."""
 
     def work() -> int:
-        compatibility.check(config)
+        _check(config)
         from framework.runs import many_seeds as group
 
         return group.run(config, command_line, seeds, jobs)
@@ -43,10 +44,10 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
 
 
 def dry_run(config: RunConfig) -> int:
-    """Say what a run would be, and write nothing."""
+    """Prints what a run would be, and writes nothing."""
 
     def work() -> int:
-        compatibility.check(config)
+        _check(config)
         from framework.runs.dry_run import describe
 
         return describe(config)
@@ -54,20 +55,32 @@ def dry_run(config: RunConfig) -> int:
     return _guarded(work)
 
 
+def _check(config: RunConfig) -> None:
+    """Raises ConfigError if algorithm and environment do not fit; makes an environment, which may hang."""
+    watch, limit = Watch(), config.general.env_timeout
+
+    def hangs() -> None:
+        print(f"error: the environment could not be made and closed within {limit:g} s", file=sys.stderr)
+        leave(MISTAKE)
+
+    with Watchdog(limit, watch, hangs), watch("make"):
+        compatibility.check(config)
+
+
 def _guarded(work: Callable[[], int]) -> int:
     try:
         return work()
     except (JoystickError, ConfigError, EnvError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # whoever read our output has gone; nothing more can be said there
+        # The reader of our output is gone.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        # a full disk or a folder taken away, at a moment when nothing can be gone on with
+        # A full disk or a deleted folder, at a moment when the run cannot continue.
         print(f"error: {error.filename or 'writing'}: {error.strerror or error}", file=sys.stderr)
         return MISTAKE

@@ -1,67 +1,71 @@
-"""Where a run begins: anew, or at a checkpoint; and what may be changed when it goes on."""
+"""Finds where a run begins: at step 0 or at a checkpoint; and decides which settings a resume may change."""
 
+import json
 import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
-import yaml
-
 from algos.base import EnvSpec
 from config.loader import ConfigError, RunConfig
+from config.task_config import load_task_config
 from framework.checkpoint.store import CheckpointStore, Saved
 from framework.errors import CheckpointError, TaskDirError
 from framework.runs.task_dir import TaskDir
 from framework.seeding import draw_seed
 
 FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit"}
-"""A run that changes one of these is another run."""
+"""Settings of general_cfg that a resume may not change."""
 HOW_TO_LOAD = {"load_checkpoint", "load_path", "load_model_step"}
-"""They say where a run goes on from, and are no change to it."""
+"""Settings that name the checkpoint to load; they are no change of the run."""
 ADJUSTABLE_ENV = {"render_mode"}
+"""Settings of env_cfg that a resume may change."""
+Sections = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Start:
-    """A task directory to write to, and the checkpoint to go on from."""
+    """A task directory to write to, and the checkpoint to resume from."""
 
     task: TaskDir
     store: CheckpointStore
-    """Of this task; one that has read the checkpoint knows its journal, and goes on with it."""
+    """Store of this task; after reading the checkpoint it continues its journal."""
     saved: Saved | None = None
     branch: bool = False
-    """The run goes on in a directory of its own, and writes logs of its own."""
+    """True if the run continues in a new directory with new logs."""
     changed: tuple[str, ...] = ()
-    """Settings that are not those of the run that goes on."""
+    """Settings that differ from those of the checkpoint, as `key: old -> new`."""
 
 
 def with_seed(config: RunConfig) -> RunConfig:
-    """seed 0 means: the one of the run that goes on, or else draw one, so that this run too can be repeated."""
+    """Replaces seed 0 by the seed of the resumed run, or by a drawn one, so that every run can be repeated."""
     if config.general.seed:
         return config
-    seed = _recorded(config).get("general_cfg", {}).get("seed") or draw_seed()
+    recorded = load_task_config(config.task).settings() if config.task else {}
+    seed = recorded.get("general_cfg", {}).get("seed") or draw_seed()
     return replace(config, general=config.general.model_copy(update={"seed": seed}))
 
 
 def start(config: RunConfig, spec: EnvSpec) -> Start:
-    """Open the task directory: the old one for --resume and load_checkpoint, a new one for an explicit step."""
+    """Opens the task directory: the old one for --resume and load_checkpoint, a new one for an explicit step."""
     cfg = config.general
     if config.task is None:
-        return _anew(config, spec)
-    changed = changes(config)
+        return _new(config, spec)
     store = CheckpointStore(config.task / "models")
     if "general_cfg.load_model_step" in config.explicit and cfg.load_model_step != "latest":
         saved = store.read(cfg.load_model_step)
+        changed = changes(config, saved)
         check_identity(saved, config, spec)
-        return replace(_anew(config, spec), saved=saved, branch=True, changed=changed)
+        return replace(_new(config, spec), saved=saved, branch=True, changed=changed)
     if config.into is not None:
         raise TaskDirError(
-            f"the run goes on in {config.task}; leave out --into, or say which load_model_step to branch at"
+            f"the run continues in {config.task}; leave out --into, or say which load_model_step to branch at"
         )
     task = TaskDir(config.task)
     task.open()
     try:
         store.recover()
         saved = store.newest(lambda text: print(f"warning: {text}", file=sys.stderr))
+        changed = changes(config, saved)
         check_identity(saved, config, spec)
     except BaseException:
         task.close()
@@ -69,21 +73,15 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     return Start(task, store, saved, changed=changed)
 
 
-def _anew(config: RunConfig, spec: EnvSpec) -> Start:
+def _new(config: RunConfig, spec: EnvSpec) -> Start:
     task = TaskDir.create("train", spec.id, config.algo_package.NAME, config.into)
     return Start(task, CheckpointStore(task.models))
 
 
-def _recorded(config: RunConfig) -> dict[str, Any]:
-    """The effective config of the run that goes on."""
-    if config.task is None:
-        return {}
-    return yaml.safe_load((config.task / "config.yaml").read_text(encoding="utf-8")) or {}
-
-
-def changes(config: RunConfig) -> tuple[str, ...]:
-    """Settings that differ from the run that goes on, as `key: old -> new`; ConfigError where one may not."""
-    old, new = _recorded(config), config.as_dict()
+def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
+    """Compares the settings with those that the checkpoint was saved with, wherever the new ones come from: the command
+    line, or an edited config.yaml. Returns the differences; raises ConfigError if one of them is not allowed."""
+    old, new = _settings_of(saved, config), plain(config)
     allowed = {
         "general_cfg": set(new["general_cfg"]) - FIXED_GENERAL,
         "algo_cfg": set(type(config.algo).ADJUSTABLE),
@@ -100,14 +98,28 @@ def changes(config: RunConfig) -> tuple[str, ...]:
                 changed.append(line)
             else:
                 place = config.where.get(f"{section}.{key}", "default")
-                refused.append(f"{place}: {line}: cannot change when a run goes on; start a new run for that")
+                refused.append(f"{place}: {line}: cannot change in a resumed run; start a new run for that")
     if refused:
         raise ConfigError(refused)
     return tuple(changed)
 
 
+def plain(config: RunConfig) -> Sections:
+    """Returns the effective settings as a checkpoint stores them."""
+    settings: Sections = json.loads(json.dumps(config.as_dict()))
+    return settings
+
+
+def _settings_of(saved: Saved, config: RunConfig) -> Sections:
+    """Returns the settings of the checkpoint; those in config.yaml if it is too old to hold them."""
+    recorded = saved.facts.get("config")
+    if isinstance(recorded, dict):
+        return recorded
+    return load_task_config(config.task).settings() if config.task else {}
+
+
 def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
-    """What a checkpoint must agree with to be loaded."""
+    """Returns the facts that must agree for a checkpoint to be loaded."""
     return {
         "algo": config.algo_package.NAME,
         "env": spec.id,
@@ -118,7 +130,7 @@ def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
 
 
 def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
-    """CheckpointError where the checkpoint is of another algorithm or environment."""
+    """Raises CheckpointError if the checkpoint belongs to another algorithm or environment."""
     here = identity(config, spec)
     words = {"algo": "trained with", "env": "trained on", "observation_space": "observes", "action_space": "acts in"}
     for key, word in words.items():

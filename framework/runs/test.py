@@ -1,12 +1,16 @@
-"""mode test: plays a saved model, scores it, and films it. Writes its own task directory."""
+"""Mode test: plays a saved model, scores it and films it, in a task directory of its own."""
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from typing import Any
 
+from algos.base import Agent
 from config.loader import RunConfig
-from envs.base import EnvError
+from envs.base import EnvError, VectorEnv
 from framework import build
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore, Saved
-from framework.errors import CheckpointError, JoystickError, TaskDirError
+from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
 from framework.output import wrap_up
 from framework.output.console import Console
@@ -14,21 +18,21 @@ from framework.output.csv_log import CsvLog, read_csv
 from framework.output.recorders import Tape, TrajectoryRecorder
 from framework.output.trajectories import TrajectoryWriter
 from framework.runs.resume import check_identity, with_seed
-from framework.runs.signals import StopSignals
+from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.runs.task_dir import TaskDir, circumstances
+from framework.watch import Watch
 
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
-    """Exit status of a test."""
-    cfg, source = config.general, config.task
+    """Tests a model, and returns the exit status."""
+    cfg, source, watch = config.general, config.task, Watch()
     if source is None:
         raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
     config = with_seed(config)
     saved, note = _model(CheckpointStore(source / "models"), cfg.load_model_step)
-    env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
-    try:
+    with Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch)), _environment(config, watch) as env:
         spec = build.env_spec(config, env)
         check_identity(saved, config, spec)
         build.choose_threads(config, spec)
@@ -38,16 +42,30 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
             raise CheckpointError(f"{saved.path} does not fit this config: {error}") from error
         task = TaskDir.create("test", spec.id, config.algo_package.NAME, config.into)
-        try:
-            return _Test(config, saved, agent, env, task, signals).go(command_line, note)
-        finally:
-            task.close()
+        with contextlib.closing(task):
+            return _Test(config, saved, agent, env, task, signals, watch).go(command_line, note)
+
+
+@contextlib.contextmanager
+def _environment(config: RunConfig, watch: Watch) -> Iterator[VectorEnv]:
+    with watch("make"):
+        env = build.make_env(config, min(config.general.online_eval_episode, MOST_ROWS))
+    try:
+        yield env
     finally:
-        env.close()
+        with watch("close"):
+            env.close()
+
+
+def _hangs(config: RunConfig, watch: Watch) -> None:
+    """Ends the process when an environment hangs; called by the watchdog."""
+    name = getattr(config.env, "id", config.general.env_name)
+    print(f"\nerror: {name} has not answered for {config.general.env_timeout:g} s, {watch.describe()}", file=sys.stderr)
+    leave(MISTAKE)
 
 
 def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
-    """The checkpoint to test, and what to say of the choice."""
+    """Returns the checkpoint to test, and a note on the choice."""
     if step == "best" and not store.has_best():
         saved = store.newest(print)
         return saved, f"there is no best model yet; testing the newest, {saved.path.name}"
@@ -57,19 +75,20 @@ def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
 
 
 class _Test:
-    """One test: play, write, film, tell."""
+    """One test: plays, writes, films and reports."""
 
     def __init__(
-        self, config: RunConfig, saved: Saved, agent: Any, env: Any, task: TaskDir, signals: StopSignals
+        self,
+        config: RunConfig,
+        saved: Saved,
+        agent: Agent,
+        env: VectorEnv,
+        task: TaskDir,
+        signals: StopSignals,
+        watch: Watch,
     ) -> None:
-        self.config, self.saved, self.agent, self.env, self.task, self.signals = (
-            config,
-            saved,
-            agent,
-            env,
-            task,
-            signals,
-        )
+        self.config, self.saved, self.agent, self.env = config, saved, agent, env
+        self.task, self.signals, self.watch = task, signals, watch
         self.console = Console(task.logs / "log.txt", config.general)
 
     def go(self, command_line: list[str], note: str) -> int:
@@ -90,12 +109,12 @@ class _Test:
             self._write(evaluation)
             video = None
             if self.config.env.render_mode is not None:
-                video = wrap_up.film(self.config, evaluation, tape, self.task, self.console)
+                video = wrap_up.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
             self.task.write_run({"score": evaluation.facts()})
             wrap_up.write_report(self.task, self.console)
             self.console.tested(self.task.path, self.saved.path, evaluation.facts(), self._online(evaluation), video)
         except Interrupted:
-            self.console.note("stopped before the last episode; nothing was changed")
+            self.console.note("stopped; the model was not changed")
             return self.signals.exit_status
         except (JoystickError, EnvError) as error:
             self.console.log_traceback(error)
@@ -114,7 +133,7 @@ class _Test:
         recorders: list[Any] = [tape]
         if cfg.collect_traj:
             recorders.append(TrajectoryRecorder(TrajectoryWriter(self.task.results), self.env.rows))
-        evaluator = Evaluator(self.env, cfg.seed, cfg.max_step, self._check)
+        evaluator = Evaluator(self.env, cfg.seed, cfg.max_step, self._check, self.watch)
         try:
             return evaluator.play(self.agent, episodes, recorders), tape
         finally:
@@ -122,7 +141,7 @@ class _Test:
                 recorder.writer.close()
 
     def _write(self, evaluation: Evaluation) -> None:
-        """results/test.csv, a row per episode."""
+        """Writes results/test.csv, with a row for each episode."""
         rows = CsvLog(self.task.results / "test.csv", list(COLUMNS))
         for number, episode in enumerate(evaluation.episodes, start=1):
             values = (number, episode.total, episode.length, int(episode.terminated), episode.seed)
@@ -130,7 +149,7 @@ class _Test:
         rows.close()
 
     def _online(self, evaluation: Evaluation) -> str | None:
-        """How the score compares with the one that online evaluation gave this model on the same seeds."""
+        """Compares the score with that of the online evaluation of this model on the same seeds; None without one."""
         facts, source = self.saved.facts, TaskDir(self.saved.path.parent.parent)
         rows = [row for row in read_csv(source.results / "eval.csv") if row["update"] == facts["update"]]
         if not rows or facts["seed"] != self.config.general.seed:

@@ -1,0 +1,65 @@
+"""Chooses the best model of a finished run, by evaluating its checkpoints as they are on disk."""
+
+from algos.base import Agent
+from envs.base import EnvError
+from framework.checkpoint.store import BAD_CONTENT, Saved
+from framework.errors import CheckpointError
+from framework.output.run_log import Count
+from framework.trainer import Score, Trainer
+
+MOST_COMPARED = 20
+"""Number of save points that are compared at the end of a run without online evaluation, newest first."""
+
+
+def choose_best(trainer: Trainer, agent: Agent) -> Score:
+    """Evaluates the last checkpoint, and without online evaluation also the newest save points; marks the best one.
+
+    `agent` is not the one that was trained: it is loaded with each checkpoint in turn. A damaged checkpoint is skipped
+    with a warning."""
+    best, warn = Score(trainer.best, trainer.best_update), trainer.log.console.warn
+    for number in _candidates(trainer):
+        saved = _read(trainer, number)
+        if saved is None:
+            continue
+        try:
+            agent.load_state(saved.tree["agent"])
+            evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
+        except EnvError as error:
+            warn(f"the last models could not all be evaluated: {error}")
+            break
+        except (*BAD_CONTENT, RuntimeError) as error:
+            warn(f"{saved.path} does not fit this run: {error}")
+            continue
+        better = best.mean is None or evaluation.mean >= best.mean
+        if better:
+            best = Score(evaluation.mean, number)
+        trainer.log.evaluation(evaluation, Count(**saved.tree["count"]), better)
+    if trainer.cfg.save_best_model and best.update in trainer.store.numbers():
+        trainer.store.mark_best(best.update)
+    trainer.log.flush()
+    return best
+
+
+def _candidates(trainer: Trainer) -> list[int]:
+    """Returns the updates of the checkpoints to evaluate, oldest first. A checkpoint that an interruption left is not
+    one of them, so that an interruption does not change the choice."""
+    last, numbers = trainer.count.update, trainer.store.numbers()
+    if trainer.best_update is not None:
+        numbers = [] if trainer.evaluated == last else [last]
+    found: list[int] = []
+    for number in reversed(numbers):
+        saved = _read(trainer, number, quiet=True)
+        if saved is None or number == last or saved.facts.get("save_point", True):
+            found.append(number)
+        if len(found) == MOST_COMPARED:
+            break
+    return found[::-1]
+
+
+def _read(trainer: Trainer, number: int, quiet: bool = False) -> Saved | None:
+    try:
+        return trainer.store.read(number, with_journal=False)
+    except CheckpointError as error:
+        if not quiet:
+            trainer.log.console.warn(f"{error}; it is left out of the comparison")
+        return None

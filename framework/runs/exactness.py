@@ -1,0 +1,102 @@
+"""Decides whether a resumed run equals an uninterrupted one to the byte, and if not, why."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
+
+import torch
+
+from config.loader import RunConfig
+from framework import compatibility
+
+_LABELS = {
+    "device": "device",
+    "torch_threads": "torch threads",
+    "torch": "torch version",
+    "numpy": "numpy version",
+    "gymnasium": "gymnasium version",
+    "machine": "processor architecture",
+    "cpu_capability": "vector instructions",
+    "mp_backend": "mp_backend",
+    "n_workers": "n_workers",
+    "n_learners": "n_learners",
+    "run_ahead": "run_ahead",
+}
+"""Fact that the last bits of a result depend on -> its name in a message."""
+HARMLESS = frozenset(
+    f"general_cfg.{key}"
+    for key in (
+        "mode", "save_fig", "show_fig", "collect_traj", "interact_summary_fre", "model_summary_fre", "keep_checkpoints",
+        "save_best_model", "env_timeout", "torch_threads", "device", "ray_address", "num_cpus_per_worker",
+        "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners", "run_ahead",
+    )
+) | {"env_cfg.render_mode"}  # fmt: skip
+"""Settings that change no number, or that are compared as facts."""
+
+
+class Exactness(NamedTuple):
+    """Verdict on a resume."""
+
+    exact: bool | None
+    """True if the run equals an uninterrupted one to the byte; None if the checkpoint does not allow a verdict."""
+    because: tuple[str, ...] = ()
+    """Reasons why it does not, or why that is unknown."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the entries of a resume in run.json."""
+        return {"exact": self.exact, "inexact_because": list(self.because)}
+
+    def __str__(self) -> str:
+        if self.exact:
+            return "the resume is exact to the byte"
+        verdict = "it is unknown whether the resume is exact" if self.exact is None else "the resume is not exact"
+        return f"{verdict}: {'; '.join(self.because)}"
+
+
+def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
+    """Returns what the last bits of all numbers depend on, besides the settings. Stored in each checkpoint."""
+    cfg = config.general
+    ray = cfg.mp_backend == "ray"
+    return {
+        "device": str(device),
+        "torch_threads": torch.get_num_threads(),
+        **{name: _version(name) for name in ("torch", "numpy", "gymnasium")},
+        "machine": platform.machine(),
+        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "mp_backend": cfg.mp_backend,
+        "n_workers": cfg.n_workers,
+        "n_learners": cfg.n_learners,
+        "run_ahead": compatibility.run_ahead(config) if ray else 0,
+    }
+
+
+def compare(
+    before: Mapping[str, Any] | None, now: Mapping[str, Any], changed: Sequence[str] = (), rows: Sequence[str] = ()
+) -> Exactness:
+    """Compares the facts of a checkpoint with those of this session. changed: settings, as `key: old -> new`. rows:
+    those whose running episodes could not be replayed."""
+    reasons = []
+    if rows:
+        reasons.append(f"the running episodes of rows {', '.join(rows)} could not be repeated and start again")
+    if not str(now["device"]).startswith("cpu"):
+        reasons.append(f"sums on {now['device']} differ in their last bits")
+    if now["run_ahead"]:
+        reasons.append(f"workers run ahead of the learner (run_ahead {now['run_ahead']})")
+    reasons += [change for change in changed if change.partition(":")[0] not in HARMLESS]
+    if before is not None:
+        reasons += [
+            f"{label}: {before.get(key)} -> {now[key]}" for key, label in _LABELS.items() if before.get(key) != now[key]
+        ]
+    if reasons:
+        return Exactness(False, tuple(reasons))
+    if before is None:
+        return Exactness(None, ("the checkpoint does not record the versions and the device that it was made with",))
+    return Exactness(True)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

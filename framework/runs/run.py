@@ -1,0 +1,327 @@
+"""A training run: setup, training, end. It knows no signal, no command line and no exit status."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from algos.base import Agent
+from config.general import GeneralConfig
+from config.loader import RunConfig
+from envs.base import EnvError, VectorEnv
+from framework import build
+from framework.backend import Backend, Lost, SingleProcess
+from framework.checkpoint.atomic import write_whole
+from framework.checkpoint.store import BAD_CONTENT, Saved
+from framework.errors import CheckpointError, JoystickError
+from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
+from framework.learner import Learner
+from framework.output import LOGGER, wrap_up
+from framework.output.console import Console
+from framework.output.recorders import Tape
+from framework.output.run_log import Count, RunLog
+from framework.output.trajectories import TrajectoryWriter
+from framework.output.wrap_up import Ending, guarded
+from framework.runs import exactness
+from framework.runs.choice import choose_best
+from framework.runs.resume import HOW_TO_LOAD, identity, plain, start, with_seed
+from framework.trainer import Score, Trainer
+from framework.watch import Watch
+
+MOST_LOSSES = 5
+"""Number of times that lost processes are restarted at the same checkpoint."""
+FIRST_PAUSE = 0.5
+"""Seconds before the first restart; doubled after each further loss, since a cluster may notice a loss late."""
+
+
+class Run:
+    """One training run, from the environment to the report. A context manager: closes everything that it opened."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        stopping: Callable[[], bool] = lambda: False,
+        facts: Mapping[str, Any] | None = None,
+        make_console: Callable[[Path, GeneralConfig], Console] = Console,
+    ) -> None:
+        self.config = with_seed(config)
+        self.stopping = stopping
+        """True if the run was asked to stop."""
+        self.facts = dict(facts or {})
+        """Entries of run.json about this session, such as its command line."""
+        self.make_console = make_console
+        self.watch = Watch()
+        """Told of each call into an environment of this process."""
+        self.opened = False
+        """True after setup: the task directory, the log and the Trainer exist."""
+        self.trained = False
+        """True after the last save: whatever fails later costs a warning."""
+        self.load = ""
+        """Load of the processes over the whole training."""
+        self._stack = contextlib.ExitStack()
+
+    # setup ------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> "Run":
+        try:
+            self._open()
+            self.opened = True
+            with self._saving():
+                self._write_down()
+                self._load()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes logs, environments, processes and the lock of the task directory."""
+        self._stack.close()
+
+    def _open(self) -> None:
+        """Creates all parts. Those that can be refused come before the task directory."""
+        config, cfg, enter = self.config, self.config.general, self._stack.enter_context
+        self.env = enter(self._environment(config.env.n_envs))
+        self.backend = backend = enter(self._make_backend())
+        self.spec = backend.agent.spec
+        self.start = start(config, self.spec)
+        self.task, self.store = self.start.task, self.start.store
+        self._stack.callback(self.task.close)
+        eval_env = enter(self._environment(min(cfg.online_eval_episode, MOST_ROWS)))
+        trajectories = None
+        if cfg.collect_traj:
+            trajectories = TrajectoryWriter(self.task.results)
+            self._stack.callback(trajectories.close)
+            backend.record(trajectories)
+        self.console = self.make_console(self.task.logs / "log.txt", cfg)
+        log = RunLog(self.task, backend.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
+        self._stack.callback(log.close)
+        self._stack.callback(self.console.close)
+        self.numbers = exactness.facts(config, backend.agent.device)
+        facts = {
+            **identity(config, self.spec),
+            "config": plain(_repeatable(config)),
+            "expected_return": config.expected_return,
+            "exactness": self.numbers,
+        }
+        self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch)
+        self.trainer = Trainer(cfg, backend, self.evaluator, self.store, log, trajectories, facts, self.stopping)
+
+    @contextlib.contextmanager
+    def _environment(self, rows: int) -> Iterator[VectorEnv]:
+        with self.watch("make"):
+            env = build.make_env(self.config, rows)
+        try:
+            yield env
+        finally:
+            try:
+                with self.watch("close"):
+                    env.close()
+            except Exception as error:  # nothing depends on it any more
+                LOGGER.warning("the environment could not be closed: %s", error)
+
+    @contextlib.contextmanager
+    def _make_backend(self) -> Iterator[Backend]:
+        config, env, seed = self.config, self.env, self.config.general.seed
+        spec = build.env_spec(config, env)
+        build.choose_threads(config, spec)  # before the agent: the last bits of its first weights depend on it
+        if config.general.mp_backend == "ray":
+            from framework.distributed.launch import backend
+
+            with backend(config, spec, self.stopping) as remote:
+                yield remote
+            return
+        agent = build.make_agent(config, spec, seed, build.device_of(config))
+        memory = build.make_memory(config, spec, seed, env.goal)
+        collector = build.make_collector(config, env, agent, seed, watch=self.watch)
+        yield SingleProcess(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
+
+    def _write_down(self) -> None:
+        """Writes config.yaml and run.json, before the first step."""
+        facts, saved = self.facts, self.start.saved
+        if saved is not None and not self.start.branch:
+            earlier = self.task.read_run().get("resumes")
+            entry = {"from": saved.path.name, **facts, "changed": list(self.start.changed)}
+            facts = {"resumes": [*(earlier if isinstance(earlier, list) else []), entry]}
+        elif saved is not None:
+            facts["branched_from"] = str(saved.path)
+        facts |= {"changed": list(self.start.changed)} if self.start.changed else {}
+        facts |= {"expected_return": self.config.expected_return, "preset": self.config.preset}
+        facts |= {
+            "allow_import": list(self.config.allow_import),
+            "seed": self.config.general.seed,
+            "torch_threads": torch.get_num_threads(),
+        }
+        settings = _repeatable(self.config).to_yaml().encode()
+        if not self.task.config.is_file() or self.task.config.read_bytes() != settings:
+            write_whole(self.task.config, settings)
+        self.task.write_run(facts)
+        for note in self.config.notes:
+            self.console.note(note)
+        self.console.note(f"task directory: {self.task.path}   seed: {self.config.general.seed}")
+
+    def _load(self) -> None:
+        """Restores the checkpoint that the run starts from, if there is one."""
+        saved, ray = self.start.saved, self.backend.processes is not None
+        if saved is not None:
+            try:
+                different = self.trainer.load_state(saved, self.start.branch)
+            except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
+                raise CheckpointError(f"{saved.path} does not fit this run: {error}") from error
+            if not self.start.branch:
+                self.store.continue_from(saved)
+            self._note_exactness(saved, different)
+            self.start = replace(self.start, saved=None)  # its journal may be as large as the memory
+        if ray and (saved is None or self.start.branch):
+            self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet
+        self._write_processes()
+
+    def _note_exactness(self, saved: Saved, different: list[str]) -> None:
+        count = self.trainer.count
+        self.console.note(f"resuming from {saved.path}: {count.episode} episodes, {count.step} steps")
+        rows = different if self.env.replayable else ["all"]
+        verdict = exactness.compare(saved.facts.get("exactness"), self.numbers, self.start.changed, rows)
+        (self.console.warn if rows else self.console.note)(str(verdict))
+        if self.start.branch:
+            self.task.write_run(verdict.to_json())
+        else:
+            *earlier, entry = self.task.read_run()["resumes"]
+            self.task.write_run({"resumes": [*earlier, entry | verdict.to_json()]})
+
+    def _write_processes(self) -> None:
+        if self.backend.processes is not None:
+            self.task.write_run({"processes": self.backend.processes.pids()})
+
+    # training ---------------------------------------------------------------------------------------------
+
+    def train(self) -> str | None:
+        """Trains until a stop rule is met, and saves the last checkpoint. Returns the stop rule, or None if the run was
+        asked to stop. Lost processes are restarted from the newest checkpoint."""
+        before, losses, lost_at, saved = self.trainer.count, 0, None, None
+        self.console.start(before, self.trainer.elapsed)
+        while True:
+            try:
+                with self._saving():
+                    if saved is not None:
+                        self._restart(saved, losses)
+                        saved = None  # its journal may be as large as the memory
+                    return self._train(before)
+            except Lost as lost:
+                saved = self.store.newest(self.console.warn)
+                losses = losses + 1 if saved.path == lost_at else 1
+                lost_at = saved.path
+                if losses > MOST_LOSSES:
+                    raise
+                self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
+
+    def _train(self, before: Count) -> str | None:
+        reason = self.trainer.run()
+        if self.trainer.count == before:
+            self.console.note(f"nothing was left to train: {reason}; a higher limit continues")
+        if self.stopping():
+            self.trainer.save()
+            return None
+        if self.backend.processes is not None:  # before the last save, which is no training
+            self.load = ": ".join(filter(None, self.backend.processes.load(whole=True)))
+        self.trainer.finish()
+        self.trained = True
+        return reason
+
+    def _restart(self, saved: Saved, losses: int) -> None:
+        """Starts all processes again from a checkpoint."""
+        assert self.backend.processes is not None
+        time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
+        self.backend.processes.restart()
+        self.trainer.load_state(saved, branch=False)
+        self.store.continue_from(saved)
+        self._write_processes()
+        self.console.start(self.trainer.count, self.trainer.elapsed)
+
+    @contextlib.contextmanager
+    def _saving(self) -> Iterator[None]:
+        """Saves the last complete round when an environment fails. After a bad number the agent itself is spoilt, and
+        the earlier checkpoints count."""
+        try:
+            yield
+        except Lost:
+            raise
+        except (JoystickError, EnvError) as error:
+            self.console.log_traceback(error)
+            if isinstance(error, EnvError):
+                self.trainer.save()
+            self.trainer.log.flush()
+            raise
+
+    def _check(self) -> None:
+        if self.stopping():
+            raise Interrupted
+
+    # the end ----------------------------------------------------------------------------------------------
+
+    def complete(self, reason: str) -> bool:
+        """Chooses the best model, measures the random policy, draws, films and reports. Nothing here changes the agent
+        or writes a checkpoint, and a failure costs a warning. Returns False if the run was asked to stop meanwhile; a
+        resume then does all of it again."""
+        trainer, cfg, console = self.trainer, self.config.general, self.console
+        if self.load:
+            console.note(f"processes: {self.load}")
+            self.task.write_run({"processes_said": self.load})
+        score, known, figure = Score(trainer.best, trainer.best_update), None, None
+        try:
+            agent = guarded(console, "no second agent could be made", self._second_agent)
+            if agent is not None:
+                choose = partial(choose_best, trainer, agent)
+                score = guarded(console, "the best model could not be chosen", choose) or score
+            failure = "the random policy's return could not be measured"
+            known = guarded(console, failure, self.evaluator.random_return)
+            self._check()
+            if cfg.save_fig:
+                figure = wrap_up.draw_curve(self.config, self.task, known, console)
+            self._check()
+            if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
+                guarded(console, "the best model could not be filmed", partial(self._film, agent))
+            self._check()
+            wrap_up.tell(self.config, self.task, trainer, Ending(reason, True, score, known, figure))
+            self._check()
+        except Interrupted:
+            wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
+            return False
+        if trainer.unsaved:
+            console.warn("the last model could NOT be saved; models/ ends earlier")
+        return True
+
+    def interrupted(self) -> None:
+        """Reports a run that was asked to stop during training."""
+        trainer = self.trainer
+        known = self.task.read_run().get("random_return")
+        figure = None
+        if self.config.general.save_fig:
+            figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
+        score = Score(trainer.best, trainer.best_update)
+        wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
+
+    def _second_agent(self) -> Agent:
+        """Returns an agent for evaluating checkpoints, so that the trained one stays as it is."""
+        return build.make_agent(self.config, self.spec, self.config.general.seed, self.trainer.agent.device)
+
+    def _film(self, agent: Agent) -> None:
+        """Films the evaluation episodes of the best model, or shows them in a window."""
+        agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
+        tape = Tape(self.evaluator.env.rows)
+        evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,))
+        wrap_up.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
+
+
+def _repeatable(config: RunConfig) -> RunConfig:
+    """Returns the config without the checkpoint that it was loaded from: settings that start the run from step 0."""
+    defaults = {key: GeneralConfig.model_fields[key].default for key in HOW_TO_LOAD}
+    return replace(config, general=config.general.model_copy(update=defaults))

@@ -1,0 +1,128 @@
+"""Environments that never come back, from any call: the run is saved, says where it hangs, and leaves no process."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from framework.checkpoint.store import CheckpointStore
+from framework.runs.task_dir import TaskDir
+
+ROOT = Path(__file__).parent.parent
+MODULE = """
+import os, time
+import gymnasium
+from gymnasium.spaces import Discrete
+
+class Stuck(gymnasium.Env):
+    observation_space, action_space = Discrete(3), Discrete(2)
+
+    def __init__(self, at, number):
+        self.at, self.number, self.calls = at, number, 0
+        self.here("make")
+
+    def here(self, call):
+        if call != self.at:
+            return
+        self.calls += 1
+        if call == "make":  # a number counts environments, over all processes
+            with open("made", "a") as file:
+                file.write("x")
+            self.calls = os.path.getsize("made")
+        if call == "close":
+            with open("closed", "a") as file:
+                file.write("x")
+            self.calls = os.path.getsize("closed")
+        while self.calls == self.number:
+            pass
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        self.here("reset")
+        return 0, {}
+
+    def step(self, action):
+        self.time += 1
+        self.here("step")
+        return self.time % 3, 1.0, False, self.time == 5, {}
+
+    def close(self):
+        self.here("close")
+
+gymnasium.register("Stuck-v0", entry_point=Stuck)
+"""
+WORDS = [
+    "--allow-import", "stuck", "env_cfg.id=stuck:Stuck-v0", "general_cfg.algo_name=QLearning", "general_cfg.seed=3",
+    "general_cfg.env_timeout=2", "general_cfg.max_episode=-1", "general_cfg.max_total_step=60",
+    "general_cfg.model_save_fre=20", "general_cfg.save_fig=false", "--into", "run",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("stuck.py").write_text(MODULE)
+
+
+def run(at, number, *words):
+    command = [sys.executable, str(ROOT / "main.py"), *WORDS, f"env_cfg.at={at}", f"env_cfg.number={number}", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(("at", "number"), [("reset", 6), ("step", 33)])
+def test_a_call_that_never_returns_ends_the_run_which_is_saved(at, number):
+    done = run(at, number, "env_cfg.vectorization=sync")
+    assert done.returncode == 2, done.stderr
+    assert f"Stuck-v0 has not answered for 2 s, in {at}" in done.stderr
+    assert "to resume: python main.py --allow-import stuck --resume run" in done.stderr
+    assert CheckpointStore(Path("run/models")).numbers()
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_an_environment_that_is_never_made_is_no_run_that_waits(number):
+    """The first is made to see whether it fits the algorithm, a later one by the run itself."""
+    done = run("make", number, "env_cfg.vectorization=sync")
+    assert done.returncode == 2, done.stderr
+    assert "could not be made" in done.stderr or "has not answered for 2 s, in make" in done.stderr
+
+
+def test_an_environment_that_cannot_be_closed_after_the_end_ends_with_success():
+    """The last of those that are closed; the training is complete."""
+    once = run("close", 99, "env_cfg.vectorization=sync")
+    assert once.returncode == 0, once.stderr
+    closed = Path("closed").stat().st_size
+    Path("closed").unlink()
+    again = run("close", closed, "env_cfg.vectorization=sync", "--into", "again")
+    assert again.returncode == 0, again.stderr
+    assert "in close. The training is complete and saved" in again.stderr
+
+
+def test_processes_of_a_hung_environment_end_with_the_run_and_free_its_lock():
+    """Those of the evaluation were forked while the lock was held."""
+    online = ["general_cfg.online_eval=true", "general_cfg.online_eval_episode=2"]
+    done = run("step", 8, "env_cfg.vectorization=async", "env_cfg.n_envs=2", *online)
+    assert done.returncode == 2, done.stderr
+    assert "BrokenPipe" not in done.stderr
+    alive = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"env_cfg.at=step" in content(path)]
+    for _ in range(20):
+        alive = [path for path in alive if b"env_cfg.at=step" in content(path)]
+        if alive:
+            time.sleep(0.1)
+    assert not alive
+    task = TaskDir(Path("run"))
+    task.open()
+    task.close()
+
+
+def content(path):
+    try:
+        return path.read_bytes() if str(Path.cwd()).encode() in cwd(path.parent) else b""
+    except OSError:
+        return b""
+
+
+def cwd(process):
+    return str((process / "cwd").resolve()).encode()

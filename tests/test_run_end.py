@@ -1,0 +1,366 @@
+"""The end of a run: what fails after the last save costs a warning, and a signal in any phase costs nothing."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+from framework.backend import SingleProcess
+from framework.checkpoint.store import CheckpointStore
+from framework.evaluator import Evaluation, Evaluator
+from framework.fragment import Episode
+from framework.output import figures, html_report, wrap_up
+from framework.output.csv_log import read_csv
+from framework.trainer import Trainer
+from main import main
+
+
+class Line(gymnasium.Env):
+    """Six places in a row, and a reward for each step to the right that does not slip."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
+    observation_space, action_space = Discrete(6), Discrete(2)
+    draws = True
+    """False: render raises."""
+    ends = False
+    """True: the next step calls sys.exit."""
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place = self.time = 0
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        if Line.ends:
+            raise SystemExit(3)
+        slips = self.np_random.random() < 0.3
+        self.time += 1
+        self.place = min(5, max(0, self.place + (1 if bool(action) != slips else -1)))
+        reward = self.place + 4 * self.np_random.standard_normal()  # so that what is learned goes up and down
+        return self.place, float(reward), False, self.time == 12, {}
+
+    def render(self) -> Any:
+        if not Line.draws:
+            raise RuntimeError("no display here")
+        return np.full((8, 8, 3), 40 * self.place, np.uint8)
+
+
+if "Line-v7" not in gymnasium.registry:
+    gymnasium.register("Line-v7", entry_point=Line)
+
+WORDS = [
+    "general_cfg.algo_name=QLearning", "env_cfg.id=Line-v7", "env_cfg.vectorization=sync", "general_cfg.seed=3",
+    "general_cfg.max_episode=-1", "general_cfg.max_total_step=330", "general_cfg.model_save_fre=50",
+    "general_cfg.online_eval_episode=3", "algo_cfg.lr=0.8",
+]  # fmt: skip
+ONLINE = ["general_cfg.online_eval=true"]
+FILMED = ["env_cfg.render_mode=rgb_array"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Line, "draws", True)
+    monkeypatch.setattr(Line, "ends", False)
+    monkeypatch.setattr(figures, "learning_curve", lambda *args, **options: None)
+
+
+def train(name: str, *words: str, status: int = 0) -> Path:
+    assert main([*WORDS, *words, "--into", f"tasks/{name}"]) == status
+    return Path("tasks", name)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def outcome(task: Path) -> dict[str, Any]:
+    """What two runs must agree in: rows, the newest state, the best one, and what is known of them."""
+    models = task / "models"
+    newest = max((path for path in models.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
+    run = json.loads((task / "run.json").read_text())
+    return {
+        "train": digest(task / "results/train.csv"),
+        "eval": (task / "results/eval.csv").read_text(),
+        "newest": (newest.name, digest(newest / "state.safetensors")),
+        "best": digest(models / "best/state.safetensors"),
+        "kept": sorted(path.name for path in models.iterdir()),
+        **{key: run[key] for key in ("outcome", "finished", "best", "best_update", "random_return")},
+    }
+
+
+# ---------------------------------------------------------------------------------------- what fails afterwards
+
+
+def test_a_film_that_fails_costs_a_warning_and_leaves_the_last_checkpoint_untouched(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The film plays the best model, which is not the newest: nothing of it may reach the training."""
+    straight = train("straight", *ONLINE)
+    monkeypatch.setattr(Line, "draws", False)
+    task = train("filmed", *ONLINE, *FILMED)
+    assert "the best model could not be filmed" in capsys.readouterr().out
+    assert outcome(task) == outcome(straight)
+    assert outcome(task)["best_update"] < 330, "the test shows nothing where the best model is the last"
+
+
+def test_a_damaged_older_checkpoint_is_left_out_of_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    task = train("run")
+    best = digest(task / "models/best/state.safetensors")
+    (task / "models/100/state.safetensors").write_bytes(b"damaged")
+    assert main(["--resume", "run"]) == 0
+    assert "it is left out of the comparison" in capsys.readouterr().out
+    assert [row["update"] for row in read_csv(task / "results/eval.csv")] == [50, 150, 200, 250, 300, 330]
+    assert digest(task / "models/best/state.safetensors") == best
+
+
+def test_the_best_model_is_there_at_every_moment_of_a_resume(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CKP-6: the checkpoint of a finished run without online evaluation knows of no best model."""
+    train("run")
+    there, play = [], Evaluator.play
+
+    def looks(self: Evaluator, *words: Any) -> Any:
+        there.append(Path("tasks/run/models/best/manifest.json").is_file())
+        return play(self, *words)
+
+    monkeypatch.setattr(Evaluator, "play", looks)
+    assert main(["--resume", "run"]) == 0
+    assert len(there) > 5
+    assert all(there)
+
+
+def test_nothing_is_saved_after_the_last_save(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    for name in ("save", "finish"):
+        method = getattr(Trainer, name)
+        monkeypatch.setattr(Trainer, name, lambda self, *a, m=method, n=name: calls.append(n) or m(self, *a))
+    monkeypatch.setattr(html_report, "write", lambda task: 1 / 0)
+    monkeypatch.setattr(figures, "learning_curve", lambda *args, **options: 1 / 0)
+    monkeypatch.setattr(Evaluator, "random_return", lambda self: 1 / 0)
+    monkeypatch.setattr("framework.runs.run.choose_best", lambda *args: 1 / 0)
+    train("run")
+    assert calls[-2:] == ["finish", "save"]
+
+
+def test_sys_exit_in_an_environment_is_an_error_with_a_save(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begins = SingleProcess.round
+    rounds: list[None] = []
+
+    def exits(self: SingleProcess, now: Any) -> Any:
+        rounds.append(None)
+        Line.ends = len(rounds) == 70
+        return begins(self, now)
+
+    monkeypatch.setattr(SingleProcess, "round", exits)
+    train("run", status=2)
+    said = capsys.readouterr().err
+    assert "the environment called sys.exit(3) in step" in said
+    assert said.index("error:") < said.index("to resume: python main.py --resume tasks/run")
+    assert CheckpointStore(Path("tasks/run/models")).numbers() == [50, 69]
+
+
+# ------------------------------------------------------------------------------------------------------ signals
+
+PHASES: dict[str, tuple[Any, str, int, list[str]]] = {
+    "training": (SingleProcess, "round", 120, []),
+    "training, with few checkpoints kept": (SingleProcess, "round", 120, ["general_cfg.keep_checkpoints=3"]),
+    "evaluation": (Evaluator, "play", 3, ONLINE),
+    "choice": (Evaluator, "play", 3, []),
+    "last evaluation": (Evaluator, "play", 7, ONLINE),
+    "random return": (Evaluator, "random_return", 1, []),
+    "figure": (figures, "learning_curve", 1, []),
+    "film": (wrap_up, "replay", 2, FILMED),
+    "report": (html_report, "write", 1, []),
+}
+"""Where the signal comes: at which call of what, in a run with which words."""
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_signal_in_any_phase_ends_the_run_and_the_resume_comes_to_the_same_end(
+    phase: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OSX-1, RES-2: whatever the signal breaks off is done by the resume, as in a run without it."""
+    owner, name, number, words = PHASES[phase]
+    straight = outcome(train("straight", *words))
+    calls: list[None] = []
+    method = getattr(owner, name)
+
+    def signalled(*args: Any, **options: Any) -> Any:
+        calls.append(None)
+        if len(calls) == number:
+            os.kill(os.getpid(), signal.SIGTERM if phase == "film" else signal.SIGINT)
+        return method(*args, **options)
+
+    monkeypatch.setattr(owner, name, signalled)
+    train("cut", *words, status=143 if phase == "film" else 130)
+    assert len(calls) >= number
+    assert json.loads(Path("tasks/cut/run.json").read_text())["finished"] is False
+    assert main(["--resume", "cut"]) == 0
+    again = outcome(Path("tasks/cut"))
+    if phase == "training":  # with all checkpoints kept, so is that of the interruption; it is not chosen from
+        assert set(again.pop("kept")) - set(straight.pop("kept")) == {"120"}
+    assert again == straight
+
+
+def test_a_film_in_test_mode_obeys_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    train("run")
+    replay = wrap_up.replay
+    films: list[None] = []
+
+    def signalled(*args: Any) -> Any:
+        films.append(None)
+        os.kill(os.getpid(), signal.SIGINT)
+        return replay(*args)
+
+    monkeypatch.setattr(wrap_up, "replay", signalled)
+    words = [
+        "general_cfg.mode=test",
+        "general_cfg.load_checkpoint=true",
+        "general_cfg.load_path=run",
+    ]
+    assert main([*words, *FILMED]) == 130
+    assert len(films) == 1
+
+
+# --------------------------------------------------------------------------------------------------- stop rules
+
+
+def scored(mean: float) -> Evaluation:
+    return Evaluation([Episode(0, 0, 0, 1, mean, 1, True, 1)])
+
+
+def test_one_lucky_evaluation_stops_no_run_and_a_resume_counts_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lucky at 50 and 150, twice in a row at 250 and 300; a resume in between forgets nothing."""
+    means = {50: 9.0, 100: 1.0, 150: 9.0, 200: 1.0, 250: 9.0, 300: 9.5}
+    evaluate = Trainer.evaluate
+
+    def faked(self: Trainer) -> Evaluation:
+        monkeypatch.setattr(Evaluator, "play", lambda *args: scored(means[self.count.update]))
+        return evaluate(self)
+
+    monkeypatch.setattr(Trainer, "evaluate", faked)
+    threshold = [*ONLINE, "general_cfg.reward_threshold=9"]
+    monkeypatch.setattr(Evaluator, "random_return", lambda self: None)
+    assert main([*WORDS, *threshold, "--into", "tasks/run", "general_cfg.max_total_step=250"]) == 0
+    assert main(["--resume", "run", "general_cfg.max_total_step=900"]) == 0
+    run = json.loads(Path("tasks/run/run.json").read_text())
+    assert (run["outcome"], run["update"]) == ("reward_threshold 9 reached", 300)
+
+
+# ------------------------------------------------------------------------------------------------ what is said
+
+
+def test_a_run_that_is_no_better_than_chance_or_learned_nothing_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["general_cfg.algo_name=DQN", "algo_cfg.learning_starts=500", "general_cfg.max_total_step=40"]
+    train("run", *words)
+    out = capsys.readouterr().out
+    assert "nothing was learned: 0 updates; learning_starts is 500 steps" in out
+    for known, worse in ((1e6, True), (-1e6, False)):
+        monkeypatch.setattr(Evaluator, "random_return", lambda self, known=known: known)
+        train(f"than {known}")
+        run = json.loads(Path(f"tasks/than {known}/run.json").read_text())
+        assert run["worse_than_random"] is worse
+        assert ("is not above the" in capsys.readouterr().out) is worse
+
+
+def test_a_limit_that_is_overshot_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    train(
+        "run", "general_cfg.algo_name=PPO", "algo_cfg.batch_size=120", "general_cfg.max_episode=1", "algo_cfg.lr=0.001"
+    )
+    assert "stopped at 10 episodes: the limit of 1 is checked every 120 steps" in capsys.readouterr().out
+
+
+# ------------------------------------------------------------------------------------------- exactness, config
+
+
+def resumed(*words: str, status: int = 0) -> dict[str, Any]:
+    """The last resume in run.json."""
+    assert main(["--resume", "run", *words]) == status
+    return json.loads(Path("tasks/run/run.json").read_text())["resumes"][-1]
+
+
+def test_a_resume_records_whether_it_is_exact_and_why_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train("run", "general_cfg.save_fig=false")
+    entry = resumed("general_cfg.interact_summary_fre=5")
+    assert (entry["exact"], entry["inexact_because"]) == (True, [])
+    assert "the resume is exact to the byte" in capsys.readouterr().out
+    assert "exact to the byte, as if" in Path("tasks/run/report.html").read_text()
+    entry = resumed("algo_cfg.lr=0.5")
+    assert (entry["exact"], entry["inexact_because"]) == (False, ["algo_cfg.lr: 0.8 -> 0.5"])
+    assert "not exact to the byte (algo_cfg.lr: 0.8 -&gt; 0.5)" in Path("tasks/run/report.html").read_text()
+    entry = resumed("general_cfg.torch_threads=2")
+    assert entry["inexact_because"] == ["torch threads: 1 -> 2"]
+    monkeypatch.setattr("framework.runs.exactness._version", lambda package: "99")
+    reasons = resumed("general_cfg.torch_threads=0")["inexact_because"]
+    assert [reason.partition(":")[0] for reason in reasons] == [
+        "torch threads", "torch version", "numpy version", "gymnasium version",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("left", [None, 0, 1000, 5107])
+def test_a_config_that_is_lost_or_cut_off_is_restored_from_the_checkpoint(left: int | None) -> None:
+    train("run")
+    config = Path("tasks/run/config.yaml")
+    whole = config.read_bytes()
+    assert len(whole) > 5500
+    config.unlink() if left is None else config.write_bytes(whole[:left])
+    before = outcome(Path("tasks/run"))
+    entry = resumed()
+    assert (entry["exact"], entry["changed"]) == (True, [])
+    assert config.read_bytes() == whole
+    assert outcome(Path("tasks/run")) == before
+    assert "restored from checkpoint 330" in Path("tasks/run/logs/log.txt").read_text()
+
+
+def test_an_edited_config_is_a_change_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """As on the command line: refused with its place where it makes another run, and recorded where it may change."""
+    train("run")
+    config = Path("tasks/run/config.yaml")
+    text = config.read_text()
+    number = next(i for i, line in enumerate(text.splitlines(), start=1) if line.startswith("  gamma:"))
+    config.write_text(text.replace("gamma: 0.99", "gamma: 0.5"))
+    assert main(["--resume", "run"]) == 2
+    assert f"tasks/run/config.yaml:{number}: algo_cfg.gamma: 0.99 -> 0.5: cannot change" in capsys.readouterr().err
+    config.write_text(text.replace("lr: 0.8 ", "lr: 0.05 "))
+    assert resumed()["changed"] == ["algo_cfg.lr: 0.8 -> 0.05"]
+
+
+def test_a_config_is_written_only_where_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    train("run")
+    before = os.stat("tasks/run/config.yaml")
+    resumed()
+    assert os.stat("tasks/run/config.yaml").st_ino == before.st_ino
+    resumed("general_cfg.keep_checkpoints=9")
+    assert os.stat("tasks/run/config.yaml").st_ino != before.st_ino, "written aside, and put in its place"
+
+
+def test_a_checkpoint_without_its_circumstances_allows_no_verdict() -> None:
+    """Those of older versions. The manifest is sealed anew."""
+    train("run")
+    for path in Path("tasks/run/models").glob("*/manifest.json"):
+        body = json.loads(path.read_bytes().splitlines()[0])
+        del body["facts"]["exactness"], body["facts"]["config"]
+        text = json.dumps(body, sort_keys=True).encode()
+        shutil.copy(path, "aside")  # best shares its files with a numbered checkpoint
+        path.unlink()
+        path.write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
+    entry = resumed()
+    assert entry["exact"] is None
+    assert "does not record" in entry["inexact_because"][0]
