@@ -122,7 +122,7 @@ def test_a_state_that_the_file_no_longer_covers_is_refused(tmp_path: Path) -> No
     writer.add(episode(3))
     state = writer.state()
     writer.close()
-    os.truncate(tmp_path / "trajs.pkl", state["offset"])
+    os.truncate(tmp_path / "trajs.pkl", state["offset"] - 1)
     with pytest.raises(ValueError, match="shorter than at the checkpoint"):
         TrajectoryWriter(tmp_path).restore(state)
 

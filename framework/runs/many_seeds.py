@@ -16,6 +16,7 @@ from config import machine
 from config.general import GeneralConfig
 from config.loader import ConfigError, RunConfig
 from framework import build, compatibility, resources
+from framework.checkpoint.atomic import write_whole
 from framework.output import terminal
 from framework.output.csv_log import last_row
 from framework.output.formatting import begin_command, clock, resume_command, short
@@ -139,7 +140,7 @@ class _Group:
 
     def begin(self, command_line: list[str]) -> None:
         """Settings and circumstances are on disk before the first run starts."""
-        (self.folder / "config.yaml").write_text(self.config.to_yaml(), encoding="utf-8")
+        write_whole(self.folder / "config.yaml", self.config.to_yaml().encode())
         seeds_table.write_facts(
             self.folder,
             {

@@ -50,6 +50,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     changed = changes(config)
     store = CheckpointStore(config.task / "models")
     if "general_cfg.load_model_step" in config.explicit and cfg.load_model_step != "latest":
+        TaskDir(config.task).check()
         saved = store.read(cfg.load_model_step)
         check_identity(saved, config, spec)
         return replace(_anew(config, spec), saved=saved, branch=True, changed=changed)

@@ -5,6 +5,7 @@ from typing import Any
 from config.loader import RunConfig
 from envs.base import EnvError
 from framework import build
+from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore, Saved
 from framework.errors import CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
@@ -25,6 +26,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     cfg, source = config.general, config.task
     if source is None:
         raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
+    TaskDir(source).check()
     config = with_seed(config)
     saved, note = _model(CheckpointStore(source / "models"), cfg.load_model_step)
     env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
@@ -80,7 +82,7 @@ class _Test:
             "checkpoint_facts": self.saved.facts,
             "seed": cfg.seed,
         }
-        self.task.config.write_text(self.config.to_yaml(), encoding="utf-8")
+        write_whole(self.task.config, self.config.to_yaml().encode())
         self.task.write_run(facts)
         for line in filter(None, (*self.config.notes, note, f"testing {self.saved.path}")):
             self.console.note(line)
