@@ -15,6 +15,7 @@ from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
 from framework import build
 from framework.backend import Backend, Lost, SingleProcess
+from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.errors import MISTAKE, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
@@ -134,7 +135,7 @@ class _Run:
             reason, score = self._train(before)
             watchdog.close()
             return self._interrupted() if score is None else self._finished(reason, score)
-        except (JoystickError, EnvError) as error:
+        except (JoystickError, EnvError, OSError) as error:
             self._broken_off(error)
             raise
         finally:
@@ -198,7 +199,7 @@ class _Run:
             "seed": self.config.general.seed,
             "torch_threads": torch.get_num_threads(),
         }
-        self.task.config.write_text(_repeatable(self.config).to_yaml(), encoding="utf-8")
+        write_whole(self.task.config, _repeatable(self.config).to_yaml().encode())
         self.task.write_run(facts)
         for note in self.config.notes:
             self.console.note(note)
@@ -263,7 +264,8 @@ class _Run:
         self.console.log_traceback(error)
         if isinstance(error, EnvError):
             self.trainer.save()
-        self.log.flush()
+        with contextlib.suppress(OSError):  # a full disk may be what broke it off
+            self.log.flush()
         if self.store.numbers():
             self.console.note(f"to go on: {self._resume_command()}")
 
