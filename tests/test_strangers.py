@@ -119,12 +119,11 @@ def test_every_writer_refuses_a_link_by_itself(tmp_path):
         assert canary.read_text() == "token", name
 
 
-@pytest.mark.parametrize("spelling", ["ray_address", "RAY_ADDRESS"])
-def test_a_directory_does_not_say_to_which_cluster_a_resume_connects(run, spelling):
+def test_a_directory_does_not_say_to_which_cluster_a_resume_connects(run):
     config = run / "config.yaml"
-    text = config.read_text().replace("ray_address: null\n", "")
-    text = text.replace("general_cfg:\n", f"general_cfg:\n  {spelling}: 192.0.2.1:6379\n").replace("single", "ray")
-    config.write_text(text)
+    text = config.read_text().replace("ray_address: null", "ray_address: 192.0.2.1:6379")
+    config.write_text(text.replace("mp_backend: single", "mp_backend: ray"))
+    assert "192.0.2.1" in config.read_text()
 
     def loaded(*words):
         return load(None, words, find_algo=ALGOS, find_env=ENVS, resume=str(run)).general
@@ -201,7 +200,7 @@ def test_a_read_is_bounded_and_takes_regular_files_only(tmp_path, impatient):
 
 @pytest.mark.parametrize("name", ["state.safetensors", "manifest.json"])
 def test_a_checkpoint_of_a_size_beyond_the_memory_is_damage(run, name):
-    os.truncate(run / "models" / "80" / name, 2**50)
+    os.truncate(run / "models" / "80" / name, 2**43)
     with pytest.raises(CheckpointError, match="is larger than"):
         CheckpointStore(run / "models").read(80)
 
