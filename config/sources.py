@@ -13,7 +13,6 @@ from config.run_config import SECTIONS
 from config.schema import Strict
 from config.yaml_reader import Document, DocumentError, Place, parse
 
-
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
 """General settings of an earlier run that a command does not inherit. The address of a cluster is among them: whoever
 answers there can run code here, and the directory may come from a stranger."""

@@ -53,6 +53,10 @@ class VectorEnv(ABC):
     """Of one row."""
     parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
     """Of a flattened Dict or Tuple: name, start, stop, shape of each part."""
+    observation_start: Any = 0
+    """Start of the environment's own Discrete or MultiDiscrete observations; the ones above begin at 0."""
+    action_start: Any = 0
+    """The same of its actions."""
     render_fps: float = 30.0
     replayable: bool = True
     """False where an episode is not a function of its seed and its actions: then a resume is not exact."""

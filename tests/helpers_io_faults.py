@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from framework.checkpoint.store import CheckpointStore
+
 KINDS = ("error", "kill", "torn", "power")
 """Outcomes of the chosen call: raises OSError; the process ends after it; the process ends in the middle of a write;
 everything that was not fsynced is lost after it."""
@@ -241,7 +243,7 @@ class Experiment:
 
     def command(self, base: Path, phase: int) -> list[str]:
         """Resumes where there is a checkpoint, and starts over where nothing was saved."""
-        if any((base / "run" / "models").glob("[0-9]*")):
+        if CheckpointStore(base / "run" / "models").numbers():
             return ["--resume", str(base / "run"), LIMITS[phase]]
         shutil.rmtree(base / "run", ignore_errors=True)
         return ["--into", str(base / "run"), *self.words, LIMITS[phase]]
@@ -257,13 +259,12 @@ class Experiment:
                 descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
                 os.dup2(descriptor, 1)
                 os.dup2(descriptor, 2)
-                sys.stdout, sys.stderr = io.open(1, "w"), io.open(2, "w")
+                sys.stdout = sys.stderr = open(1, "w")  # noqa: SIM115  # until the process ends
                 status = _in_child(command, Faults(base, kind, at, self.folder / "survivors"), self.folder)
             except BaseException:
                 traceback.print_exc()
             finally:
                 sys.stdout.flush()
-                sys.stderr.flush()
                 os._exit(status)
         _, code = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(code), said.read_text()
@@ -278,7 +279,7 @@ class Experiment:
         if kind == "power" and status == KILLED:
             shutil.rmtree(base)
             (self.folder / "survivors").rename(base)
-        if phase and not any((base / "run" / "models").glob("[0-9]*")):
+        if phase and not CheckpointStore(base / "run" / "models").numbers():
             return ["no checkpoint is left"]
         for later in range(phase if status else phase + 1, 2):
             status, text = self.run(base, later)
@@ -291,7 +292,7 @@ class Experiment:
         """Tries every call, or a share of them."""
         for at in range(first, self.total(kind, phase) + 1, every):
             for wrong in self.trial(kind, phase, at):
-                yield f"{kind} at call {at} of {self.total(kind, phase)}, phase {phase} ({self.call(kind, at)}): {wrong}"
+                yield f"{kind} at call {at}, {self.call(kind, at)}, phase {phase}: {wrong}"
 
     def call(self, kind: str, at: int) -> str:
         calls = json.loads((self.folder / f"calls_{kind}").read_text())
@@ -333,7 +334,6 @@ def _in_child(command: list[str], faults: Faults, folder: Path) -> int:
 
 def end_of(run: Path) -> End:
     """Reads the end of a run."""
-    from framework.checkpoint.store import CheckpointStore
 
     def manifest(name: str) -> Any:
         return json.loads((run / "models" / name / "manifest.json").read_text().splitlines()[0])

@@ -55,7 +55,6 @@ def load_and(run, *words):
     return main([f"general_cfg.load_path={run}", "general_cfg.load_checkpoint=true", *words])
 
 
-
 TEST = ("general_cfg.mode=test",)
 BRANCH = ("general_cfg.load_model_step=60", LIMITS[1])
 WAYS = {
@@ -71,9 +70,9 @@ WAYS = {
 @pytest.mark.parametrize(
     "name",
     [
-        "results/train.csv", "results/eval.csv", "results/trajs.pkl", "logs/log.txt", "run.json", "report.html", ".lock",
+        "results/train.csv", "results/eval.csv", "results/trajs.pkl", "logs/log.txt", "run.json", "report.html",
         "tb_logs/interact/events.out.tfevents.0000000001.joystick", "models/80/state.safetensors", "results", "logs",
-        "tb_logs/interact", "models/80", "models/journal",
+        "tb_logs/interact", "models/80", "models/journal", ".lock",
     ],
 )  # fmt: skip
 def test_nothing_is_written_through_a_link(run, name, capsys):

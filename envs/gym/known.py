@@ -30,6 +30,8 @@ class Known(NamedTuple):
     goal: Goal | None = None
     rules: Callable[[], Rules | None] = lambda: None
     """Builds the model, which costs time; only planning asks for it."""
+    start: Any = 0
+    """Start of the environment's own observations."""
 
 
 def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:

@@ -1,6 +1,6 @@
 """Lets every input and output call of two runs and their resumes go wrong once, in four ways. Takes minutes.
 
-    python tests/stress/io_faults.py [QLearning | DQN] [error | kill | torn | power] [--every N]
+python tests/stress/io_faults.py [QLearning | DQN] [error | kill | torn | power] [--every N]
 """
 
 import argparse
