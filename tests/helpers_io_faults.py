@@ -14,6 +14,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,9 +49,11 @@ class Disk:
     folder at the last fsync of the folder. Everything that exists at the start is durable."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.numbers = root, count()
         self.content: dict[int, bytes] = {}
         self.names: dict[int, dict[str, int]] = {}
+        self.identity: dict[int, int] = {}
+        """inode -> number of our own, since an inode is used again after its file was deleted"""
         for folder, _, files in os.walk(root):
             self.sync(Path(folder))
             for name in files:
@@ -58,24 +61,27 @@ class Disk:
 
     def made(self, path: Path) -> None:
         """Registers a new file or folder, of which nothing is durable yet."""
-        number = path.stat().st_ino
-        self.names.pop(number, None)
-        self.content.pop(number, None)
+        self.identity.pop(path.stat().st_ino, None)
+        number = self.number(path.stat().st_ino)
         if path.is_dir():
             self.names[number] = {}
         else:
             self.content[number] = b""
 
+    def number(self, inode: int) -> int:
+        return self.identity.setdefault(inode, next(self.numbers))
+
     def sync(self, path: Path) -> None:
-        number = path.stat().st_ino
+        """Makes the present state of a file or folder durable."""
+        number = self.number(path.stat().st_ino)
         if path.is_dir():
-            self.names[number] = {entry.name: entry.inode() for entry in os.scandir(path)}
+            self.names[number] = {entry.name: self.number(entry.inode()) for entry in os.scandir(path)}
         else:
             self.content[number] = path.read_bytes()
 
     def restore(self, target: Path, number: int | None = None) -> None:
         """Writes what survives to a new folder."""
-        number = self.root.stat().st_ino if number is None else number
+        number = self.number(self.root.stat().st_ino) if number is None else number
         target.mkdir()
         for name, inner in self.names[number].items():
             if inner in self.names:
