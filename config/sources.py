@@ -83,6 +83,12 @@ def from_task(document: Document, *, testing: bool) -> Source:
     return source
 
 
+def address_of(document: Document) -> str | None:
+    """Returns the ray_address in an earlier run's config.yaml."""
+    address = from_document(document, written=False).sections.get("general_cfg", {}).get("ray_address")
+    return address if isinstance(address, str) else None
+
+
 def flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[str, str, Any]]:
     """The flags of these names, as (flag, section.key, value)."""
     given: list[tuple[str, str, Any]] = []

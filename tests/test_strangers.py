@@ -125,11 +125,13 @@ def test_a_directory_does_not_say_to_which_cluster_a_resume_connects(run):
     assert "192.0.2.1" in config.read_text()
 
     def loaded(*words):
-        return load(None, words, find_algo=ALGOS, find_env=ENVS, resume=str(run)).general
+        return load(None, words, find_algo=ALGOS, find_env=ENVS, resume=str(run))
 
-    assert loaded().mp_backend == "ray"
-    assert loaded().ray_address is None
-    assert loaded("general_cfg.ray_address=192.0.2.2:6379").ray_address == "192.0.2.2:6379"
+    assert loaded().general.mp_backend == "ray"
+    assert loaded().general.ray_address is None
+    assert "add general_cfg.ray_address=192.0.2.1:6379" in loaded().notes[0]
+    given = loaded("general_cfg.ray_address=192.0.2.2:6379")
+    assert (given.general.ray_address, given.notes) == ("192.0.2.2:6379", ())
 
 
 # ---------------------------------------------------------------------------------------- names in a checkpoint
