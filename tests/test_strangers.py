@@ -18,6 +18,7 @@ from framework.checkpoint import store
 from framework.checkpoint.atomic import read_regular, write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.errors import CheckpointError, TaskDirError
+from framework.output.trajectories import TrajectoryWriter
 from framework.runs.task_dir import TaskDir
 from main import main
 
@@ -98,7 +99,6 @@ def test_every_writer_refuses_a_link_by_itself(tmp_path):
     from framework.output.console import Console
     from framework.output.csv_log import CsvLog
     from framework.output.tensorboard import EventFile
-    from framework.output.trajectories import TrajectoryWriter
 
     canary = tmp_path / "canary"
     canary.write_text("token")
@@ -299,6 +299,30 @@ def test_a_forked_process_does_not_keep_the_lock(tmp_path):
     again.close()
     ours.send(None)
     child.join()
+
+
+def test_a_disk_that_is_full_of_trajectories_stops_no_training(run, tmp_path, monkeypatch, capsys):
+    """CKP-2: the end names the file and the command, and the resume comes to the end of a run with room."""
+    straight = shutil.copytree(run, tmp_path / "straight")
+    assert resume(straight) == 0
+    write = TrajectoryWriter._write
+
+    def full(self, record):
+        if record:
+            raise OSError(28, "No space left on device", str(self.path))
+        write(self, record)
+
+    monkeypatch.setattr(TrajectoryWriter, "_write", full)
+    capsys.readouterr()
+    assert resume(run) == 2
+    said = capsys.readouterr()
+    assert "trajs.pkl: No space left on device; trajectories wait in memory" in said.out
+    assert "trajs.pkl: No space left on device" in said.err
+    assert f"--resume {run}" in said.out
+    assert (run / "results" / "train.csv").read_bytes() == (straight / "results" / "train.csv").read_bytes()
+    monkeypatch.undo()
+    assert resume(run) == 0
+    assert end_of(run) == end_of(straight)
 
 
 def test_a_file_is_replaced_whole_and_an_error_names_it(tmp_path, monkeypatch):

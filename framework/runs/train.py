@@ -239,7 +239,7 @@ class _Run:
             self.task.write_run({"processes_said": self.said})
         tell(self.config, self.task, self.trainer, self.evaluator, score, reason, finished=True)
         if self.trainer.unsaved:
-            self.console.warn("the last model could NOT be saved; models/ ends earlier")
+            self.console.warn(f"the last model could NOT be saved; with room, resume: {self._resume_command()}")
             return MISTAKE
         if self.config.env.render_mode is not None and self.store.has_best():
             self._show()

@@ -1,6 +1,6 @@
 """Lets every input and output call of two runs and their resumes go wrong once, in four ways. Takes minutes.
 
-python tests/stress/io_faults.py [QLearning | DQN] [error | kill | torn | power] [--every N]
+python tests/stress/io_faults.py [QLearning | DQN] [error | kill | torn | power] [--every N] [--first N]
 """
 
 import argparse
@@ -17,6 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", nargs="*", help="algorithms and kinds of fault; all without any")
     parser.add_argument("--every", type=int, default=1, help="try each N-th call")
+    parser.add_argument("--first", type=int, default=1, help="number of the first call to try")
     given = parser.parse_args()
     found = 0
     for algorithm in [name for name in ALGORITHMS if name in given.which] or ALGORITHMS:
@@ -24,7 +25,7 @@ def main() -> int:
             experiment = Experiment(algorithm, Path(folder))
             for kind in [name for name in KINDS if name in given.which] or KINDS:
                 for phase in (0, 1):
-                    for failure in experiment.failures(kind, phase, given.every):
+                    for failure in experiment.failures(kind, phase, given.every, given.first):
                         found += 1
                         print(f"{algorithm}: {failure}", flush=True)
                     print(f"{algorithm}: {kind}, phase {phase}: {experiment.total(kind, phase)} calls", flush=True)
