@@ -166,6 +166,29 @@ def test_what_was_changed_before_the_checkpoint_is_found_at_a_resume(tmp_path: P
     again.close()
 
 
+def test_a_file_that_is_full_is_on_the_disk_before_the_next_one_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CKP-5: a checkpoint refers to all files, and makes only the newest one durable."""
+    durable: dict[str, int] = {}
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        durable[path.name] = path.stat().st_size
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    writer = TrajectoryWriter(tmp_path, limit=2)
+    writer.add(episode(2))
+    writer.state()
+    writer.add(episode(3))
+    size = (tmp_path / "trajs.pkl").stat().st_size
+    writer.add(episode(4))
+    assert durable["trajs.pkl"] == size
+    writer.close()
+
+
 def test_episodes_that_find_no_room_wait_and_are_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

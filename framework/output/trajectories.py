@@ -140,8 +140,10 @@ class TrajectoryWriter:
 
     def _next_file(self) -> None:
         assert self._file is not None
+        with naming(self.path):
+            os.fsync(self._file.fileno())  # `state` will only do so for the file that follows
         self._file.close()
-        self._file = None  # an error below leaves what `recover` finds
+        self._file = None  # after an error below, `recover` finds the end
         if self._number == 0 and (self.folder / "trajs.pkl").exists():
             os.replace(self.folder / "trajs.pkl", self.folder / "trajs_0.pkl")
         self._begin(self._number + 1, 0, 0, 0)
