@@ -30,10 +30,10 @@ from config.loader import ConfigError, load  # noqa: E402
 from config.pipes import reader_has_gone  # noqa: E402
 from framework import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
+from framework.checkpoint.atomic import write_whole  # noqa: E402
 from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
 from framework.output.csv_log import read_csv  # noqa: E402
 from framework.output.formatting import short  # noqa: E402
-from framework.runs import seeds_table  # noqa: E402
 from framework.runs.task_dir import circumstances  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
@@ -148,8 +148,8 @@ def write(results: Mapping[str, Any]) -> None:
     """learning.json and the page."""
     order = [row.name for row in rows()]
     kept = {name: results[name] for name in order if name in results}
-    seeds_table.write_whole(RESULTS, json.dumps(kept, indent=1) + "\n")
-    seeds_table.write_whole(PAGE, page(rows(), kept, table()["sources"]))
+    write_whole(RESULTS, (json.dumps(kept, indent=1) + "\n").encode())
+    write_whole(PAGE, page(rows(), kept, table()["sources"]).encode())
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:

@@ -65,6 +65,11 @@ def load(
     if not (document or earlier or algo or env):
         work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
+        address = sources.address_of(earlier)
+        if address and work.general("ray_address") is None:
+            work.notes.append(
+                f"the cluster of the earlier run is not used: add general_cfg.ray_address={address} to connect to it"
+            )
         work.sources.insert(0, sources.from_task(earlier, testing=work.general("mode") == "test"))
         work.compare(earlier, task)
     source = document or earlier

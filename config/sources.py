@@ -7,10 +7,15 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from config.error_text import shown
+from config.general import GeneralConfig
 from config.names import nearest
 from config.run_config import SECTIONS
 from config.schema import Strict
 from config.yaml_reader import Document, DocumentError, Place, parse
+
+NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
+"""General settings of an earlier run that a command does not inherit. The address of a cluster is among them: whoever
+answers there can run code here, and the directory may come from a stranger."""
 
 
 class Stray(NamedTuple):
@@ -71,13 +76,17 @@ def from_document(document: Document, *, written: bool) -> Source:
 def from_task(document: Document, *, testing: bool) -> Source:
     """The source of an earlier run's config.yaml, without what that run loaded itself."""
     source = from_document(document, written=False)
-    general = source.sections.get("general_cfg", {})
-    for key in ("mode", "load_checkpoint", "load_path", "load_model_step"):
-        general.pop(key, None)
+    source.leave_out("general_cfg", NOT_TAKEN_OVER, GeneralConfig)
     if not testing:
         path = "general_cfg.load_model_step"
         source.put("general_cfg", "load_model_step", "latest", Place(document.place.text, path))
     return source
+
+
+def address_of(document: Document) -> str | None:
+    """Returns the ray_address in an earlier run's config.yaml."""
+    address = from_document(document, written=False).sections.get("general_cfg", {}).get("ray_address")
+    return address if isinstance(address, str) else None
 
 
 def flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[str, str, Any]]:

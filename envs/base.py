@@ -54,6 +54,10 @@ class VectorEnv(ABC):
     """Space of one row."""
     parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
     """Name, start, stop and shape of each part of a flattened Dict or Tuple observation."""
+    observation_start: Any = 0
+    """First value of the environment's own Discrete or MultiDiscrete observations; the encoded ones start at 0."""
+    action_start: Any = 0
+    """First value of the environment's own Discrete or MultiDiscrete actions; the agent's start at 0."""
     render_fps: float = 30.0
     """Frames per second of a video."""
     replayable: bool = True

@@ -221,6 +221,6 @@ class Trainer:
             self.backend.memory.journalled()
             self.store.realign_best(self.best_update)
             self.log.load_state(tree["log"])
-            if self.trajectories and tree["trajectories"]:
-                self.trajectories.restore(tree["trajectories"])
+            if self.trajectories and tree["trajectories"] and not self.trajectories.restore(tree["trajectories"]):
+                self.log.altered(self.trajectories.path)
         return different

@@ -212,7 +212,7 @@ def test_an_argument_that_the_constructor_needs_is_named_before_anything_is_made
         assert "is required" in problem.message
         assert not check(Config(id="Sized-v0", size=2))
         assert not check(Config(id="SizedAlready-v0"))
-        with pytest.raises(EnvError, match="Set self.observation_space in __init__"):
+        with pytest.raises(EnvError, match=r"Set self\.observation_space in __init__"):
             gym_env.make(Config(id="Sized-v0", size=2), 1)
     finally:
         del gymnasium.registry["Sized-v0"], gymnasium.registry["SizedAlready-v0"]

@@ -123,7 +123,7 @@ def test_flags_and_info_must_be_what_they_are_called():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"observation_space": None}, "observation_space: expected a space of gymnasium.spaces, got nothing. Set self.observation_space"),
+        ({"observation_space": None}, "observation_space: expected a space of gymnasium.spaces, got nothing"),
         ({"observation_space": Text(3)}, "mine: the observation is a Text space"),
         ({"observation_space": Dict({"a": Text(3)})}, "the part 'a' of the observation is a Text space"),
         ({"action_space": Dict({"a": Discrete(2)})}, "actions of Dict('a': Discrete(2)) cannot be chosen"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from framework.errors import TaskDirError
 from framework.output.csv_log import CsvLog, read_csv
 from framework.output.tensorboard import TensorBoard, masked_crc32c
 
@@ -67,7 +68,7 @@ def test_a_csv_with_other_columns_or_a_torn_header_is_recognised(tmp_path: Path)
     (tmp_path / "a.csv").write_text("episode,retu")
     CsvLog(tmp_path / "a.csv", ["episode", "return"]).close()
     assert (tmp_path / "a.csv").read_text() == "episode,return\n"
-    with pytest.raises(ValueError, match="other columns"):
+    with pytest.raises(TaskDirError, match="other columns"):
         CsvLog(tmp_path / "a.csv", ["episode", "reward"])
     with pytest.raises(ValueError, match="no column"):
         CsvLog(tmp_path / "a.csv", ["episode", "return"]).append({"rewrad": 1})
@@ -125,11 +126,11 @@ def test_tensorboard_reads_one_curve_after_a_resume(tmp_path: Path) -> None:
     board = TensorBoard(tmp_path)
     for step in (1, 2, 300_000):
         board.scalars("interact", {"train_ep_reward": step / 2, "train_ep_step": step}, step)
+    early = board.position()
     board.scalars("model", {"train_loss": 1e39}, 7)
     position = board.position()
     board.scalars("interact", {"train_ep_reward": -1.0}, 300_001)
     board.scalars("model", {"train_loss": -1.0}, 8)
-    board.scalars("late", {"made_after_the_checkpoint": -1.0}, 8)
     board.close()
     for _ in range(2):  # a second resume from the same place equals the first
         board = TensorBoard(tmp_path)
@@ -141,7 +142,29 @@ def test_tensorboard_reads_one_curve_after_a_resume(tmp_path: Path) -> None:
         "train_ep_step": [(1, 1.0), (2, 2.0), (300_000, 300_000.0)],
     }
     assert _curves(tmp_path / "model") == {"train_loss": [(7, float("inf"))]}
-    assert _curves(tmp_path / "late") == {}
+    board = TensorBoard(tmp_path)
+    board.restore(early)  # taken before the second group had a file
+    board.close()
+    assert _curves(tmp_path / "model") == {}
+
+
+def test_a_checkpoint_cannot_name_folders_and_one_without_a_position_drops_nothing(tmp_path: Path) -> None:
+    """SEC-1: a group is not a path; after a failed write the position is unknown, and no curve may be lost."""
+    board = TensorBoard(tmp_path / "tb_logs")
+    board.scalars("interact", {"x": 1.0}, 1)
+    other = TensorBoard(tmp_path)
+    other.scalars("victim", {"x": 2.0}, 2)
+    for one in (board, other):
+        one.close()
+    board.restore({"../victim": [0, 0], str(tmp_path / "victim"): [0, 0], str(tmp_path / "made"): [0, 0]})
+    board.close()
+    assert _curves(tmp_path / "victim") == {"x": [(2, 2.0)]}
+    assert not (tmp_path / "made").exists()
+    board = TensorBoard(tmp_path / "again")
+    board.scalars("interact", {"x": 1.0}, 1)
+    board.close()
+    TensorBoard(tmp_path / "again").restore(None)
+    assert _curves(tmp_path / "again" / "interact") == {"x": [(1, 1.0)]}
 
 
 def test_training_outlives_tensorboard(tmp_path: Path) -> None:
@@ -151,7 +174,7 @@ def test_training_outlives_tensorboard(tmp_path: Path) -> None:
     for step in range(3):
         board.scalars("interact", {"train_ep_reward": 1.0}, step)
     board.flush()
-    assert board.position() == {}
+    assert board.position() is None
     board.close()
     assert len(warnings) == 1
     assert "Training goes on" in warnings[0]
@@ -160,11 +183,11 @@ def test_training_outlives_tensorboard(tmp_path: Path) -> None:
 def test_no_file_handle_is_left_behind(tmp_path: Path) -> None:
     """MEM-3: the number of open files does not grow with episodes, evaluations or resumes."""
     log, board = CsvLog(tmp_path / "a.csv", ["x"]), TensorBoard(tmp_path)
-    board.scalars("a", {"x": 1.0}, 0)
+    board.scalars("interact", {"x": 1.0}, 0)
     before = len(os.listdir("/proc/self/fd"))
     for step in range(50):
         log.append({"x": step})
-        board.scalars("a", {"x": 1.0}, step)
+        board.scalars("interact", {"x": 1.0}, step)
         log.restore(log.position())
         board.restore(board.position())
         read_csv(tmp_path / "a.csv")

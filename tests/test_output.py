@@ -67,7 +67,7 @@ def test_the_film_shows_what_was_filmed(tmp_path: Path) -> None:
         writer.add(frame)
     writer.close()
     np.testing.assert_array_equal(imageio.imread(tmp_path / "video.gif", mode="RGB"), frames)
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_a_photograph_keeps_its_look_with_256_colours(tmp_path: Path) -> None:

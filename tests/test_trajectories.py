@@ -1,16 +1,23 @@
 """Trajectories on disk: JoyRL's format, appended episode by episode, and read without running code."""
 
 import collections
+import errno
 import os
 import pickle
 import time
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from helpers_core import PolicyOfNothing, collector_of
 
+from algos.base import Progress
+from envs.gym.rows import assemble
+from framework.output import LOGGER, trajectories
+from framework.output.recorders import TrajectoryRecorder
 from framework.output.safe_pickle import UnsafePickle
 from framework.output.trajectories import KEYS, TrajectoryWriter, plain, read
 
@@ -122,9 +129,125 @@ def test_a_state_that_the_file_no_longer_covers_is_refused(tmp_path: Path) -> No
     writer.add(episode(3))
     state = writer.state()
     writer.close()
-    os.truncate(tmp_path / "trajs.pkl", state["offset"])
+    os.truncate(tmp_path / "trajs.pkl", state["offset"] - 1)
     with pytest.raises(ValueError, match="shorter than at the checkpoint"):
         TrajectoryWriter(tmp_path).restore(state)
+
+
+def test_a_kill_between_the_cut_and_the_stop_byte_costs_nothing(tmp_path: Path) -> None:
+    writer = TrajectoryWriter(tmp_path)
+    writer.add(episode(3))
+    state = writer.state()
+    writer.close()
+    whole = written(tmp_path)
+    os.truncate(tmp_path / "trajs.pkl", state["offset"])
+    again = TrajectoryWriter(tmp_path)
+    assert again.restore(state)
+    assert written(tmp_path) == whole
+    again.close()
+
+
+def test_what_was_changed_before_the_checkpoint_is_found_at_a_resume(tmp_path: Path) -> None:
+    writer = TrajectoryWriter(tmp_path, limit=2)
+    for n in range(3):
+        writer.add(episode(3 + n))
+    state = writer.state()
+    writer.add(episode(9))
+    writer.close()
+    again = TrajectoryWriter(tmp_path, limit=2)
+    assert again.restore(state)
+    again.add(episode(9))
+    again.close()
+    data = bytearray((tmp_path / "trajs_1.pkl").read_bytes())
+    data[200] ^= 4
+    (tmp_path / "trajs_1.pkl").write_bytes(data)
+    again = TrajectoryWriter(tmp_path, limit=2)
+    assert not again.restore(state)
+    again.close()
+
+
+def test_a_file_that_is_full_is_on_the_disk_before_the_next_one_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CKP-5: a checkpoint refers to all files, and makes only the newest one durable."""
+    durable: dict[str, int] = {}
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        durable[path.name] = path.stat().st_size
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    writer = TrajectoryWriter(tmp_path, limit=2)
+    writer.add(episode(2))
+    writer.state()
+    writer.add(episode(3))
+    size = (tmp_path / "trajs.pkl").stat().st_size
+    writer.add(episode(4))
+    assert durable["trajs.pkl"] == size
+    writer.close()
+
+
+def test_episodes_that_find_no_room_wait_and_are_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """CKP-2: also where a new file would begin. No checkpoint is saved without them."""
+
+    def full(self: TrajectoryWriter, record: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(self.path))
+
+    monkeypatch.setattr(LOGGER, "propagate", True)
+    straight, writer = TrajectoryWriter(tmp_path / "straight", limit=2), TrajectoryWriter(tmp_path / "full", limit=2)
+    for n in range(7):
+        with monkeypatch.context() as patch:
+            if n in (1, 2, 4, 5):
+                patch.setattr(TrajectoryWriter, "_write", full)
+                with pytest.raises(OSError, match=r"trajs.*\.pkl"):
+                    writer.add(episode(2 + n)) or writer.state()
+            else:
+                writer.add(episode(2 + n))
+        straight.add(episode(2 + n))
+    assert writer.state() == straight.state()
+    assert written(tmp_path / "full") == written(tmp_path / "straight")
+    assert len(caplog.records) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(TrajectoryWriter, "_write", full)
+        patch.setattr(trajectories, "MOST_WAITING", 1000)
+        with pytest.raises(OSError, match=r"trajs.*\.pkl"):
+            writer.add(episode(99))
+    straight.close()
+
+
+def test_values_are_those_of_the_environment_and_not_of_the_agent(tmp_path: Path) -> None:
+    """ENV-6: what is stored may be fed back; the agent's actions and observations begin at 0."""
+
+    class Counted(gymnasium.Env):
+        observation_space, action_space = spaces.Discrete(3, start=10), spaces.Discrete(4, start=5)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            self.steps = 0
+            return np.int64(10), {}
+
+        def step(self, action: Any) -> Any:
+            assert self.action_space.contains(action)
+            self.steps += 1
+            return np.int64(10 + self.steps % 3), 1.0, self.steps == 5, False, {"action": action}
+
+    for kind in ("sync", "async"):
+        env = assemble(Counted, "counted", 2, kind)
+        writer = TrajectoryWriter(tmp_path / kind)
+        recorder = TrajectoryRecorder(writer, 2)
+        collector = collector_of(env, PolicyOfNothing(4), recorders=(recorder,))
+        for _ in range(5):
+            collector.step(Progress())
+        writer.close()
+        env.close()
+        content = read(tmp_path / kind / "trajs.pkl")
+        for n in range(2):
+            assert content["action"][n].tolist() == [info["action"] for info in content["info"][n]]
+            assert content["state"][n].tolist() == [10, 11, 12, 10, 11]
+            assert content["next_state"][n].tolist() == [11, 12, 10, 11, 12]
 
 
 def test_an_episode_costs_the_same_however_many_came_before(tmp_path: Path) -> None:

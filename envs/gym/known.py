@@ -30,6 +30,8 @@ class Known(NamedTuple):
     goal: Goal | None = None
     rules: Callable[[], Rules | None] = lambda: None
     """Builds the transition model, which takes time and is needed for planning only."""
+    start: Any = 0
+    """First value of the environment's own observations."""
 
 
 def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:

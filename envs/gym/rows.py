@@ -47,6 +47,10 @@ class Row(gymnasium.Wrapper):
     def parts(self) -> Any:
         return self._codec.parts
 
+    @property
+    def start(self) -> Any:
+        return self._codec.start
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self._seed, self._steps = seed, 0
         try:
@@ -103,6 +107,7 @@ class SyncVector(VectorEnv):
         self.observation_space, self.parts, self.goal = rows[0].observation_space, known.parts, known.goal
         self._actions = Actions(rows[0].action_space)
         self.action_space = self._actions.space
+        self.observation_start, self.action_start = known.start, self._actions.start
         self.render_fps = float(rows[0].metadata.get("render_fps") or 30.0)
         self._rows, self._known = rows, known
         silent = {masks.KEY: np.ones(masks.count(self.action_space), bool)} if known.masked else {}
@@ -168,7 +173,7 @@ def assemble(factory: Factory, name: str, rows: int, vectorization: str, obey_ma
     if masked or masks.in_observation(env.observation_space):
         factory, env = partial(masks.with_masks, factory, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
-    known = known_of(env, first.parts, masked, name)
+    known = known_of(env, first.parts, masked, name)._replace(start=first.start)
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
         return _async(factory, name, rows, known)

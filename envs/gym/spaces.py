@@ -47,12 +47,12 @@ class Observations:
     def __init__(self, space: Space) -> None:
         self._source = space
         self._leaves = tuple(_leaves(space)) if isinstance(space, Dict | Tuple) else ()
-        self._start: Any = getattr(space, "start", 0)
-        self._shifted = bool(np.any(self._start))
+        self.start: Any = getattr(space, "start", 0)
+        self._shifted = bool(np.any(self.start))
         choices = [leaf.space for leaf in self._leaves if isinstance(leaf.space, Discrete)]
         self._choices = 0 < len(choices) == len(self._leaves)
         if self._choices:
-            self._start = np.array([choice.start for choice in choices])
+            self.start = np.array([choice.start for choice in choices])
             self.space: Space = MultiDiscrete([choice.n for choice in choices])
         else:
             self.space = _flat_box(self._leaves) if self._leaves else _plain(space)
@@ -63,10 +63,10 @@ class Observations:
     def encode(self, obs: Any) -> Any:
         """Returns an observation of one row or of N rows as one array."""
         if self._choices:
-            return np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self._start
+            return np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self.start
         if self._leaves:
             return self._flatten(obs)
-        return obs - self._start if self._shifted else obs
+        return obs - self.start if self._shifted else obs
 
     def _flatten(self, obs: Any) -> Array:
         first = self._leaves[0]
@@ -82,15 +82,15 @@ class Actions:
     """Decodes actions for the environment: adds the start of Discrete, casts to its dtype."""
 
     def __init__(self, space: Space) -> None:
-        self._start: Any = getattr(space, "start", 0)
-        self._shifted = bool(np.any(self._start))
+        self.start: Any = getattr(space, "start", 0)
+        self._shifted = bool(np.any(self.start))
         self._dtype = space.dtype
         self.space = _plain_action(space)
 
     def decode(self, action: Array) -> Array:
         """Returns actions [N, ...] in a new array, since an environment may keep or change it."""
         decoded = np.asarray(action).astype(self._dtype)
-        return decoded + self._start if self._shifted else decoded
+        return decoded + self.start if self._shifted else decoded
 
 
 def _pick(obs: Any, path: tuple[Any, ...]) -> Any:

@@ -147,7 +147,8 @@ class GymnasiumVector(VectorEnv):
         self._actions = Actions(mode.env.single_action_space)
         self.rows, self.replayable = mode.rows, mode.replayable
         self.observation_space, self.action_space = codec.space, self._actions.space
-        self._known = known or Known(codec.parts, masked=None if obey_masks else False)
+        self._known = known or Known(codec.parts, masked=None if obey_masks else False, start=codec.start)
+        self.observation_start, self.action_start = self._known.start, self._actions.start
         self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
         self._mode, self._name, self._floating = mode, name, codec.floating

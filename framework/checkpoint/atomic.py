@@ -1,71 +1,154 @@
-"""Files and names that are on the disk when the call returns, and replacements that can be mended."""
+"""Writes files and folders so that a crash leaves the old or the new one, and opens files without following links."""
 
+import contextlib
+import errno
 import os
 import shutil
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
+
+_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Flags that refuse a link, and keep an open from waiting for the other end of a pipe."""
+
+
+# ------------------------------------------------------------------------------------------------------ opening
+
+
+def regular(path: str, flags: int) -> int:
+    """Opens a regular file, as `opener` of `open`. Raises OSError for a link, a pipe or a device: a task directory may
+    come from a stranger, and nothing in it may lead to a file outside of it."""
+    try:
+        descriptor = os.open(path, flags | _SAFE_FLAGS, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link, which is not followed inside a task directory", str(path)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    return descriptor
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """Returns the content of a regular file, or raises OSError. The size is compared before anything is allocated."""
+    with open(path, "rb", opener=regular) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise OSError(errno.EFBIG, f"is larger than {most_bytes / 2**20:,.0f} MiB", str(path))
+        return file.read(size)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Adds the path to an OSError without one: a failed write or fsync does not know the name of its file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+# -------------------------------------------------------------------------------------------------------- files
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replaces the content of a file durably. After a crash or an OSError the file holds the old or the new bytes."""
+    new = unfinished(path)
+    try:
+        write_durably(new, data)
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def unfinished(path: Path) -> Path:
+    """Returns the name of a file or folder while it is being written."""
+    return path.with_name(path.name + ".tmp")
+
+
+def finish(file: BinaryIO, path: Path) -> None:
+    """Closes a file that was written as `unfinished(path)` and gives it its name, durably."""
+    with naming(path), file:
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished(path), path)
+    sync_folder(path.parent)
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """The bytes are on the disk when this returns."""
-    with open(path, "wb") as file:
+    """Writes a file. Its content is on the disk when this returns."""
+    with naming(path), open(path, "wb", opener=regular) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Replaces the content of a file durably. After a crash or an OSError the file holds the old or the new bytes."""
-    new = path.with_name(path.name + ".tmp")
-    write_durably(new, data)
-    os.replace(new, path)
+# ------------------------------------------------------------------------------------------------------ folders
+
+
+def make_folder(path: Path) -> None:
+    """Creates a folder and its missing parents, durably. Raises FileExistsError if the folder exists."""
+    if not path.parent.exists():
+        with contextlib.suppress(FileExistsError):
+            make_folder(path.parent)
+    path.mkdir()
     sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:
-    """The names in this folder are on the disk when this returns."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Makes the names in a folder durable."""
+    with naming(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def replace_folder(new: Path, old: Path) -> None:
-    """Give `new` the name `old`. A failure leaves `old` as it was; a crash in between is mended by `recover`."""
-    aside = _aside(old)
-    shutil.rmtree(aside, ignore_errors=True)
+    """Renames `new` to `old`. After an OSError `old` is as it was; a crash in between is repaired by `recover`."""
+    former = aside(old)
     if old.exists():
-        os.rename(old, aside)
+        shutil.rmtree(former, ignore_errors=True)
+        os.rename(old, former)
     try:
         os.rename(new, old)
     except OSError:
-        if aside.exists():
-            os.rename(aside, old)
+        if former.exists():
+            os.rename(former, old)
         raise
     sync_folder(old.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(former, ignore_errors=True)
 
 
 def remove_folder(path: Path) -> None:
-    """Gone under its name at once, so that a crash leaves no half of it to be taken for a whole."""
+    """Deletes a folder. It loses its name first, so that a crash leaves no half of it to be taken for a whole."""
+    shutil.rmtree(aside(path), ignore_errors=True)
     if path.exists():
-        doomed = path.with_name(path.name + ".tmp")
+        doomed = unfinished(path)
         shutil.rmtree(doomed, ignore_errors=True)
         os.rename(path, doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
 
 def recover(folder: Path) -> None:
-    """Tidy up after a crash: unfinished folders go, an interrupted replacement is undone or completed."""
-    for aside in folder.glob("*.old"):
-        name = aside.with_suffix("")
+    """Cleans up after a crash: deletes unfinished folders, and undoes or completes an interrupted replacement."""
+    for former in folder.glob("*.old"):
+        name = former.with_suffix("")
         if name.exists():
-            shutil.rmtree(aside)
+            shutil.rmtree(former)
         else:
-            os.rename(aside, name)
-    for unfinished in folder.glob("*.tmp"):
-        shutil.rmtree(unfinished)
+            os.rename(former, name)
+    for partial in folder.glob("*.tmp"):
+        shutil.rmtree(partial)
 
 
-def _aside(path: Path) -> Path:
+def aside(path: Path) -> Path:
+    """Returns the name of a folder while another one takes its place."""
     return path.with_name(path.name + ".old")

@@ -1,14 +1,15 @@
-"""Checkpoints: whole and verified, or not there. Reading one never runs code.
+"""Checkpoints: whole and verified, or absent. Reading one never runs code.
 
-models/500/manifest.json   what it is, and the SHA-256 of everything that it needs; its own digest is its last line
+models/500/manifest.json   facts, the tree of state without its arrays, SHA-256 of the arrays; last line: its own digest
 models/500/state.safetensors
-models/journal/00000.log   what the memory collected, appended: a checkpoint costs what is new since the last one
-models/best/               the same files as the numbered checkpoint that scored best
+models/journal/00000.log   transitions of the replay memory, appended: a save costs what is new since the last one
+models/best/               the same files as the numbered checkpoint with the best score
 """
 
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +23,17 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
-from framework.checkpoint.atomic import recover, remove_folder, replace_folder, sync_folder, write_durably
+from config import machine
+from framework.checkpoint.atomic import (
+    aside,
+    read_regular,
+    recover,
+    remove_folder,
+    replace_folder,
+    sync_folder,
+    unfinished,
+    write_durably,
+)
 from framework.checkpoint.journal import Journal, Mark, Span
 from framework.errors import CheckpointError, NumericsError
 
@@ -35,9 +46,12 @@ BAD_CONTENT = (
     AttributeError,
     ArithmeticError,
     RecursionError,
+    MemoryError,
     SafetensorError,
 )
-"""What reading a damaged or hostile file may raise."""
+"""Errors that reading a damaged or hostile file may raise."""
+MOST_MANIFEST_BYTES = 2**26
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
@@ -47,20 +61,20 @@ class Saved:
     path: Path
     tree: Tree
     facts: dict[str, Any]
-    """Small things to compare and to show: algorithm, environment, counters, evaluation."""
+    """Small values to compare and to show: algorithm, environment, counters, evaluation."""
     journal: list[dict[str, np.ndarray]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
-    """Where these frames stand."""
+    """Positions of these frames."""
     span: Span | None = None
-    """The part of the journal that this checkpoint needs."""
+    """Part of the journal that this checkpoint needs."""
 
 
 # ---------------------------------------------------------------------------------------- trees of state
 
 
 def flatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The tree as JSON, with its arrays moved out to `arrays`: in the order of their keys, so that equal trees give
-    equal files, whatever order their dicts grew in."""
+    """Returns the tree as JSON and moves its arrays to `arrays`. Keys are sorted, so that equal trees give equal files
+    whatever the order of their dicts."""
     if isinstance(tree, torch.Tensor):
         tree = tree.detach().cpu().numpy()
     if isinstance(tree, np.ndarray):
@@ -83,7 +97,7 @@ def flatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def unflatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The inverse of flatten. Takes each array out of `arrays`, so that none can be named a thousand times."""
+    """Inverts flatten. Takes each array out of `arrays`, so that none can be named a thousand times."""
     if isinstance(tree, list):
         return [unflatten(value, arrays) for value in tree]
     if not isinstance(tree, dict):
@@ -96,7 +110,7 @@ def unflatten(tree: Any, arrays: dict[str, np.ndarray]) -> Any:
             return tuple(unflatten(item, arrays) for item in value)
         case "$dict":
             return {key: unflatten(item, arrays) for key, item in value.items()}
-    raise ValueError(f"nothing in a checkpoint is called {kind}")
+    raise ValueError(f"unknown kind of value: {kind}")
 
 
 class CheckpointStore:
@@ -109,21 +123,27 @@ class CheckpointStore:
     # reading ----------------------------------------------------------------------------------------------
 
     def numbers(self) -> list[int]:
-        """Update steps of the checkpoints, oldest first."""
+        """Returns the updates of the checkpoints, oldest first."""
         if not self.folder.is_dir():
             return []
-        return sorted(int(p.name) for p in self.folder.iterdir() if p.name.isdecimal() and p.is_dir())
+        names = {path.name.removesuffix(".old") for path in self.folder.iterdir() if path.is_dir()}
+        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
 
     def has_best(self) -> bool:
-        return (self.folder / "best").exists()
+        return self._place("best").exists()
+
+    def _place(self, name: str | int) -> Path:
+        """Returns the folder of a checkpoint: the one that was put aside, if a crash came before its successor. It is
+        found and not renamed, since another process may be writing here."""
+        path = self.folder / str(name)
+        return path if path.exists() or not aside(path).is_dir() else aside(path)
 
     def read(self, name: str | int, with_journal: bool = True) -> Saved:
-        """A checkpoint by name, verified, or CheckpointError."""
-        path = self.folder / str(name)
+        """Returns a checkpoint by name, verified, or raises CheckpointError."""
+        path = self._place(name)
         if not path.exists():
             known = [str(number) for number in self.numbers()] + (["best"] if self.has_best() else [])
-            have = f"there are {', '.join(known[-12:])}" if known else "there are none"
-            raise CheckpointError(f"no checkpoint {name} in {self.folder}; {have}")
+            raise CheckpointError(f"no checkpoint {name} in {self.folder}; it has {', '.join(known[-12:]) or 'none'}")
         if not path.is_dir():
             raise CheckpointError(
                 f"{path} is a single file, not one of our checkpoints (a folder with manifest.json); it was not opened"
@@ -132,7 +152,7 @@ class CheckpointStore:
             manifest = _read_manifest(path / "manifest.json")
             if manifest["format"] != FORMAT:
                 raise CheckpointError(f"{path} has format {manifest['format']}; this version reads format {FORMAT}")
-            data = (path / "state.safetensors").read_bytes()
+            data = read_regular(path / "state.safetensors", _most_bytes())
             if hashlib.sha256(data).hexdigest() != manifest["state_sha256"]:
                 raise CheckpointError(f"{path} is damaged: state.safetensors does not match its checksum")
             tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
@@ -143,7 +163,7 @@ class CheckpointStore:
         return Saved(path, tree, facts, frames, marks, span)
 
     def newest(self, say: Callable[[str], None]) -> Saved:
-        """The newest checkpoint that is whole. Damaged ones are said and passed over."""
+        """Returns the newest checkpoint that is whole. Reports damaged ones and passes over them."""
         numbers = self.numbers()
         for number in reversed(numbers):
             try:
@@ -155,9 +175,9 @@ class CheckpointStore:
     # writing ----------------------------------------------------------------------------------------------
 
     def save(self, number: int, tree: Tree, memory: Any, facts: dict[str, Any]) -> Path:
-        """Write everything, and only then give it its name. OSError leaves the earlier checkpoints as they were."""
+        """Writes everything, and renames it last. An OSError leaves the earlier checkpoints as they were."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        new = self.folder / f"{number}.tmp"
+        new = unfinished(self.folder / str(number))
         shutil.rmtree(new, ignore_errors=True)
         try:
             span = self._write_journal(memory)
@@ -186,8 +206,8 @@ class CheckpointStore:
         return self.journal.span(memory.oldest())
 
     def mark_best(self, number: int) -> None:
-        """models/best becomes this checkpoint: the same files under a second name."""
-        new, source = self.folder / "best.tmp", self.folder / str(number)
+        """Makes models/best this checkpoint: the same files under a second name."""
+        new, source = unfinished(self.folder / "best"), self.folder / str(number)
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         for file in source.iterdir():
@@ -201,11 +221,13 @@ class CheckpointStore:
     def realign_best(self, number: int | None) -> None:
         """Sets models/best to the best checkpoint that a resumed run knows of. Without one, models/best stays until the
         run has found a new best: it is never absent once it existed."""
+        if number is not None and type(number) is not int:
+            raise CheckpointError(f"best_update is not an update number: {number!r}")
         if number is not None and (self.folder / str(number)).is_dir():
             self.mark_best(number)
 
     def prune(self, keep: int) -> None:
-        """Drop the oldest numbered checkpoints, and what only they needed of the journal."""
+        """Deletes the oldest numbered checkpoints, and the part of the journal that only they needed."""
         if keep < 1:
             return
         numbers = self.numbers()
@@ -217,18 +239,18 @@ class CheckpointStore:
             self.journal.drop_before(min(starts))
 
     def _span(self, number: int) -> Span | None:
-        """What a checkpoint needs of the journal; nothing if it is damaged and cannot be read anyway."""
+        """Returns the part of the journal that a checkpoint needs; None if it is damaged and cannot be read anyway."""
         try:
             return Span.from_json(_read_manifest(self.folder / str(number) / "manifest.json")["journal"])
         except (CheckpointError, *BAD_CONTENT):
             return None
 
     def recover(self) -> None:
-        """Tidy up after a crash."""
+        """Cleans up after a crash."""
         recover(self.folder)
 
     def continue_from(self, saved: Saved) -> None:
-        """The run goes on from here: later checkpoints (damaged ones) step aside, the journal ends here."""
+        """Prepares for saves after this checkpoint: renames later (damaged) ones and cuts the journal."""
         for number in self.numbers():
             if number > int(saved.path.name):
                 path = self.folder / str(number)
@@ -244,14 +266,20 @@ def _manifest_bytes(body: dict[str, Any]) -> bytes:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    text, _, digest = path.read_bytes().rstrip(b"\n").rpartition(b"\n")
+    text, _, digest = read_regular(path, MOST_MANIFEST_BYTES).rstrip(b"\n").rpartition(b"\n")
     if hashlib.sha256(text).hexdigest().encode() != digest:
         raise CheckpointError(f"{path} is damaged: it does not match its own checksum")
     return json.loads(text)
 
 
+def _most_bytes() -> int:
+    """Returns the size of the largest state that this machine has room for."""
+    free = machine.available_bytes()
+    return 2**62 if free is None else free
+
+
 def _check_finite(arrays: dict[str, np.ndarray]) -> None:
-    """A model that has become NaN must not take the place of a good one."""
+    """Raises NumericsError for NaN: a spoilt model must not replace a good one."""
     for array in arrays.values():
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise NumericsError("the state holds NaN; it was not saved, and the earlier checkpoints stand")
+            raise NumericsError("the state holds NaN; it was not saved, and the earlier checkpoints are kept")

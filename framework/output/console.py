@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from config.general import GeneralConfig
+from framework.checkpoint.atomic import regular
 from framework.output import LOGGER, terminal
 from framework.output.formatting import clock, listed, resume_command, scored, short, video_command
 
@@ -192,6 +193,9 @@ class _LogFile(logging.FileHandler):
         path.parent.mkdir(parents=True, exist_ok=True)
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+
+    def _open(self) -> Any:
+        return open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=regular)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Nothing more can be done about it here."""

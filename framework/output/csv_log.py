@@ -4,19 +4,26 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from zlib import crc32
 
 import numpy as np
 
+from framework.checkpoint.atomic import naming, read_regular, regular, sync_folder
+from framework.errors import TaskDirError
+
 FLUSH_SECONDS = 2.0
-"""Rows reach the file at least this often while training, so that a person can watch it grow."""
+"""Seconds between two writes of the waiting rows while training, so that a person can watch the file grow."""
 TAIL_BYTES = 4096
-"""A row is much shorter than this."""
+"""Upper bound of the size of a row."""
+MOST_BYTES = 2**30
+"""Size of the largest file that is read as a table."""
+_BLOCK = 2**20
 Number = int | float | str
 
 
 class CsvLog:
-    """A CSV file that only grows. Two equal runs write equal bytes, so no column may hold a time of day."""
+    """Appends rows to a CSV file. Two equal runs write equal bytes, so no column may hold a time of day."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.path, self.columns = path, tuple(columns)
@@ -24,25 +31,32 @@ class CsvLog:
         self._next_flush = time.monotonic() + FLUSH_SECONDS
         header = (",".join(self.columns) + "\n").encode()
         # unbuffered: what a failed write left behind must be known exactly
-        self._file = open(path, "ab", buffering=0)  # noqa: SIM115  # held until close()
-        self._size = self._begin(header)
+        self._file = open(path, "a+b", buffering=0, opener=regular)  # noqa: SIM115  # held until close()
         self._least = len(header)
+        self._size = self._crc = 0
+        try:
+            self._begin(header)
+        except BaseException:
+            self._file.close()
+            raise
 
-    def _begin(self, header: bytes) -> int:
-        """Write the header of a new file, or check that of an old one. Returns the size in bytes."""
-        size = os.fstat(self._file.fileno()).st_size
-        with open(self.path, "rb") as old:
-            first = old.readline()
-        if first == header:
-            return size
-        if first.endswith(b"\n"):
-            raise ValueError(f"{self.path} has other columns than this run writes; move it away, or start a new run")
-        self._file.truncate(0)  # a crash cut off the header itself
-        self._file.write(header)
-        return len(header)
+    def _begin(self, header: bytes) -> None:
+        """Writes the header of a new file, or checks that of an old one."""
+        with naming(self.path):
+            self._file.seek(0)
+            first = self._file.read(len(header)) or b""
+            if first == header:
+                self._size = os.fstat(self._file.fileno()).st_size
+                self._crc = checksum(self._file, self._size)
+                return
+            if not header.startswith(first):
+                raise TaskDirError(f"{self.path} has other columns than this run; move it away, or start a new run")
+            self._file.truncate(0)  # a crash cut off the header itself
+            self._write(header)
+        sync_folder(self.path.parent)
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row; columns that it does not name stay empty."""
+        """Adds a row; columns that it does not name stay empty."""
         if not row.keys() <= set(self.columns):
             raise ValueError(f"{self.path.name} has no column {sorted(row.keys() - set(self.columns))}")
         self._rows.append(",".join(_text(row.get(name)) for name in self.columns) + "\n")
@@ -53,40 +67,50 @@ class CsvLog:
                 self._next_flush = time.monotonic() + FLUSH_SECONDS  # the rows wait; an explicit flush is loud
 
     def flush(self) -> None:
-        """WorkerHandle all rows to the system. After an OSError the file ends where it did, and the rows still wait."""
-        data = "".join(self._rows).encode()
-        try:
-            written = 0
-            while written < len(data):
-                written += self._file.write(data[written:])
-        except OSError:
-            self._file.truncate(self._size)
-            raise
-        self._size += len(data)
+        """Writes the waiting rows. After an OSError the file ends where it did, and the rows still wait."""
+        self._write("".join(self._rows).encode())
         self._rows.clear()
         self._next_flush = time.monotonic() + FLUSH_SECONDS
 
+    def _write(self, data: bytes) -> None:
+        written = 0
+        with naming(self.path):
+            try:
+                while written < len(data):
+                    written += self._file.write(data[written:])
+            except OSError:
+                self._file.truncate(self._size)
+                raise
+        self._size += len(data)
+        self._crc = crc32(data, self._crc)
+
     def position(self) -> int:
-        """Bytes of the file, which are on the disk now: the state for an exact resume."""
+        """Returns the size in bytes, all of them on the disk: the state for an exact resume."""
         self.flush()
-        os.fsync(self._file.fileno())
+        with naming(self.path):
+            os.fsync(self._file.fileno())
         return self._size
 
-    def restore(self, position: int) -> None:
-        """Forget every row that was written after this position."""
+    @property
+    def crc(self) -> int:
+        """CRC-32 of everything up to `position()`."""
+        return self._crc
+
+    def restore(self, position: int, crc: int | None = None) -> bool:
+        """Drops every row after this position. Returns False if those before it are no longer the bytes of this
+        checksum; None compares nothing."""
         self._rows.clear()
-        with open(self.path, "rb") as file:
-            file.seek(max(position - 1, 0))
-            whole = file.read(1) == b"\n"
-        if position < self._least or not whole:
+        self._file.seek(max(position - 1, 0))
+        if position < self._least or self._file.read(1) != b"\n":
             raise ValueError(
                 f"{self.path} is shorter than at the checkpoint or was edited; a row cannot end at {position}"
             )
         self._file.truncate(position)
-        self._size = position
+        self._size, self._crc = position, checksum(self._file, position)
+        return crc in (None, self._crc)
 
     def close(self) -> None:
-        """Write what waits and let go of the file."""
+        """Writes the waiting rows and closes the file."""
         if self._file.closed:
             return
         try:
@@ -95,8 +119,17 @@ class CsvLog:
             self._file.close()
 
 
+def checksum(file: BinaryIO, size: int) -> int:
+    """Returns the CRC-32 of the first `size` bytes of a file."""
+    file.seek(0)
+    crc = 0
+    while size > 0 and (block := file.read(min(size, _BLOCK))):
+        crc, size = crc32(block, crc), size - len(block)
+    return crc
+
+
 def _text(value: Any) -> str:
-    """A cell: floats as the shortest text that gives the same float back."""
+    """Returns a cell: floats as the shortest text that gives the same float back."""
     if value is None:
         return ""
     if isinstance(value, bool | int | np.bool_ | np.integer):
@@ -105,9 +138,9 @@ def _text(value: Any) -> str:
 
 
 def read_csv(path: Path) -> list[dict[str, Number]]:
-    """The rows of one of our files, numbers as numbers, an empty cell as NaN; a torn last line is left out."""
+    """Returns the rows of one of our files, numbers as numbers and an empty cell as NaN, without a torn last line."""
     try:
-        *lines, _torn = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        *lines, _torn = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
     except OSError:
         return []
     if not lines:
@@ -118,12 +151,12 @@ def read_csv(path: Path) -> list[dict[str, Number]]:
 
 
 def last_row(path: Path) -> dict[str, Number] | None:
-    """The newest whole row of one of our files while another process writes it, without reading all of it."""
+    """Returns the newest whole row of one of our files, while another process writes it, without reading all of it."""
     try:
-        with open(path, "rb") as file:
-            names = file.readline()
+        with open(path, "rb", opener=regular) as file:
+            names = file.readline(TAIL_BYTES)
             file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - TAIL_BYTES))
-            lines = file.read().split(b"\n")
+            lines = file.read(TAIL_BYTES).split(b"\n")
     except OSError:
         return None
     rows = [line for line in lines[:-1] if line.count(b",") == names.count(b",")]

@@ -1,12 +1,13 @@
 """Learning curves of a run and of several. Drawn without a display, for three episodes or for two hundred thousand."""
 
-import os
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from framework.checkpoint.atomic import write_whole
 from framework.output import statistics
 
 BLUE, ORANGE, GREY, GREEN = "#0072b2", "#d55e00", "#6b7280", "#007a5e"
@@ -209,8 +210,7 @@ def _drawable(text: str) -> str:
 
 
 def _save(figure: Any, path: Path) -> None:
-    """The whole picture, or the old one."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    figure.savefig(unfinished, format="png", dpi=150)
-    os.replace(unfinished, path)
+    write_whole(path, picture.getvalue())

@@ -1,6 +1,5 @@
 """Films as GIF, written frame by frame: memory holds one picture, however long the film is."""
 
-import os
 from math import ceil
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -8,6 +7,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from PIL import Image
 from PIL.GifImagePlugin import getdata
+
+from framework.checkpoint.atomic import finish, regular, unfinished
 
 MAX_FRAMES = 6000
 """Two minutes at 50 frames a second."""
@@ -72,15 +73,10 @@ class GifWriter:
         notes = "".join(f"; {note}" for note in self._notes)
         if self._file is None:
             return Film(None, 0, 0.0, f"no video: the environment gave no pictures{notes}")
-        with self._file as file:
-            file.write(b";")
-        os.replace(self._unfinished, self.path)
+        self._file.write(b";")
+        finish(self._file, self.path)
         seconds = self._written * self.delay / 1000
         return Film(self.path, self._written, seconds, f"{self.path}: {self._written} frames, {seconds:.1f} s{notes}")
-
-    @property
-    def _unfinished(self) -> Path:
-        return self.path.with_name(self.path.name + ".part")
 
     def _note(self, text: str) -> None:
         self._notes[text] = None
@@ -116,7 +112,7 @@ class GifWriter:
     def _begin(self, first: Image.Image) -> None:
         """Header: size, no global colours, endless repetition."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(self._unfinished, "wb")  # noqa: SIM115  # held until close()
+        self._file = open(unfinished(self.path), "wb", opener=regular)  # noqa: SIM115  # held until close()
         width, height = first.size
         screen = width.to_bytes(2, "little") + height.to_bytes(2, "little") + b"\x70\x00\x00"
         self._file.write(b"GIF89a" + screen + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")

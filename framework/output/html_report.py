@@ -3,8 +3,6 @@ script, and shows every text as text."""
 
 import base64
 import html
-import json
-import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +15,10 @@ import envs
 from config.general import GeneralConfig
 from config.task_config import load_task_config
 from config.yaml_reader import DocumentError
+from framework.checkpoint.atomic import read_regular, write_whole
 from framework.output.csv_log import read_csv
 from framework.output.formatting import resume_command, scored, short, video_command
+from framework.runs.task_dir import TaskDir
 
 MOST_ROWS = 200
 """Rows of a table; the CSV files have them all."""
@@ -57,7 +57,7 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: .6r
 
 def write(task: Path) -> Path:
     """Write the page of a task directory, a training run or a test. Returns its path."""
-    run, config = _json(task / "run.json"), _yaml(task / "config.yaml")
+    run, config = TaskDir(task).read_run(), _yaml(task / "config.yaml")
     evaluations = read_csv(task / "results" / "eval.csv")
     title = _title(config) or task.name
     parts = [
@@ -76,9 +76,8 @@ def write(task: Path) -> Path:
         _section("Resumes and exactness", _exactness(run)),
         _section("Circumstances", _table(("", ""), _circumstances(run))),
     ]
-    path, unfinished = task / "report.html", task / "report.html.part"
-    unfinished.write_text(_page(title, "\n".join(parts)), encoding="utf-8")
-    os.replace(unfinished, path)
+    path = task / "report.html"
+    write_whole(path, _page(title, "\n".join(parts)).encode())
     return path
 
 
@@ -93,14 +92,6 @@ def _page(title: str, body: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------- what is read
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return facts if isinstance(facts, dict) else {}
 
 
 def _yaml(path: Path) -> dict[str, dict[str, Any]]:
@@ -178,7 +169,7 @@ def _picture(title: str, path: Path, kind: str) -> str:
         return ""
     if path.stat().st_size > MOST_VIDEO_BYTES:
         return _section(title, f"<p>{_text(path)} (too large to be shown here)</p>")
-    data = base64.b64encode(path.read_bytes()).decode()
+    data = base64.b64encode(read_regular(path, MOST_VIDEO_BYTES)).decode()
     return _section(title, f'<figure><img alt="{_text(title)}" src="data:{kind};base64,{data}"></figure>')
 
 
@@ -228,6 +219,10 @@ def _exactness(run: Facts) -> str:
         )
     if run.get("branched_from"):
         sentences.append(f"The branch: {_verdict(run)}.")
+    for name in run.get("altered_files") or ():
+        sentences.append(
+            f"{name} was altered or damaged before a resume; its earlier rows may not be what the run wrote."
+        )
     if run.get("checkpoint"):
         sentences.append(f"Tested: {run['checkpoint']}.")
     return "".join(f"<p>{_text(sentence)}</p>" for sentence in sentences)

@@ -1,4 +1,4 @@
-"""Recorders see every step of a collector: they keep actions, whole trajectories, or pictures."""
+"""Recorders: see every step of a collector and keep actions, trajectories or pictures."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from framework.output.gif import GifWriter
 
 
 class Tape:
-    """Recorder of each episode's actions, so that it can be played again for a video."""
+    """Records the actions of each episode, so that it can be replayed for a video."""
 
     def __init__(self, rows: int) -> None:
         self._running: list[list[Array]] = [[] for _ in range(rows)]
@@ -30,13 +30,13 @@ class Tape:
 
 
 class Writer(Protocol):
-    """Takes whole trajectories."""
+    """Receives whole trajectories."""
 
     def add(self, episode: Mapping[str, Any]) -> None: ...
 
 
 class TrajectoryRecorder:
-    """Gathers the steps of every row and hands each episode to the writer when it ends."""
+    """Collects the steps of every row and passes each episode to the writer when it ends."""
 
     def __init__(self, writer: Writer, rows: int) -> None:
         self.writer = writer
@@ -47,8 +47,9 @@ class TrajectoryRecorder:
             if env.valid is not None and not env.valid[row]:
                 continue
             flags = bool(step.terminated[row]), bool(step.truncated[row])
-            steps.append((obs[row].copy(), action[row].copy(), step.reward[row], step.obs[row].copy(), *flags,
-                          dict(env.info(row))))  # fmt: skip
+            # as the environment counts, so that what is stored may be fed back to it; the sums are copies
+            before, after = obs[row] + env.observation_start, step.obs[row] + env.observation_start
+            steps.append((before, action[row] + env.action_start, step.reward[row], after, *flags, dict(env.info(row))))
 
     def end(self, episode: Episode) -> None:
         names = ("state", "action", "reward", "next_state", "terminated", "truncated")
@@ -62,7 +63,7 @@ class TrajectoryRecorder:
 
 
 class Camera:
-    """Puts every picture of a one-row environment into a GIF."""
+    """Adds every picture of a one-row environment to a GIF."""
 
     def __init__(self, writer: GifWriter) -> None:
         self.writer = writer
@@ -73,7 +74,7 @@ class Camera:
             self.writer.add(frame)
 
     def end(self, episode: Episode) -> None:
-        """The next episode follows on the same film."""
+        """Does nothing: the next episode follows in the same film."""
 
     def drop(self, row: int) -> None:
-        """Nothing is given up: what was filmed stays on the film."""
+        """Does nothing: a picture that was added stays in the film."""

@@ -1,5 +1,6 @@
 """What a training run writes down: train.csv, eval.csv, TensorBoard, the console. The loop hands over plain values."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
@@ -27,7 +28,7 @@ class RunLog:
     """Rows are buffered and written at every `flush`; `state` is where the files stand, for an exact resume."""
 
     def __init__(self, task: TaskDir, agent: Agent, console: Console, every_episodes: int, every_updates: int) -> None:
-        self.agent, self.console = agent, console
+        self.task, self.agent, self.console = task, agent, console
         self.every_episodes, self.every_updates = every_episodes, every_updates
         exploration = tuple(agent.exploration(Progress()))
         self.train = CsvLog(task.results / "train.csv", [*EPISODE_COLUMNS, *agent.METRICS, *exploration])
@@ -89,17 +90,28 @@ class RunLog:
         return {
             "train": self.train.position(),
             "eval": self.eval.position(),
+            "crc": {"train": self.train.crc, "eval": self.eval.crc},
             "board": self.board.position(),
             "sums": self._sums,
             "last": self._last,
         }
 
     def load_state(self, state: Any) -> None:
-        """Cut the files back to where they stood: one curve, no row twice."""
-        self.train.restore(state["train"])
-        self.eval.restore(state["eval"])
+        """Cuts the files back to the checkpoint: one curve, no row twice."""
+        for log, name in ((self.train, "train"), (self.eval, "eval")):
+            if not log.restore(state[name], state.get("crc", {}).get(name)):
+                self.altered(log.path)
         self.board.restore(state["board"])
         self._sums, self._last = state["sums"], state["last"]
+
+    def altered(self, path: Path) -> None:
+        """Reports a file whose bytes before the checkpoint are no longer those that were written. Nothing that the
+        training needs is in it, so the run continues, and run.json keeps the fact."""
+        known = self.task.read_run().get("altered_files")
+        names = known if isinstance(known, list) else []
+        name = str(path.relative_to(self.task.path))
+        self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
+        self.console.warn(f"{path} was altered or damaged since the checkpoint; the run continues, the file is kept")
 
     def close(self) -> None:
         self.flush()

@@ -1,6 +1,6 @@
-"""Episodes on disk, in JoyRL's format: a pickled dict of parallel lists, one entry per episode.
+"""Writes episodes in JoyRL's format: a pickled dict of parallel lists, one entry per episode.
 
-The file is a complete pickle after every episode, yet an episode is appended without writing the others again:
+The file is a complete pickle after every episode, and an episode is appended without rewriting the others:
 
     header    an empty dict; each key with an empty list, remembered under a number
     record    per key: recall the list, the value, append it, forget the list        (one per episode)
@@ -14,58 +14,85 @@ import pickletools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
+from zlib import crc32
 
 import numpy as np
 
-from framework.output import safe_pickle
+from framework.checkpoint.atomic import naming, read_regular, regular, sync_folder
+from framework.output import LOGGER, safe_pickle
+from framework.output.csv_log import checksum
 
 KEYS = ("state", "action", "reward", "next_state", "terminated", "truncated", "info")
 LIMIT = 1000
-"""Episodes in a file."""
+"""Number of episodes in a file."""
+MOST_WAITING = 2**28
+"""Bytes of episodes that are kept in memory while they cannot be written."""
+MOST_RECOVERED = 2**32
+"""Bytes of the largest file that is continued without a checkpoint's word on where it ends."""
 _DEEPEST = 20
 
 
 class TrajectoryWriter:
-    """results/trajs.pkl; from the 1001st episode on trajs_0.pkl, trajs_1.pkl, ... Touches no file until it must."""
+    """Writes results/trajs.pkl; from the 1001st episode on trajs_0.pkl, trajs_1.pkl, ... Opens no file before the first
+    episode. Episodes that cannot be written (a full disk) wait in memory and are tried again with the next one; until
+    they are written no checkpoint can be saved, so none is lost."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self.folder, self.limit = folder, limit
         self._file: BinaryIO | None = None
         self._number = 0
         self._offset = 0
-        """Place of the stop byte."""
+        """Position of the stop byte."""
+        self._crc = 0
+        """CRC-32 of the current file up to the stop byte."""
         self._episodes = 0
-        """In the current file."""
+        """Number of episodes in the current file."""
+        self._waiting: list[bytes] = []
+        self._warned = False
 
     def add(self, episode: Mapping[str, Any]) -> None:
-        """Write an episode: arrays [T, ...] under each key, and info as a list of T dicts."""
-        record = _record(episode)
+        """Writes an episode: arrays [T, ...] under each key, and info as a list of T dicts."""
+        self._waiting.append(_record(episode))
+        try:
+            self._flush()
+        except OSError as error:
+            if sum(map(len, self._waiting)) > MOST_WAITING:
+                raise
+            if not self._warned:
+                LOGGER.warning("%s: %s; trajectories wait in memory", error.filename, error.strerror)
+            self._warned = True
+
+    def _flush(self) -> None:
+        """Writes the waiting episodes."""
         if self._file is None:
             self.recover()
-        if self._episodes >= self.limit:
-            self._next_file()
-        self._write(record)
-        self._episodes += 1
+        while self._waiting:
+            if self._episodes >= self.limit:
+                self._next_file()
+            self._write(self._waiting[0])
+            self._episodes += 1
+            del self._waiting[0]
 
     def recover(self) -> None:
-        """Go on after the last whole episode on disk, if there is one."""
-        numbers = self._numbers()
-        self._number = max(numbers, default=0)
-        path = self._path(self._number)
-        data = path.read_bytes() if path.exists() else b""
-        self._episodes, self._offset = _whole_records(data)
-        self._open(path)
+        """Continues after the last whole episode on disk, if there is one."""
+        number = max(self._numbers(), default=0)
+        path = self._path(number)
+        data = read_regular(path, MOST_RECOVERED) if path.exists() else b""
+        episodes, offset = _whole_records(data)
+        self._begin(number, offset, episodes, crc32(data[:offset]))
 
     def state(self) -> dict[str, int]:
-        """Where the files stand; what they hold is on the disk now."""
-        if self._file is None:
-            self.recover()
+        """Returns the end of the files, which is on the disk now: the state for an exact resume."""
+        self._flush()
         assert self._file is not None
-        os.fsync(self._file.fileno())
-        return {"file": self._number, "offset": self._offset, "episodes": self._episodes}
+        with naming(self.path):
+            os.fsync(self._file.fileno())
+        return {"file": self._number, "offset": self._offset, "episodes": self._episodes, "crc": self._crc}
 
-    def restore(self, state: Mapping[str, int]) -> None:
-        """Forget every episode that was written after this state."""
+    def restore(self, state: Mapping[str, int]) -> bool:
+        """Drops every episode that was written after this state. Returns False if the episodes before it in the newest
+        file are no longer the bytes that were written."""
+        self._waiting.clear()
         self.close()
         number, offset = int(state["file"]), int(state["offset"])
         for later in [n for n in self._numbers() if n > number]:
@@ -74,21 +101,36 @@ class TrajectoryWriter:
         if number == 0 and path.name != "trajs.pkl" and path.exists():
             path = path.rename(self.folder / "trajs.pkl")
         size = path.stat().st_size if path.exists() else 0
-        if size <= offset and state["episodes"]:
+        # a crash may have cut the file at the offset before the stop byte was written
+        if size < offset and state["episodes"]:
             raise ValueError(
-                f"{path} is shorter than at the checkpoint; general_cfg.collect_traj=false goes on without it"
+                f"{path} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes without it"
             )
-        self._number, self._offset, self._episodes = number, offset, int(state["episodes"])
-        self._open(path)
+        crc = 0
+        if path.exists():
+            with open(path, "rb", opener=regular) as file:
+                crc = checksum(file, offset)
+        self._begin(number, offset, int(state["episodes"]), crc)
+        return self._crc == state.get("crc", self._crc)
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Closes the file. Episodes that still wait are tried once more."""
+        try:
+            if self._waiting:
+                self._flush()
+        finally:
+            self._waiting.clear()
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    @property
+    def path(self) -> Path:
+        """The current file."""
+        return self._path(self._number)
 
     def _numbers(self) -> list[int]:
-        """Numbers of the files there are; trajs.pkl is 0."""
+        """Returns the numbers of the existing files; trajs.pkl is 0."""
         names = [path.stem.removeprefix("trajs").removeprefix("_") or "0" for path in self.folder.glob("trajs*.pkl")]
         return sorted({int(name) for name in names if name.isdecimal()})
 
@@ -97,45 +139,58 @@ class TrajectoryWriter:
         return path if number or path.exists() else self.folder / "trajs.pkl"
 
     def _next_file(self) -> None:
-        self.close()
+        assert self._file is not None
+        with naming(self.path):
+            os.fsync(self._file.fileno())  # `state` will only do so for the file that follows
+        self._file.close()
+        self._file = None  # after an error below, `recover` finds the end
         if self._number == 0 and (self.folder / "trajs.pkl").exists():
             os.replace(self.folder / "trajs.pkl", self.folder / "trajs_0.pkl")
-        self._number += 1
-        self._episodes = self._offset = 0
-        self._open(self.folder / f"trajs_{self._number}.pkl")
+        self._begin(self._number + 1, 0, 0, 0)
 
-    def _open(self, path: Path) -> None:
-        """Cut the file at the offset and end it there."""
+    def _begin(self, number: int, offset: int, episodes: int, crc: int) -> None:
+        """Opens a file, cuts it at the offset and ends it there."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(number)
+        is_new = not path.exists()
         # unbuffered, so that a record and its stop byte are one write
-        self._file = open(path, "r+b" if path.exists() else "w+b", buffering=0)  # noqa: SIM115
-        if not self._episodes:
-            self._offset = 0
-            self._file.truncate(0)
-            self._write(_HEADER)
-        else:
-            self._file.truncate(self._offset)
-            self._write(b"")
+        file = open(path, "w+b" if is_new else "r+b", buffering=0, opener=regular)  # noqa: SIM115
+        self._number, self._offset, self._episodes, self._crc = number, offset, episodes, crc
+        if not episodes:
+            self._offset = self._crc = 0
+        try:
+            with naming(path):
+                file.truncate(self._offset)
+            self._file = file
+            self._write(b"" if episodes else _HEADER)
+            if is_new:
+                sync_folder(self.folder)
+        except OSError:
+            self._file = None
+            file.close()
+            raise
 
     def _write(self, record: bytes) -> None:
-        """Put the record in place of the stop byte. If that fails, the file ends as before."""
+        """Writes the record over the stop byte. If that fails, the file ends as before."""
         assert self._file is not None
         data = record + pickle.STOP
-        self._file.seek(self._offset)
-        try:
-            written = 0
-            while written < len(data):
-                written += self._file.write(data[written:]) or 0
-        except OSError:
-            self._file.truncate(self._offset)
+        with naming(self.path):
             self._file.seek(self._offset)
-            self._file.write(pickle.STOP)
-            raise
+            try:
+                written = 0
+                while written < len(data):
+                    written += self._file.write(data[written:]) or 0
+            except OSError:
+                self._file.truncate(self._offset)
+                self._file.seek(self._offset)
+                self._file.write(pickle.STOP)
+                raise
         self._offset += len(record)
+        self._crc = crc32(record, self._crc)
 
 
 def read(path: Path) -> dict[str, list[Any]]:
-    """The episodes of a file, ours or JoyRL's: builtins and numpy arrays, or ValueError. Never runs code."""
+    """Returns the episodes of a file, ours or JoyRL's, or raises ValueError. Never runs code."""
     content = safe_pickle.load(path)
     if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):
         raise ValueError(f"{path} holds no trajectories: a dict of lists was expected")
@@ -161,7 +216,7 @@ _HEADER = (
 
 
 def _record(episode: Mapping[str, Any]) -> bytes:
-    """One episode, as instructions that append it."""
+    """Returns the instructions that append an episode."""
     parts = []
     for i, key in enumerate(KEYS):
         value = [plain(step) for step in episode[key]] if key == "info" else np.asarray(episode[key])
@@ -172,7 +227,7 @@ def _record(episode: Mapping[str, Any]) -> bytes:
 
 
 def _pickled(value: Any) -> bytes:
-    """A value without the pickle's frame, and without memo numbers that would clash with those of the lists."""
+    """Pickles a value without the frame of a file, and without memo numbers, which would clash with the lists'."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=3)
     pickler.fast = True
@@ -181,7 +236,7 @@ def _pickled(value: Any) -> bytes:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Builtins and arrays as they are; anything else as its text."""
+    """Returns builtins and arrays as they are, and anything else as its text."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value) in (bool, int, float, str, bytes):
@@ -198,7 +253,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def _whole_records(data: bytes) -> tuple[int, int]:
-    """How many episodes a file holds whole, and where the last of them ends."""
+    """Returns the number of whole episodes in a file, and the end of the last one."""
     episodes, end, pops = 0, len(_HEADER), 0
     if not data.startswith(_HEADER):
         return 0, 0

@@ -82,5 +82,6 @@ def _guarded(work: Callable[[], int]) -> int:
         return 0
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
-        print(f"error: {error.filename or 'writing'}: {error.strerror or error}", file=sys.stderr)
+        place = f"error: {error.filename or 'writing'}: {error.strerror or error}"
+        print("\n".join([place, *getattr(error, "__notes__", [])]), file=sys.stderr)
         return MISTAKE

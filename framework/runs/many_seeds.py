@@ -16,6 +16,8 @@ from config import machine
 from config.general import GeneralConfig
 from config.loader import ConfigError, RunConfig
 from framework import build, compatibility, resources
+from framework.checkpoint.atomic import write_whole
+from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
 from framework.output.csv_log import last_row
 from framework.output.formatting import begin_command, clock, resume_command, short
@@ -139,7 +141,7 @@ class _Group:
 
     def begin(self, command_line: list[str]) -> None:
         """Settings and circumstances are on disk before the first run starts."""
-        (self.folder / "config.yaml").write_text(self.config.to_yaml(), encoding="utf-8")
+        write_whole(self.folder / "config.yaml", self.config.to_yaml().encode())
         seeds_table.write_facts(
             self.folder,
             {
@@ -260,7 +262,7 @@ class _Group:
 
     def _way_on(self, run: Run) -> terminal.Row:
         allowed = self.config.allow_import
-        if any(run.task.models.glob("[0-9]*")):
+        if CheckpointStore(run.task.models).numbers():
             return f"seed {run.seed}, to go on", resume_command(run.task.path, allowed)
         return f"seed {run.seed}, to begin", begin_command(
             self.folder / "config.yaml", run.seed, run.task.path, allowed

@@ -52,6 +52,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
         return _new(config, spec)
     store = CheckpointStore(config.task / "models")
     if "general_cfg.load_model_step" in config.explicit and cfg.load_model_step != "latest":
+        TaskDir(config.task).check()
         saved = store.read(cfg.load_model_step)
         changed = changes(config, saved)
         check_identity(saved, config, spec)

@@ -254,11 +254,12 @@ class Run:
             yield
         except Lost:
             raise
-        except (JoystickError, EnvError) as error:
+        except (JoystickError, EnvError, OSError) as error:
             self.console.log_traceback(error)
             if isinstance(error, EnvError):
                 self.trainer.save()
-            self.trainer.log.flush()
+            with contextlib.suppress(OSError):  # the disk may be full
+                self.trainer.log.flush()
             raise
 
     def _check(self) -> None:
@@ -296,7 +297,7 @@ class Run:
             wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
             return False
         if trainer.unsaved:
-            console.warn("the last model could NOT be saved; models/ ends earlier")
+            console.warn("the last model could NOT be saved; resume the run once there is room")
         return True
 
     def interrupted(self) -> None:

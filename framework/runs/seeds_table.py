@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.loader import RunConfig
+from framework.checkpoint.atomic import write_whole
 from framework.output import figures, statistics
 from framework.output.csv_log import read_csv
 from framework.output.formatting import clock, short
@@ -84,7 +84,7 @@ def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Add facts to group.json."""
     path = folder / "group.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    write_whole(path, json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, (json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def write_table(folder: Path, results: Iterable[Result]) -> None:
@@ -93,14 +93,7 @@ def write_table(folder: Path, results: Iterable[Result]) -> None:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(Result._fields)
     rows.writerows(results)
-    write_whole(folder / "seeds.csv", text.getvalue())
-
-
-def write_whole(path: Path, text: str) -> None:
-    """The whole new file, or the old one."""
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)
+    write_whole(folder / "seeds.csv", text.getvalue().encode())
 
 
 def curves(folder: Path, results: Iterable[Result], evaluated: bool) -> tuple[list[Curve], str]:

@@ -1,4 +1,4 @@
-"""The task directory: one run's config, models, results, videos and logs, under a name that tells them apart."""
+"""Task directory: config, models, results, videos and logs of one run, and the lock on it."""
 
 import json
 import os
@@ -6,18 +6,22 @@ import platform
 import subprocess
 import sys
 import time
+import weakref
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+from framework.checkpoint.atomic import make_folder, read_regular, regular, sync_folder, write_whole
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
+MOST_BYTES = 2**24
+"""Size of the largest run.json that is read."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
 class TaskDir:
-    """Paths of one run, and the lock that keeps a second process out."""
+    """Paths of one run, and the lock that keeps out a second process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,52 +36,70 @@ class TaskDir:
 
     @classmethod
     def create(cls, mode: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> "TaskDir":
-        """A new folder under tasks/, or the one that --into names."""
+        """Creates and opens a new folder under tasks/, or the one that --into names."""
         task = cls(new_folder(mode, env_id, algo, into, root))
         task.open()
         return task
 
     def open(self) -> None:
-        """Make the folders and take the lock."""
+        """Creates the folders and takes the lock."""
+        self.check()
         try:
             for folder in (self.models, self.results, self.videos, self.logs, self.tb_logs):
                 folder.mkdir(exist_ok=True)
-            self._lock = open(self.path / ".lock", "a+")  # noqa: SIM115  # held until close()
+            sync_folder(self.path)
+            self._lock = open(self.path / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until close()
         except OSError as error:
             raise TaskDirError(f"cannot write to {self.path}: {error.strerror}") from error
         if not _lock(self._lock):
+            self.close()
             raise TaskDirError(f"{self.path} is being written by another run; wait for it, or stop it first")
+        _held.add(self._lock)
+
+    def check(self) -> None:
+        """Raises TaskDirError if anything below is neither a file nor a folder. A directory from a stranger may hold
+        links that lead out of it, pipes on which a read waits forever, and devices."""
+        waiting = [str(self.path)]
+        while waiting:
+            try:
+                with os.scandir(waiting.pop()) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        elif not entry.is_file(follow_symlinks=False):
+                            kind = "a link" if entry.is_symlink() else "a pipe or a device"
+                            raise TaskDirError(f"{entry.path} is {kind}; a task directory holds files and folders only")
+            except OSError as error:
+                raise TaskDirError(f"cannot read {error.filename}: {error.strerror}") from error
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Releases the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def write_run(self, facts: dict[str, Any]) -> None:
-        """Add facts to run.json."""
+        """Adds facts to run.json."""
         merged = {**self.read_run(), **facts}
-        new = self.run.with_suffix(".tmp")
-        new.write_text(json.dumps(merged, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(new, self.run)
+        write_whole(self.run, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
 
     def read_run(self) -> dict[str, Any]:
-        """The facts in run.json; empty if there is none."""
+        """Returns the facts in run.json; none if it is missing or damaged."""
         try:
-            facts = json.loads(self.run.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            facts = json.loads(read_regular(self.run, MOST_BYTES))
+        except (OSError, ValueError, RecursionError, MemoryError):
             return {}
         return facts if isinstance(facts, dict) else {}
 
 
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:
-    """Make the folder of a run; a second one in the same second gets a suffix, never the same folder."""
+    """Creates the folder of a run. A second run in the same second gets a suffix, never the same folder."""
     safe = env_id.replace("/", "-").replace(":", "-")
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
     suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))
     for path in [into] if into else [root / f"{name}{suffix}" for suffix in suffixes]:
         try:
-            path.mkdir(parents=True)
+            make_folder(path)
         except FileExistsError:
             continue
         except OSError as error:
@@ -86,8 +108,23 @@ def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root
     raise TaskDirError(f"{into} exists; --into names a new folder" if into else f"no free name like {name} in {root}")
 
 
+_held: "weakref.WeakSet[IO[str]]" = weakref.WeakSet()
+"""Lock files of this process."""
+
+
+def _close_inherited() -> None:
+    """Closes the copies of the locks in a forked child: an environment process that outlives a run must not keep the
+    directory locked. The lock itself stays with the parent."""
+    for file in list(_held):
+        file.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_inherited)
+
+
 def _lock(file: IO[str]) -> bool:
-    """Whether the lock could be had. Systems without flock run unlocked."""
+    """Returns True if the lock was taken. Systems without flock run unlocked."""
     try:
         import fcntl
     except ImportError:
@@ -100,7 +137,7 @@ def _lock(file: IO[str]) -> bool:
 
 
 def circumstances(command_line: list[str]) -> dict[str, Any]:
-    """What a run needs to be understood later: command, versions, commit. No environment variables."""
+    """Returns the facts that explain a run later: command, versions, commit. No environment variables."""
     return {
         "command_line": command_line,
         "started": time.strftime("%Y-%m-%d %H:%M:%S %z"),
@@ -120,7 +157,7 @@ def _version(package: str) -> str | None:
 
 
 def _git_commit() -> str | None:
-    """The commit of this code, with + where code or presets differ from it; None outside a checkout."""
+    """Returns the commit of this code, with + if code or presets differ from it; None outside a checkout."""
     here = Path(sys.modules[__name__].__file__ or ".").parent
 
     def git(*words: str) -> str:

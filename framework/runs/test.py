@@ -9,6 +9,7 @@ from algos.base import Agent
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
 from framework import build
+from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore, Saved
 from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
@@ -30,6 +31,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     cfg, source, watch = config.general, config.task, Watch()
     if source is None:
         raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
+    TaskDir(source).check()
     config = with_seed(config)
     saved, note = _model(CheckpointStore(source / "models"), cfg.load_model_step)
     with Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch)), _environment(config, watch) as env:
@@ -99,7 +101,7 @@ class _Test:
             "checkpoint_facts": self.saved.facts,
             "seed": cfg.seed,
         }
-        self.task.config.write_text(self.config.to_yaml(), encoding="utf-8")
+        write_whole(self.task.config, self.config.to_yaml().encode())
         self.task.write_run(facts)
         for line in filter(None, (*self.config.notes, note, f"testing {self.saved.path}")):
             self.console.note(line)

@@ -24,7 +24,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
                 if not training.complete(reason):
                     return signals.exit_status
                 return MISTAKE if training.trainer.unsaved else 0
-        except (JoystickError, EnvError) as error:
+        except (JoystickError, EnvError, OSError) as error:
             if command := _resume(training):
                 error.add_note(command)
             raise
