@@ -1,9 +1,10 @@
 """Where the three objects live: the contract between a Trainer and what collects, keeps and learns for it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from algos.base import Agent, Progress, Tree
+from framework.checkpoint.journal import Frame
 from framework.collector import Collector
 from framework.errors import JoystickError
 from framework.fragment import Episode, Fragment
@@ -51,8 +52,8 @@ class Backend(Protocol):
     def state(self) -> Tree:
         """agent, collectors (one tree each) and memory."""
 
-    def load_state(self, state: Tree, journal: list) -> list[str]:
-        """Stand where `state` was taken. Returns the rows whose running episodes could not be repeated."""
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> list[str]:
+        """Restores `state` and the memory's journal. Returns the rows whose running episodes could not be repeated."""
 
     def record(self, writer: TrajectoryWriter) -> None:
         """Every episode of training goes to this writer."""
@@ -132,8 +133,8 @@ class SingleProcess:
             "memory": self.memory.state(),
         }
 
-    def load_state(self, state: Tree, journal: list) -> list[str]:
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> list[str]:
         self.agent.load_state(state["agent"])
-        self.memory.load_state(state["memory"], journal)
+        self.memory.load_state(state["memory"], frames)
         mine, *self._others = state["collectors"]
         return [str(row) for row in self.collector.load_state(mine)]

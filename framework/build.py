@@ -76,7 +76,9 @@ def make_memory(
             f"a sequence has {wanted.sequence} steps, and algo_cfg.buffer_size {wanted.capacity} keeps "
             f"{wanted.capacity // spec.rows} of each of {spec.rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
-    return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart)
+    return memory.make(
+        wanted, stream(seed, "memory"), goal, collectors, apart, resources.minibatches_at_once(config, spec)
+    )
 
 
 def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:

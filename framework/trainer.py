@@ -217,11 +217,10 @@ class Trainer:
         Returns the rows whose running episode could not be repeated."""
         tree = saved.tree
         self.count = Count(**tree["count"])
-        different = self.backend.load_state(tree, saved.journal)
+        different = self.backend.load_state(tree, saved.journal or ())
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
         if not branch:
-            self.backend.memory.journalled()
             self.store.realign_best(self.best_update)
             self.log.load_state(tree["log"])
             if self.trajectories and tree["trajectories"]:

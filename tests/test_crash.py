@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from helpers_checkpoint import Run, same_content
 
-from framework.checkpoint.store import CheckpointStore, atomic, journal, store
+from framework.checkpoint import atomic, journal, store
+from framework.checkpoint.store import CheckpointStore
 from framework.errors import CheckpointError, NumericsError, TaskDirError
 from framework.runs.task_dir import TaskDir
 

@@ -16,7 +16,7 @@ from framework import build
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor
 from framework.distributed.worker import Worker
-from framework.memory.chunk import MOST_AT_ONCE
+from framework.resources import MOST_AT_ONCE
 
 MAY_LAG = [algo for algo in algos.available() if algos.get(algo).Config.MAY_LAG]
 JOINED = {"DQN": (), "PER_DQN": ("algo_cfg.n_step=3",), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
@@ -93,7 +93,7 @@ def test_fragments_come_to_the_memory_in_the_order_of_their_workers(added):
 
 def test_processes_of_a_kind_share_the_cores_that_images_take(monkeypatch):
     """Of 8 cores a learner alone takes all, and each of 3 takes 2; so do workers. A small network takes one."""
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("config.machine.cores", lambda: 8)
     threads = []
     monkeypatch.setattr("torch.set_num_threads", threads.append)
     config = config_of("DQN", workers=4)
@@ -162,9 +162,9 @@ def chosen(*order):
 
 
 ORDERS = {
-    "slow learner": ("DataServer", "Worker", "Learner"),
-    "slow data server": ("Worker", "Learner", "DataServer"),
-    "slow workers": ("DataServer", "Learner", "Worker"),
+    "slow learner": ("DataServer", "Worker", "LearnerActor"),
+    "slow data server": ("Worker", "LearnerActor", "DataServer"),
+    "slow workers": ("DataServer", "LearnerActor", "Worker"),
 }
 
 

@@ -335,7 +335,7 @@ def test_the_random_policy_only_takes_legal_actions(mask):
 
 def test_an_environment_that_fails_while_its_steps_are_timed_is_named(monkeypatch):
     """The contract was checked on fewer steps."""
-    monkeypatch.setattr(gym_rows, "_cores", lambda: 2)
+    monkeypatch.setattr(gym_rows.machine, "cores", lambda: 2)
     calls = []
 
     def step(self, action):
@@ -355,7 +355,7 @@ def test_the_first_actions_of_the_probe_and_of_the_clock_are_legal(monkeypatch):
         assert action == 1
         return says(np.array([0, 1]))["step"](self, action)
 
-    monkeypatch.setattr(gym_rows, "_cores", lambda: 2)
+    monkeypatch.setattr(gym_rows.machine, "cores", lambda: 2)
     env = assemble(corridor_with(**{**says(np.array([0, 1])), "step": step}), "mine", 2, "auto")
     assert env.reset(everyone(env), np.arange(2)).shape == (2, 1)
 

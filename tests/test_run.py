@@ -413,7 +413,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CKP-2."""
-    from framework.checkpoint.store import store
+    from framework.checkpoint import store
 
     real, calls = store.write_durably, []
 

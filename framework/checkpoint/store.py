@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
 from framework.checkpoint.atomic import recover, remove_folder, replace_folder, sync_folder, write_durably
-from framework.checkpoint.journal import Journal, Mark, Span
+from framework.checkpoint.journal import KEPT_JOURNALS, Journal, JournalPart, Span
 from framework.errors import CheckpointError, NumericsError
 
 FORMAT = 1
@@ -34,6 +34,7 @@ BAD_CONTENT = (
     TypeError,
     AttributeError,
     ArithmeticError,
+    MemoryError,
     RecursionError,
     SafetensorError,
 )
@@ -48,11 +49,8 @@ class Saved:
     tree: Tree
     facts: dict[str, Any]
     """Small things to compare and to show: algorithm, environment, counters, evaluation."""
-    journal: list[dict[str, np.ndarray]] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    """Where these frames stand."""
-    span: Span | None = None
-    """The part of the journal that this checkpoint needs."""
+    journal: JournalPart | None = None
+    """The part of the journal that this checkpoint needs; its frames are read when the memory is loaded."""
 
 
 # ---------------------------------------------------------------------------------------- trees of state
@@ -137,10 +135,12 @@ class CheckpointStore:
                 raise CheckpointError(f"{path} is damaged: state.safetensors does not match its checksum")
             tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
             span = Span.from_json(manifest["journal"])
-            frames, marks = self.journal.read(span) if with_journal and span else ([], [])
+            part = JournalPart(self.journal, span) if with_journal and span else None
+            if part is not None:
+                part.verify()
         except BAD_CONTENT as error:
             raise CheckpointError(f"{path} is damaged: {type(error).__name__}: {error}") from error
-        return Saved(path, tree, facts, frames, marks, span)
+        return Saved(path, tree, facts, part)
 
     def newest(self, say: Callable[[str], None]) -> Saved:
         """The newest checkpoint that is whole. Damaged ones are said and passed over."""
@@ -160,7 +160,7 @@ class CheckpointStore:
         new = self.folder / f"{number}.tmp"
         shutil.rmtree(new, ignore_errors=True)
         try:
-            span = self._write_journal(memory)
+            span = memory.write(self.journal)
             arrays: dict[str, np.ndarray] = {}
             body = {"format": FORMAT, "facts": facts, "journal": span.to_json() if span else None}
             body["tree"] = flatten(tree, arrays)
@@ -175,15 +175,7 @@ class CheckpointStore:
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
-        memory.journalled()
         return self.folder / str(number)
-
-    def _write_journal(self, memory: Any) -> Span | None:
-        frame = memory.journal()
-        if frame is None:
-            return None
-        self.journal.append(frame, memory.newest())
-        return self.journal.span(memory.oldest())
 
     def mark_best(self, number: int) -> None:
         """models/best becomes this checkpoint: the same files under a second name."""
@@ -206,13 +198,12 @@ class CheckpointStore:
             self.mark_best(number)
 
     def prune(self, keep: int) -> None:
-        """Drop the oldest numbered checkpoints, and what only they needed of the journal."""
-        if keep < 1:
-            return
+        """Deletes all but the newest numbered checkpoints (none if keep is below 1), and then the files of the journal
+        that the newest ones do not need."""
         numbers = self.numbers()
-        for number in numbers[:-keep]:
+        for number in numbers[:-keep] if keep >= 1 else ():
             remove_folder(self.folder / str(number))
-        spans = [self._span(number) for number in numbers[-keep:]]
+        spans = [self._span(number) for number in numbers[-(keep if keep >= 1 else KEPT_JOURNALS) :]]
         starts = [span.start.segment for span in spans if span]
         if starts:
             self.journal.drop_before(min(starts))
@@ -235,8 +226,8 @@ class CheckpointStore:
                 path = self.folder / str(number)
                 shutil.rmtree(path.with_suffix(".damaged"), ignore_errors=True)
                 os.rename(path, path.with_suffix(".damaged"))
-        if saved.span is not None:
-            self.journal.continue_from(saved.marks, saved.span.end)
+        if saved.journal is not None:
+            self.journal.continue_from(saved.journal.span.end)
 
 
 def _manifest_bytes(body: dict[str, Any]) -> bytes:

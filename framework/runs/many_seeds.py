@@ -23,7 +23,7 @@ from framework.runs import seeds_table, signals
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir, circumstances, new_folder
 
-MAIN = Path(__file__).resolve().parent.parent / "main.py"
+MAIN = Path(__file__).resolve().parents[2] / "main.py"
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 0.5
 """Between two looks at what the runs have written."""
