@@ -48,6 +48,7 @@ class ReplayJournal:
             self._frames.append((start, arrays["after"]))
             if self.tree is not None:
                 self.tree.forget_changes(arrays["leaf"])
+            del arrays  # before the next one is copied
         while self._frames and (self._frames[0][1] <= self.rings.oldest).all():
             del self._frames[0]
         return Span(self._frames[0][0] if self._frames else journal.end, journal.end)
@@ -71,12 +72,13 @@ class ReplayJournal:
         """Restores rings and priorities that `added` [rings] steps were added to. allocate: makes room for columns;
         called once the first steps are read. ValueError if the frames do not hold all steps that fit in the rings."""
         whole_from, reached = np.zeros((2, len(added)), np.int64)
-        for arrays, start, end in frames:
-            first, after = arrays["first"], arrays["after"]
-            self._restore(arrays, allocate)
+        for frame in frames:
+            first, after = frame.arrays["first"], frame.arrays["after"]
+            self._restore(frame.arrays, allocate)
             whole_from = np.where(first > reached, first, whole_from)
-            reached, self._end = after, end
-            self._frames.append((start, after))
+            reached, self._end = after, frame.end
+            self._frames.append((frame.start, after))
+            del frame  # before the next one is read
         self.rings.added, self._written = added, added.copy()
         oldest = self.rings.oldest
         if (reached != added).any() or (whole_from > oldest).any():
