@@ -65,7 +65,8 @@ class GeneralConfig(Strict):
     model_save_unit: Annotated[Literal["update", "step"], BeforeValidator(lower)] = "update"
     """Unit of model_save_fre: update (gradient updates) or step (environment steps)."""
     keep_checkpoints: Endless = -1
-    """Numbered checkpoints kept, newest first; best is always kept. -1: all."""
+    """Number of checkpoints that are kept, newest first; best is always kept. -1: all. What the replay memory held is
+    kept for as many, or for the newest 5: older checkpoints can be tested, but training cannot resume from them."""
     save_best_model: bool = True
     """Keep the model with the best evaluation as models/best."""
     online_eval: bool = False

@@ -191,7 +191,7 @@ class Collector:
         actions, and what was seen last."""
         mark = self._marks[-1 - back]
         at = mark.rows
-        tape = self._tape.between(int(at.born.min()), mark.end, self.env.rows)
+        tape = self._tape.between(mark.first_action(), mark.end, self.env.rows)
         rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
         age = mark.end - at.born
         return {
@@ -207,7 +207,7 @@ class Collector:
     def settle(self) -> None:
         """A round is complete: `state` describes this moment until the next one, even if the next breaks off."""
         self._marks.append(Mark(self._now.copy(), self._tape.end, stream_state(self.rng), self.steps))
-        self._tape.forget(before=int(self._marks[0].rows.born.min()))
+        self._tape.forget(before=self._marks[0].first_action())
 
     def load_state(self, state: Tree) -> list[int]:
         """Replay the running episodes from their seeds. Returns the rows that came out differently: they start a
@@ -266,7 +266,7 @@ class Collector:
             self._restart(now.born == total)
         seen, length = state["rows"]["obs"], state["rows"]["length"]
         same = [a.tobytes() == b.tobytes() for a, b in zip(now.obs, seen, strict=True)]
-        return np.array(same) & (now.length == length)
+        return np.array(same) & (now.length == length) & (state["age"] <= total)
 
     def _legal(self, action: Array) -> Array:
         """A recorded action, where it is legal: an idle row stands in another episode than the one it was done in."""

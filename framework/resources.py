@@ -90,7 +90,8 @@ def journal_bytes(config: RunConfig, spec: "EnvSpec") -> int:
     steps = wanted.capacity + kept * apart
     if cfg.max_total_step > 0:
         steps = min(steps, cfg.max_total_step)
-    return int(steps * step_bytes(config, spec)) + FRAME_BYTES
+    size = int(steps * step_bytes(config, spec))
+    return size + min(size, FRAME_BYTES)  # of the oldest file, one step may be needed
 
 
 def _bytes(space: spaces.Space) -> int:
