@@ -183,6 +183,23 @@ def test_the_journal_drops_what_no_kept_checkpoint_needs(folder, monkeypatch):
     same_content(Run.resumed(folder), Run(folder.with_name("again")).work(60).save())
 
 
+def test_without_a_limit_all_checkpoints_stay_and_the_newest_keep_their_memory(folder, monkeypatch):
+    """keep_checkpoints -1: what older checkpoints need of the journal goes; they can be tested all the same."""
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
+    run = Run(folder)
+    for _ in range(12):
+        run.work().save()
+        run.store.prune(-1)
+    # a ring of 20 steps: checkpoint 40, the fifth from the end, needs steps 20 on, which are in the 5th frame
+    assert [path.name for path in sorted((folder / "journal").iterdir())] == [f"{i:05d}.log" for i in range(4, 12)]
+    assert run.store.numbers() == list(range(5, 65, 5))
+    for number in run.store.numbers()[-5:]:
+        assert run.store.read(number).tree["step"] == number
+    assert run.store.read(35, with_journal=False).tree["step"] == 35
+    with pytest.raises(CheckpointError, match=r"00003.log is gone.*to train on, choose one of the newest"):
+        run.store.read(35)
+
+
 def test_a_model_whose_memory_is_no_longer_kept_can_be_tested_and_says_why_it_cannot_go_on(folder, monkeypatch):
     monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
     run = Run(folder).work().save()
