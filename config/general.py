@@ -102,8 +102,8 @@ class GeneralConfig(Strict):
     num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
     """GPUs that a learner asks Ray for; parts of one are allowed. device says whether it uses them."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
-    """Threads of torch. 0 chooses: one for small networks, all cores for images, shared by several workers, and by
-    several learners."""
+    """Number of torch's threads. 0 chooses: one for small networks and for workers; all cores for learning from images,
+    shared by several learners."""
 
     # what to keep and show
     collect_traj: bool = False

@@ -46,9 +46,10 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1) -> None:
-    """Threads of torch: small networks are fastest with one, images use all cores, which so many processes share."""
-    image = len(spec.observation_space.shape or ()) >= 2
+def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1, learns: bool = True) -> None:
+    """Sets the number of torch's threads. Small networks are fastest with one thread, and so is acting on a few images;
+    learning from images uses all cores, shared among so many processes."""
+    image = learns and len(spec.observation_space.shape or ()) >= 2
     count = max(1, machine.cores() // processes) if image else 1
     torch.set_num_threads(config.general.torch_threads or count)
 
