@@ -1,13 +1,17 @@
 """The memory of a data server on another node: one frame at a time is on its way to the driver's files and back."""
 
 import sys
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
 from helpers_core import FakeJournal, ramp, replay, saved_and_read, written
+from helpers_distributed import config_of
 
 from config.schema import RolloutSpec
+from framework import build
 from framework.checkpoint.journal import Journal, JournalPart, Position
+from framework.distributed.data_server import DataServer
 from framework.distributed.remote_memory import FarJournal, JournalKeeper, RemoteMemory
 from framework.memory import Rollout
 
@@ -78,8 +82,6 @@ class Server:
     """What the driver calls of a DataServer, without Ray."""
 
     def __init__(self, memory):
-        from framework.distributed.data_server import DataServer
-
         self.memory = memory
         for name in ("state", "write", "load_state"):
             method = getattr(DataServer, name)
@@ -116,3 +118,20 @@ def test_windows_write_nothing_wherever_they_are(tmp_path, ray):
     assert RemoteMemory(ray, server, lambda result: result, None).write(Journal(tmp_path)) is None
     assert not list(tmp_path.iterdir())
     assert Rollout(RolloutSpec(length=3)).write(FakeJournal()) is None
+
+
+def test_the_data_server_closes_the_environment_whose_goal_it_asked_for(monkeypatch):
+    config, closed = config_of("DQN", workers=2), []
+    with closing(build.make_env(config, 2)) as env:
+        spec = build.env_spec(config, env)
+    made = build.make_env
+
+    def make_env(*arguments):
+        env = made(*arguments)
+        monkeypatch.setattr(env, "close", lambda: closed.append(True))
+        return env
+
+    monkeypatch.setattr(build, "make_env", make_env)
+    server = DataServer(config, spec, 2, True)
+    assert closed == [True]
+    assert server.memory.owed() == 0
