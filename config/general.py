@@ -67,7 +67,8 @@ class GeneralConfig(Strict):
     model_save_unit: Annotated[Literal["update", "step"], BeforeValidator(lower)] = "update"
     """Unit of model_save_fre: update (gradient updates) or step (environment steps)."""
     keep_checkpoints: Endless = -1
-    """Numbered checkpoints kept, newest first; best is always kept. -1: all."""
+    """Number of checkpoints that are kept, newest first; best is always kept. -1: all. What the replay memory held is
+    kept for as many, or for the newest 5: older checkpoints can be tested, but training cannot resume from them."""
     save_best_model: bool = True
     """Keep the model with the best evaluation as models/best."""
     online_eval: bool = False
@@ -103,8 +104,8 @@ class GeneralConfig(Strict):
     num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
     """GPUs that a learner asks Ray for; parts of one are allowed. device says whether it uses them."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
-    """Threads of torch. 0 chooses: one for small networks, all cores for images, shared by several workers, and by
-    several learners."""
+    """Number of torch's threads. 0 chooses: one for small networks and for workers; all cores for learning from images,
+    shared by several learners."""
 
     # what to keep and show
     collect_traj: bool = False

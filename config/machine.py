@@ -1,18 +1,70 @@
-"""Cores and memory that this process may use."""
+"""Cores and memory that this process may use: those of the machine, or fewer in a container or a batch job."""
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
+
+PROC = Path("/proc")
+CGROUPS = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Returns the number of cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Returns the number of cores that this process may use: by its affinity and by the CPU quota of its cgroup."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for folder in _cgroups("cpu"):
+        quota, period = (_text(folder / "cpu.max").split() or ["", ""])[:2]
+        quota, period = quota or _text(folder / "cpu.cfs_quota_us"), period or _text(folder / "cpu.cfs_period_us")
+        if quota.isdecimal() and period.isdecimal() and int(period):  # "max" and -1 are no limit
+            count = min(count, -(-int(quota) // int(period)))
+    return max(1, count)
 
 
 def available_bytes() -> int | None:
-    """Returns the memory that is free on this machine, in bytes; None where the system does not say."""
+    """Returns the memory that this process may still take, in bytes: what is free on the machine, and no more than the
+    limit of its cgroup leaves. None if the system does not tell."""
+    free = _number(_table(PROC / "meminfo", ":").get("MemAvailable", ""))
+    left = [] if free is None else [free * 1024]
+    for folder in _cgroups("memory"):
+        for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            most, used = _number(_text(folder / limit)), _number(_text(folder / usage))
+            if most is not None and used is not None:
+                left.append(max(0, most - used + _reclaimable(folder)))
+    return min(left, default=None)
+
+
+def _reclaimable(folder: Path) -> int:
+    """Returns the bytes of files that the cgroup would give up for memory; its usage counts them."""
+    table = _table(folder / "memory.stat", " ")
+    return _number(table.get("total_inactive_file") or table.get("inactive_file", "")) or 0
+
+
+def _cgroups(controller: str) -> Iterator[Path]:
+    """Yields the folder of this process's cgroup and those of all above it, whose limits hold as well (version 2, or
+    the controller's own hierarchy of version 1). Inside a container, only the top one may be there."""
+    for line in _text(PROC / "self" / "cgroup").splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers and controller not in controllers.split(","):
+            continue
+        top = CGROUPS / controller if controllers else CGROUPS
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        yield from (top.joinpath(*parts[:length]) for length in range(len(parts), -1, -1))
+
+
+def _table(path: Path, separator: str) -> dict[str, str]:
+    """Returns the lines `name separator value` of a file."""
+    rows = (line.partition(separator) for line in _text(path).splitlines())
+    return {name: value.strip() for name, _, value in rows}
+
+
+def _number(text: str) -> int | None:
+    """Returns the number at the beginning of a text; None if there is none."""
+    word = (text.split() or [""])[0]
+    return int(word) if word.isdecimal() else None
+
+
+def _text(path: Path) -> str:
+    """Returns the content of a small file; nothing if it cannot be read."""
     try:
-        with open("/proc/meminfo") as file:
-            lines = dict(line.split(":", 1) for line in file)
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return None
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,9 +1,10 @@
 """Runs the three objects: the contract between a Trainer and what collects, stores and learns for it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from algos.base import Agent, Progress, Tree
+from framework.checkpoint.journal import Frame
 from framework.collector import Collector
 from framework.errors import JoystickError
 from framework.fragment import Episode, Fragment
@@ -71,8 +72,8 @@ class Backend(Protocol):
     def state(self) -> Tree:
         """Returns the state of the agent, of the collectors (one tree each) and of the memory."""
 
-    def load_state(self, state: Tree, journal: list) -> list[str]:
-        """Restores `state`. Returns the rows whose running episodes could not be replayed."""
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> list[str]:
+        """Restores `state` and the memory's journal. Returns the rows whose running episodes could not be replayed."""
 
 
 def accepted(fragment: Fragment, episodes: list[Episode], progress: Progress) -> Accepted:
@@ -124,8 +125,8 @@ class SingleProcess:
             "memory": self.memory.state(),
         }
 
-    def load_state(self, state: Tree, journal: list) -> list[str]:
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> list[str]:
         self.agent.load_state(state["agent"])
-        self.memory.load_state(state["memory"], journal)
+        self.memory.load_state(state["memory"], frames)
         mine, *self._others = state["collectors"]
         return [str(row) for row in self.collector.load_state(mine)]

@@ -47,9 +47,10 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1) -> None:
-    """Threads of torch: small networks are fastest with one, images use all cores, which so many processes share."""
-    image = len(spec.observation_space.shape or ()) >= 2
+def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1, learns: bool = True) -> None:
+    """Sets the number of torch's threads. Small networks are fastest with one thread, and so is acting on a few images;
+    learning from images uses all cores, shared among so many processes."""
+    image = learns and len(spec.observation_space.shape or ()) >= 2
     count = max(1, machine.cores() // processes) if image else 1
     torch.set_num_threads(config.general.torch_threads or count)
 
@@ -77,7 +78,9 @@ def make_memory(
             f"a sequence has {wanted.sequence} steps, and algo_cfg.buffer_size {wanted.capacity} keeps "
             f"{wanted.capacity // spec.rows} of each of {spec.rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
-    return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart)
+    return memory.make(
+        wanted, stream(seed, "memory"), goal, collectors, apart, resources.minibatches_at_once(config, spec)
+    )
 
 
 def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:

@@ -198,7 +198,7 @@ class Collector:
         needs."""
         mark = self._marks[-1 - back]
         at = mark.rows
-        tape = self._tape.between(int(at.born.min()), mark.end, self.env.rows)
+        tape = self._tape.between(mark.first_action(), mark.end, self.env.rows)
         rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
         age = mark.end - at.born
         return {
@@ -214,7 +214,7 @@ class Collector:
     def settle(self) -> None:
         """Marks the end of a round: `state` describes this moment until the next call, even if a round breaks off."""
         self._marks.append(Mark(self._now.copy(), self._tape.end, stream_state(self.rng), self.steps))
-        self._tape.forget(before=int(self._marks[0].rows.born.min()))
+        self._tape.forget(before=self._marks[0].first_action())
 
     def load_state(self, state: Tree) -> list[int]:
         """Restores a state by replaying the running episodes from their seeds. Returns the rows whose replay differed:
@@ -271,7 +271,7 @@ class Collector:
             self._restart(now.born == total)
         seen, length = state["rows"]["obs"], state["rows"]["length"]
         same = [a.tobytes() == b.tobytes() for a, b in zip(now.obs, seen, strict=True)]
-        return np.array(same) & (now.length == length)
+        return np.array(same) & (now.length == length) & (state["age"] <= total)
 
     def _legal(self, action: Array) -> Array:
         """Replaces illegal actions: an idle row is in another episode than the one that its action was recorded in."""

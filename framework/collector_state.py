@@ -1,4 +1,4 @@
-"""Where a collector stands: its rows, and the actions since the oldest running episode began."""
+"""Collector state for exact resume: data of the running episodes, and the actions that replay them from their seeds."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
@@ -8,10 +8,14 @@ import numpy as np
 from algos.base import Tree, stream_state
 from envs.base import Array
 
+LONGEST_REPLAY = 100_000
+"""Number of steps after which an episode is too long to be replayed: a resume begins a new one in that row, and says
+so. Bounds the tape, the size of a checkpoint and the time of a resume where episodes never end."""
+
 
 @dataclass
 class Rows:
-    """Small arrays [N, ...] of the running episodes, copied at the end of every round."""
+    """Small arrays [N, ...] of the running episodes. Copied at the end of every round."""
 
     obs: Array
     episode: Array
@@ -21,7 +25,7 @@ class Rows:
     born: Array
     """Index on the tape of the first action of the running episode."""
     state: Array | None = None
-    """What the policy carries from step to step."""
+    """Recurrent state of the policy [N, S]."""
 
     def copy(self) -> "Rows":
         obs, episode, seed, length, total, born = (
@@ -31,7 +35,7 @@ class Rows:
 
 
 class Mark(NamedTuple):
-    """Where a collector stood when a round was complete."""
+    """State of a collector at the end of a round."""
 
     rows: Rows
     end: int
@@ -39,34 +43,40 @@ class Mark(NamedTuple):
     rng: Tree
     steps: int
 
+    def first_action(self) -> int:
+        """Returns the index on the tape of the first action that a resume replays. Episodes of more than
+        LONGEST_REPLAY steps are not replayed."""
+        born = self.rows.born
+        return int(np.where(self.end - born > LONGEST_REPLAY, self.end, born).min())
+
 
 @dataclass
 class Tape:
-    """The actions of all rows, one entry per step; an index counts from the first that there ever was."""
+    """Actions of all rows, one entry per step. An index counts from the first action of the run."""
 
     FORGOTTEN_AT_ONCE: ClassVar = 4096
 
     actions: list[Array] = field(default_factory=list)
     start: int = 0
-    """Index of the oldest action that is still here."""
+    """Index of the oldest action on the tape."""
 
     @property
     def end(self) -> int:
-        """Index of the next action."""
+        """Returns the index of the next action."""
         return self.start + len(self.actions)
 
     def between(self, first: int, end: int, rows: int) -> Array:
-        """The actions [T, N, ...] from one index to another."""
+        """Returns the actions [T, N, ...] with indices first .. end - 1."""
         chosen = self.actions[first - self.start : end - self.start]
         return np.stack(chosen) if chosen else np.zeros((0, rows))
 
     def forget(self, before: int) -> None:
-        """Nobody asks for earlier ones again."""
+        """Drops actions before this index, many at a time."""
         if before - self.start > self.FORGOTTEN_AT_ONCE:
             del self.actions[: before - self.start]
             self.start = before
 
 
 def beginning(episode: Array, steps: int, incarnation: int, rng: np.random.Generator) -> Tree:
-    """The state of a collector that is about to begin these episodes [N], in place of one that was lost."""
+    """Returns the state of a collector that replaces a lost one and is about to begin these episodes [N]."""
     return {"rows": {"episode": episode}, "steps": steps, "incarnation": incarnation, "rng": stream_state(rng)}

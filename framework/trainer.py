@@ -211,14 +211,13 @@ class Trainer:
         running episodes could not be replayed."""
         tree = saved.tree
         self.count = Count(**tree["count"])
-        different = self.backend.load_state(tree, saved.journal)
+        different = self.backend.load_state(tree, saved.journal or ())
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
         self.point = tree.get("point")
         if not branch:
             if not saved.facts.get("save_point", True):
                 self.interim = self.count.update
-            self.backend.memory.journalled()
             self.store.realign_best(self.best_update)
             self.log.load_state(tree["log"])
             if self.trajectories and tree["trajectories"] and not self.trajectories.restore(tree["trajectories"]):

@@ -1,7 +1,7 @@
 """The least that a checkpoint is made of, for tests that save and go on."""
 
 import numpy as np
-from helpers_core import ramp, replay
+from helpers_core import ramp, replay, written
 
 from framework.checkpoint.store import CheckpointStore
 
@@ -36,21 +36,20 @@ class Run:
         saved = run.store.newest(say)
         run.load(saved)
         run.store.continue_from(saved)
-        run.memory.journalled()
         return run
 
     def load(self, saved):
         self.step = saved.tree["step"]
         assert (saved.tree["weights"] == self.step).all()
-        self.memory.load_state(saved.tree["memory"], saved.journal)
+        self.memory.load_state(saved.tree["memory"], saved.journal or ())
 
     def content(self):
         """The whole state, as bytes: what was learned from the same steps in one go has the same."""
         other = replay(**MEMORY, seed=9)
         frames = self.store.read(self.store.numbers()[-1]).journal
         other.load_state(self.memory.state(), frames)
-        frame = other.journal()
-        return {name: value.tobytes() for name, value in frame.items()}, self.tree()["memory"]
+        (frame,) = written(other)
+        return {name: value.tobytes() for name, value in frame.arrays.items()}, self.tree()["memory"]
 
 
 def same_content(one, other):

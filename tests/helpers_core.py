@@ -16,6 +16,7 @@ from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.toy import env as toy_env
 from framework import memory
+from framework.checkpoint.journal import Frame, Position, Span
 from framework.checkpoint.store import flatten, unflatten
 from framework.collector import Collector
 from framework.evaluator import Evaluator
@@ -73,6 +74,33 @@ def replay(capacity: int = 8, batch: int = 4, seed: int = 0, **settings: Any) ->
     """A replay memory that owes one update for each transition, and discounts by a half."""
     settings = {"warmup": 1, "updates_per_step": 1.0, "gamma": 0.5, **settings}
     return Replay(ReplaySpec(capacity=capacity, batch_size=batch, **settings), np.random.default_rng(seed))
+
+
+class FakeJournal:
+    """A journal that keeps copies of its frames: the n-th begins at Position(0, n)."""
+
+    def __init__(self) -> None:
+        self.frames: list[dict[str, np.ndarray]] = []
+
+    @property
+    def end(self) -> Position:
+        return Position(0, len(self.frames))
+
+    def append(self, arrays: dict[str, np.ndarray]) -> Position:
+        self.frames.append({name: value.copy() for name, value in arrays.items()})
+        return Position(0, len(self.frames) - 1)
+
+    def read(self, span: Span) -> list[Frame]:
+        """The frames of a span."""
+        numbers = range(span.start.offset, span.end.offset)
+        return [Frame(self.frames[n], Position(0, n), Position(0, n + 1)) for n in numbers]
+
+
+def written(memory: Replay) -> list[Frame]:
+    """Everything that a new journal gets of this memory: one that it has not written to."""
+    journal = FakeJournal()
+    journal.frames += [{}] * 1000  # no memory left its journal here
+    return journal.read(memory.write(journal))
 
 
 # ------------------------------------------------------------------------------------------------------- fakes

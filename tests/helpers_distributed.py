@@ -1,7 +1,10 @@
 """Small runs in one process and, with the fake Ray, in many: the loop of the Trainer without anything around it."""
 
+import copy
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from config.loader import RunConfig, load
 from framework import build, compatibility
 from framework.backend import Accepted, Backend, SingleProcess
 from framework.catalog import ALGOS, ENVS
+from framework.checkpoint.journal import Journal, JournalPart
 from framework.distributed import worker_pool
 from framework.distributed.ray_backend import RayBackend
 from framework.learner import Learned, Learner
@@ -98,6 +102,8 @@ class Run:
 
     def __init__(self, config: RunConfig, backend: Backend) -> None:
         self.cfg, self.backend, self.count = config.general, backend, Count()
+        self._folder = tempfile.TemporaryDirectory()
+        self.journal = Journal(Path(self._folder.name))
         self.accepted: list[Accepted] = []
         self.learned: list[Learned] = []
         backend.say = lambda text: None
@@ -131,20 +137,21 @@ class Run:
         return {"count": tuple(self.count), "weights": frozen(self.backend.agent.weights()),
                 **frozen(self.backend.state())}  # fmt: skip
 
-    def saved(self, earlier: list | None = None) -> "Saved":
-        """What a checkpoint holds: counters, state, journal."""
+    def saved(self) -> "Saved":
+        """What a checkpoint holds: counters, state, part of the journal."""
         self.rest()
-        frame = self.backend.memory.journal()
-        journal = [*(earlier or []), *([] if frame is None else [copied(frame)])]
-        state = copied(self.backend.state())
-        self.backend.memory.journalled()
-        return Saved(self.count, state, journal)
+        span = self.backend.memory.write(self.journal)
+        part = None if span is None else JournalPart(copy.copy(self.journal), span)
+        return Saved(self.count, copied(self.backend.state()), part, self._folder)
 
     def load(self, saved: "Saved", different: tuple[str, ...] = ()) -> "Run":
         """Go on; these rows begin anew."""
         self.count = saved.count
-        assert tuple(self.backend.load_state(copied(saved.state), copied(saved.journal))) == different
-        self.backend.memory.journalled()
+        assert tuple(self.backend.load_state(copied(saved.state), saved.journal or ())) == different
+        if saved.journal is not None:
+            self.journal = copy.copy(saved.journal.journal)
+            self.journal.continue_from(saved.journal.span.end)
+            self._folder = saved.folder
         return self
 
     def episodes(self) -> list[tuple[int, int, int, int]]:
@@ -154,8 +161,10 @@ class Run:
 
 
 class Saved:
-    def __init__(self, count: Count, state: dict[str, Any], journal: list) -> None:
-        self.count, self.state, self.journal = count, state, journal
+    """A checkpoint, and the folder of its journal for as long as somebody needs it."""
+
+    def __init__(self, count: Count, state: dict[str, Any], journal: JournalPart | None, folder: Any) -> None:
+        self.count, self.state, self.journal, self.folder = count, state, journal, folder
 
 
 def copied(tree: Any) -> Any:

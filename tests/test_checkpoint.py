@@ -75,14 +75,14 @@ def test_frames_as_small_as_a_step_lose_nothing(folder):
     run = Run(folder)
     for _ in range(30):
         run.work(1).save()
-    assert len(run.store.read(30).journal) == 20
+    assert len(list(run.store.read(30).journal)) == 20
     same_content(Run.resumed(folder), Run(folder.with_name("again")).work(30).save())
 
 
 def test_a_rollout_needs_no_journal(folder):
     store = CheckpointStore(folder)
     store.save(1, {"a": 1}, Rollout(RolloutSpec(length=3)), {})
-    assert store.read(1).journal == []
+    assert store.read(1).journal is None
     assert not (folder / "journal").exists()
     store.continue_from(store.read(1))
 
@@ -108,7 +108,7 @@ def test_reading_another_checkpoint_does_not_move_the_journal(folder):
     run.store.read(5)
     run.work().save()
     assert Run.resumed(folder).step == 15
-    assert [len(frame["reward"]) for frame in run.store.read(15).journal] == [5, 5, 5]
+    assert [len(frame.arrays["reward"]) for frame in run.store.read(15).journal] == [5, 5, 5]
 
 
 def test_going_on_from_an_earlier_checkpoint_puts_the_later_ones_aside(folder):
@@ -183,6 +183,23 @@ def test_the_journal_drops_what_no_kept_checkpoint_needs(folder, monkeypatch):
     same_content(Run.resumed(folder), Run(folder.with_name("again")).work(60).save())
 
 
+def test_without_a_limit_all_checkpoints_stay_and_the_newest_keep_their_memory(folder, monkeypatch):
+    """keep_checkpoints -1: what older checkpoints need of the journal goes; they can be tested all the same."""
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
+    run = Run(folder)
+    for _ in range(12):
+        run.work().save()
+        run.store.prune(-1)
+    # a ring of 20 steps: checkpoint 40, the fifth from the end, needs steps 20 on, which are in the 5th frame
+    assert [path.name for path in sorted((folder / "journal").iterdir())] == [f"{i:05d}.log" for i in range(4, 12)]
+    assert run.store.numbers() == list(range(5, 65, 5))
+    for number in run.store.numbers()[-5:]:
+        assert run.store.read(number).tree["step"] == number
+    assert run.store.read(35, with_journal=False).tree["step"] == 35
+    with pytest.raises(CheckpointError, match=r"00003.log is gone.*to train on, choose one of the newest"):
+        run.store.read(35)
+
+
 def test_a_model_whose_memory_is_no_longer_kept_can_be_tested_and_says_why_it_cannot_go_on(folder, monkeypatch):
     monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
     run = Run(folder).work().save()
@@ -191,7 +208,7 @@ def test_a_model_whose_memory_is_no_longer_kept_can_be_tested_and_says_why_it_ca
         run.work().save()
         run.store.prune(1)
     assert run.store.read("best", with_journal=False).tree["step"] == 5
-    with pytest.raises(CheckpointError, match=r"00000.log is gone.*can be tested"):
+    with pytest.raises(CheckpointError, match=r"00000.log is gone.*can be tested.*newest checkpoints"):
         run.store.read("best")
 
 

@@ -99,9 +99,12 @@ def test_everything_is_on_the_disk_before_the_checkpoint_gets_its_name(folder, m
     named = [("rename", "5.tmp", "5"), ("fsync", "models")]
     assert calls == [("fsync", "00000.log"), ("fsync", "journal"), *contents, *named]
     calls.clear()
-    run.save()
+    run.work(1).save(5)
     aside = [("rename", "5", "5.old")]
     assert calls == [("fsync", "00000.log"), *contents, *aside, *named]
+    calls.clear()
+    run.save(5)
+    assert calls == [*contents, *aside, *named], "the journal holds everything already"
     calls.clear()
     run.store.mark_best(5)
     assert calls == [("fsync", "best.tmp"), ("rename", "best.tmp", "best"), ("fsync", "models")]
@@ -221,7 +224,7 @@ def test_a_file_that_was_cut_off_is_detected_and_the_checkpoint_before_is_taken(
     """CKP-4: cutting the journal inside what the first checkpoint needs leaves none."""
     Run(folder).work().save().work().save()
     path, said = files_of_newest(folder)[which], []
-    first = CheckpointStore(folder).read(5).span.end.offset
+    first = CheckpointStore(folder).read(5).journal.span.end.offset
     size = int(path.stat().st_size * share)
     os.truncate(path, size)
     store = CheckpointStore(folder)
@@ -241,7 +244,7 @@ def test_a_single_flipped_byte_is_detected_wherever_it_is(folder, which):
     Run(folder).work().save().work().save()
     path = files_of_newest(folder)[which]
     data = path.read_bytes()
-    end = CheckpointStore(folder).read(10).span.end.offset if which == 2 else len(data)
+    end = CheckpointStore(folder).read(10).journal.span.end.offset if which == 2 else len(data)
     for at in [0, 1, 5, 20, 47, 51, 52, 60, *range(100, end - 1, end // 23), end - 2]:
         path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         with pytest.raises(CheckpointError, match=r"damaged|format"):

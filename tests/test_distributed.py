@@ -16,7 +16,7 @@ from framework import build
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor
 from framework.distributed.worker import Worker
-from framework.memory.chunk import MOST_AT_ONCE
+from framework.resources import MOST_AT_ONCE
 
 MAY_LAG = [algo for algo in algos.available() if algos.get(algo).Config.MAY_LAG]
 JOINED = {"DQN": (), "PER_DQN": ("algo_cfg.n_step=3",), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
@@ -92,7 +92,7 @@ def test_fragments_come_to_the_memory_in_the_order_of_their_workers(added):
 
 
 def test_processes_of_a_kind_share_the_cores_that_images_take(monkeypatch):
-    """Of 8 cores a learner alone takes all, and each of 3 takes 2; so do workers. A small network takes one."""
+    """Of 8 cores a learner alone takes all, and each of 3 takes 2. A worker takes one, and so does a small network."""
     monkeypatch.setattr("config.machine.cores", lambda: 8)
     threads = []
     monkeypatch.setattr("torch.set_num_threads", threads.append)
@@ -107,7 +107,7 @@ def test_processes_of_a_kind_share_the_cores_that_images_take(monkeypatch):
     monkeypatch.setattr(build, "make_collector", lambda *args: None)
     Worker(config, image, 0)
     Worker(config, spec, 0)
-    assert threads == [8, 2, 1, 2, 1]
+    assert threads == [8, 2, 1, 1, 1]
 
 
 # ------------------------------------------------------------------------------------------------- running ahead

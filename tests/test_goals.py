@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from helpers_actor_critic import small
-from helpers_core import agent_of, collector_of, saved_and_read, score, spec_of, toy_of, trained
+from helpers_core import FakeJournal, agent_of, collector_of, saved_and_read, score, spec_of, toy_of, trained, written
 from helpers_envs import everyone
 
 from algos.base import Act, Progress
@@ -296,7 +296,7 @@ def test_what_is_in_the_memory_is_left_as_it_was_collected():
     held = kept(batch=256)
     held.add(steps(0, 6))
     drawn(held)
-    frame = held.journal()
+    (frame,) = (frame.arrays for frame in written(held))
     assert (frame["obs"][..., 2] == NOBODY).all()
     assert (frame["reward"] == 7).all()
 
@@ -328,14 +328,13 @@ def work(held, first, count):
 @pytest.mark.parametrize("saves", [(0,), (3,), (1, 6, 9), (4, 13, 14, 20)])
 def test_a_memory_from_its_journal_draws_the_same_goals_to_the_bit(capacity, saves):
     """RES-1"""
-    held, frames, at = kept(0.7, capacity), [], 0
+    held, journal, at = kept(0.7, capacity), FakeJournal(), 0
     for save in saves:
         work(held, at, save - at)
-        frames.append({name: value.copy() for name, value in held.journal().items()})
-        held.journalled()
+        span = held.write(journal)
         at = save
     other = kept(0.7, capacity, seed=99)
-    other.load_state(saved_and_read(held.state()), frames)
+    other.load_state(saved_and_read(held.state()), journal.read(span))
     assert work(other, at, 20) == work(held, at, 20)
 
 

@@ -19,6 +19,8 @@ from algos.base import Progress
 from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
+from framework import collector_state
+from framework.collector_state import Tape
 
 
 def cut_and_continued(make, agent, cuts, total, **settings):
@@ -110,6 +112,37 @@ def test_the_tape_is_as_long_as_the_oldest_running_episode_and_no_longer():
         collector.settle()
         assert len(collector.state()["tape"]) == collector.steps % 2000
     assert len(collector._tape.actions) < 4096 + 2000
+
+
+def test_an_episode_that_never_ends_costs_no_more_than_the_longest_replay(monkeypatch):
+    """CKP-8: 10 steps may be replayed. Row 0 never ends; row 1 does after 3 steps, and goes on exactly."""
+    monkeypatch.setattr(collector_state, "LONGEST_REPLAY", 10)
+    monkeypatch.setattr(Tape, "FORGOTTEN_AT_ONCE", 0)
+    ends = (10**6, "terminated"), (3, "terminated")
+    collector = collector_of(CountingEnv(*ends), remembered=3)
+    for steps, length, different in ((10, 10, []), (1, 2, [0]), (7, 0, [0]), (1, 1, [0])):
+        collector.collect(steps, Progress())
+        collector.settle()
+        state = saved_and_read(collector.state())
+        assert len(state["tape"]) == length
+        other = collector_of(CountingEnv(*ends), seed=5)
+        assert other.load_state(state) == different
+        assert other.running().tolist() == [len(different), collector.steps // 3]
+        expected, fragment = copied(collector_state_of(collector, ends)), copied(other.collect(2, Progress())[0])
+        np.testing.assert_array_equal(fragment["obs"][:, 1], expected["obs"][:, 1])
+        assert fragment["obs"][0, 0, 0] == (20 if different else 10 + collector.steps)
+    collector.collect(500, Progress())
+    for _ in range(3):
+        collector.settle()
+    assert len(collector._tape.actions) <= 2
+    assert len(collector.state(back=2)["tape"]) == collector.steps % 3
+
+
+def collector_state_of(collector, ends):
+    """The next two steps of a run that was never saved and has the same actions in row 1."""
+    whole = collector_of(CountingEnv(*ends))
+    whole.collect(collector.steps, Progress())
+    return whole.collect(2, Progress())[0]
 
 
 class Forgetful(CountingEnv):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from config_fixtures import loaded
-from helpers_core import ramp, replay, saved_and_read, spec_of, toy_of
+from helpers_core import FakeJournal, ramp, replay, saved_and_read, spec_of, toy_of, written
 
 from config.schema import RolloutSpec
 from framework import build
@@ -257,40 +257,57 @@ def work(memory, first, count):
 @pytest.mark.parametrize("saves", [(0,), (3,), (1, 2, 9), (4, 13, 14, 20, 20), tuple(range(1, 24))])
 def test_a_memory_from_its_journal_goes_on_to_the_bit(settings, saves):
     """Also wrapped, by priority, over several frames, and where a chain was broken after it had been written."""
-    memory, frames, at = replay(**settings), [], 0
+    memory, journal, at = replay(**settings), FakeJournal(), 0
     for save in saves:
         work(memory, at, save - at)
-        frames.append({name: value.copy() for name, value in memory.journal().items()})
-        memory.journalled()
+        span = memory.write(journal)
         at = save
-    other = replay(**settings, seed=99)
-    other.load_state(saved_and_read(memory.state()), frames)
-    other.journalled()
+    other, copy = replay(**settings, seed=99), FakeJournal()
+    copy.frames = list(journal.frames)
+    other.load_state(saved_and_read(memory.state()), journal.read(span))
     assert other.state() == memory.state()
     assert work(other, at, 20) == work(memory, at, 20)
-    one, two = memory.journal(), other.journal()
-    assert {name: value.tobytes() for name, value in one.items()} == {n: v.tobytes() for n, v in two.items()}
+    assert other.write(copy) == memory.write(journal)
+    assert bytes_of(copy.frames) == bytes_of(journal.frames)
+
+
+def bytes_of(frames):
+    return [{name: value.tobytes() for name, value in frame.items()} for frame in frames]
 
 
 def test_a_frame_of_the_journal_costs_what_is_new():
     """CKP-8: neither the size of the memory nor its age matters."""
-    memory = filled(1000, length=1000, capacity=5000, priority_alpha=0.6)
-    memory.journal()
-    memory.journalled()
+    memory, journal = filled(1000, length=1000, capacity=5000, priority_alpha=0.6), FakeJournal()
+    memory.write(journal)
     memory.add(ramp(1000, 7))
     (chunk,) = chunks(memory, 1)
     memory.feedback(chunk.keys, chunk.columns["reward"])
-    frame = memory.journal()
+    memory.write(journal)
+    _, frame = journal.frames
     assert len(frame["reward"]) == 7
     assert 7 <= len(frame["leaf"]) <= 7 + chunk.keys.place.size
     assert frame["first"].tolist() == [1000]
 
 
 def test_a_journal_that_could_not_be_written_is_offered_again():
-    memory = filled(5, length=5)
-    memory.journal()
+    memory, journal = filled(5, length=5), FullDisk()
+    with pytest.raises(OSError, match="full"):
+        memory.write(journal)
     memory.add(ramp(5, 1))
-    assert len(memory.journal()["reward"]) == 6
+    journal.room = 1
+    memory.write(journal)
+    assert [len(frame["reward"]) for frame in journal.frames] == [6]
+
+
+class FullDisk(FakeJournal):
+    """Takes so many frames."""
+
+    room = 0
+
+    def append(self, arrays):
+        if len(self.frames) == self.room:
+            raise OSError("full")
+        return super().append(arrays)
 
 
 def test_a_rollout_joins_fragments_hands_the_window_out_once_and_keeps_copies():
@@ -306,7 +323,7 @@ def test_a_rollout_joins_fragments_hands_the_window_out_once_and_keeps_copies():
         window = each.take(0.0)
         np.testing.assert_array_equal(window.columns["reward"], ramp(0, 6, 2).columns["reward"])
         assert each.take(0.0) is None
-        assert each.journal() is None
+        assert each.write(FakeJournal()) is None
 
 
 # --------------------------------------------------------------------------------------------------- sequences
@@ -361,7 +378,7 @@ def test_sequences_are_the_same_after_a_resume():
     memory, other = (replay(capacity=24, batch=4, sequence=3) for _ in range(2))
     memory.add(with_state(ramp(0, 10, ends={(4, 0): "terminated"})))
     memory.take(0.0)
-    other.load_state(memory.state(), [memory.journal()])
+    other.load_state(memory.state(), written(memory))
     for one in (memory, other):
         one.add(with_state(ramp(10, 2)))
     np.testing.assert_equal(other.take(0.0).columns, memory.take(0.0).columns)

@@ -4,9 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from helpers_core import ramp, saved_and_read
+from helpers_core import FakeJournal, ramp, saved_and_read, written
 
 from config.schema import ReplaySpec
+from framework.checkpoint import journal as journals
 from framework.memory import Keys, Replay
 
 GAMMA = 0.5
@@ -193,58 +194,79 @@ def work(memory, at, start, stop):
     return [array.tobytes() for array in seen]
 
 
-def frame_of(memory):
-    return {name: value.copy() for name, value in memory.journal().items()}
-
-
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("saves", [(1,), (5, 12), (2, 3, 4, 20, 20, 31), tuple(range(1, 36))])
 def test_the_journal_of_several_rings_gives_the_memory_back_to_the_bit(saves, settings):
     """RES-1: wrapped or not, with chains cut after they were written, and without what was dropped."""
-    memory, at, journal, before = memory_of(batch=4, **settings), [0, 0, 0], [], 0
+    memory, at, journal, before = memory_of(batch=4, **settings), [0, 0, 0], FakeJournal(), 0
     for save in saves:
         work(memory, at, before, save)
-        journal.append((frame_of(memory), memory.newest()))
-        journal = [(frame, newest) for frame, newest in journal if newest > memory.oldest()]
-        memory.journalled()
+        span = memory.write(journal)
         before = save
-    other = memory_of(batch=4, seed=9, **settings)
-    other.load_state(saved_and_read(memory.state()), [frame for frame, _ in journal])
-    other.journalled()
+    other, copy = memory_of(batch=4, seed=9, **settings), FakeJournal()
+    copy.frames = list(journal.frames)
+    other.load_state(saved_and_read(memory.state()), journal.read(span))
     assert other.state() == memory.state()
-    assert other.newest() == memory.newest()
     stop = min(before + 12, len(PLAN))
     assert work(other, list(at), before, stop) == work(memory, list(at), before, stop)
-    assert {n: v.tobytes() for n, v in other.journal().items()} == {n: v.tobytes() for n, v in memory.journal().items()}
+    assert other.write(copy) == memory.write(journal)
+    assert bytes_of(copy.frames) == bytes_of(journal.frames)
+
+
+def bytes_of(frames):
+    return [{name: value.tobytes() for name, value in frame.items()} for frame in frames]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("size", [1, 100, 300, 1000])
+@pytest.mark.parametrize("saves", [(5, 12), (2, 3, 4, 20, 20, 31), (31,)])
+def test_a_journal_in_small_frames_gives_the_same_memory(saves, size, settings, monkeypatch):
+    """CKP-8: no frame is larger than the limit, except for one of a single step or leaf."""
+    memory, at, journal, before = memory_of(batch=4, **settings), [0, 0, 0], FakeJournal(), 0
+    for save in saves:
+        work(memory, at, before, save)
+        whole = written(memory)
+        monkeypatch.setattr(journals, "FRAME_BYTES", size)
+        journal.frames += [{}] * (7 if before == 0 else 0)
+        span = memory.write(journal)
+        monkeypatch.undo()
+        before = save
+    other = memory_of(batch=4, seed=9, **settings)
+    frames = journal.read(span)
+    other.load_state(saved_and_read(memory.state()), frames)
+    assert other.state() == memory.state()
+    (one,), (two,) = whole, written(other)
+    assert bytes_of([one.arrays]) == bytes_of([two.arrays])
+    steps = [frame.arrays["after"].sum() - frame.arrays["first"].sum() for frame in frames]
+    largest = max(sum(value.nbytes for value in frame.arrays.values()) for frame in frames)
+    assert largest <= size + 2 * 3 * 8 or max(steps) == 1
 
 
 def test_what_no_ring_needs_of_the_journal_is_dropped():
     """8 slots: a frame is needed until each ring has gone around past all that it holds."""
-    memory, positions = memory_of(), []
+    memory, journal = memory_of(), FakeJournal()
     for first in (0, 4, 8):
         for worker in (0, 1, 2):
             memory.add(ramp_of(worker, first, 4, ends={}))
-        memory.journal()
-        memory.journalled()
-        positions.append(memory.newest())
-    assert positions == [12, 24, 36]
-    assert memory.oldest() == 12, "each ring has gone past its first four steps"
+        span = memory.write(journal)
+    assert len(journal.frames) == 3
+    assert span.start == (0, 1), "each ring has gone past its first four steps"
     memory.add(ramp_of(0, 12, 8, ends={}))
     memory.add(ramp_of(1, 12, 8, ends={}))
-    assert memory.oldest() == 12, "one ring still needs its steps 4 to 7"
+    assert memory.write(journal).start == (0, 1), "one ring still needs its steps 4 to 7"
     memory.add(ramp_of(2, 12, 8, ends={}))
-    assert memory.oldest() == 36
+    assert memory.write(journal).start == (0, 3)
 
 
 def test_a_journal_that_goes_on_elsewhere_begins_with_everything():
     """A branch has a journal of its own: nobody says that the one it was loaded from is still there."""
     memory = filled(priority_alpha=0.6)
     other = memory_of(priority_alpha=0.6)
-    other.load_state(saved_and_read(memory.state()), [frame_of(memory)])
-    frame = frame_of(other)
-    other.journalled()
+    other.load_state(saved_and_read(memory.state()), written(memory))
+    branch = FakeJournal()
+    span = other.write(branch)
     third = memory_of(priority_alpha=0.6)
-    third.load_state(saved_and_read(other.state()), [frame])
+    third.load_state(saved_and_read(other.state()), branch.read(span))
     assert samples(third).keys() == held()
 
 
@@ -258,8 +280,7 @@ def test_with_another_number_of_collectors_the_newest_are_kept_and_no_chain_reac
         chunk = memory.take(0.0)
         memory.feedback(chunk.keys, np.full(chunk.keys.place.shape, 5.0, np.float32))
     other = memory_of(after, n_step=3, batch=400, **settings)
-    other.load_state(saved_and_read(memory.state()), [frame_of(memory)])
-    other.journalled()
+    other.load_state(saved_and_read(memory.state()), written(memory))
     slots_before, slots = 24 // before, 24 // after
     expected = set()
     for ring in range(after):
@@ -274,7 +295,7 @@ def test_with_another_number_of_collectors_the_newest_are_kept_and_no_chain_reac
         assert successor == 10000 * worker + 1000 * row + last + 0.5
         assert reward == sum(GAMMA ** (t - step) * (100 * worker + 1 + t) for t in range(step, last + 1))
     again = memory_of(after, n_step=3, batch=400, seed=5, **settings)
-    again.load_state(saved_and_read(other.state()), [frame_of(other)])
+    again.load_state(saved_and_read(other.state()), written(other))
     assert samples_of(again) == samples_of(other)
 
 
@@ -283,7 +304,7 @@ def test_the_warm_up_is_over_once_and_for_all():
     memory = memory_of(1, warmup=22)
     memory.add(ramp_of(0, 0, 11, ends={}))
     other = memory_of(3, warmup=22)
-    other.load_state(saved_and_read(memory.state()), [frame_of(memory)])
+    other.load_state(saved_and_read(memory.state()), written(memory))
     chunks(other)
     other.add(ramp_of(1, 0, 1, ends={}))
     assert other.size == 18

@@ -1,23 +1,33 @@
 """An append-only log of what a memory collected. Checkpoints point into it, so each costs only what is new."""
 
 import hashlib
+import json
 import os
 import struct
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from safetensors.numpy import load as load_arrays
-from safetensors.numpy import save as save_arrays
 
 from framework.checkpoint.atomic import sync_folder
 from framework.errors import CheckpointError
 
+FRAME_BYTES = 64 * 2**20
+"""Largest size of a frame: all that a save or a load copies at once."""
 SEGMENT_BYTES = 64 * 2**20
-"""A new file is begun at this size, so that what nobody needs any more can be deleted."""
+"""Size of a file after which the next one begins, so that old files can be deleted."""
+KEPT_JOURNALS = 5
+"""Number of the newest checkpoints whose part of the journal is kept, if keep_checkpoints sets no limit."""
 _HEADER = struct.Struct("<4sQQ32s")
-"""Magic, length of the frame, position of the memory at its end, SHA-256 of that position and the frame."""
+"""Magic, length of the frame, a number that is not used, SHA-256 of that number and the frame."""
 _MAGIC = b"JYJ1"
+_DTYPES = {
+    "|b1": "BOOL", "|i1": "I8", "|u1": "U8", "<i2": "I16", "<u2": "U16", "<i4": "I32", "<u4": "U32", "<i8": "I64",
+    "<u8": "U64", "<f2": "F16", "<f4": "F32", "<f8": "F64",
+}  # fmt: skip
+"""numpy's names of types -> those of safetensors."""
 
 
 class Position(NamedTuple):
@@ -44,62 +54,56 @@ class Span(NamedTuple):
         return cls(Position(a, b), Position(c, d))
 
 
-class Mark(NamedTuple):
-    """Where a frame begins."""
+class Frame(NamedTuple):
+    """Arrays of the journal, and the place where they were read."""
 
+    arrays: dict[str, np.ndarray]
     start: Position
-    newest: int
-    """Position of the memory after this frame."""
+    end: Position
 
 
 class Journal:
-    """The frames of one run, in segments of files."""
+    """The frames of one run, in segments of files. Holds no frame in memory."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._marks: list[Mark] = []
-        self._end = Position(0, 0)
+        self.folder = folder.absolute()  # the data server of Ray has a working directory of its own
+        self.end = Position(0, 0)
+        """Where the next frame is written."""
 
-    def append(self, arrays: dict[str, np.ndarray], newest: int) -> None:
-        """Write a frame durably. If the disk is full, the journal ends where it did before."""
+    def append(self, arrays: dict[str, np.ndarray]) -> Position:
+        """Writes a frame durably and returns where it begins. If the disk is full, the journal keeps its end."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if self._end.offset >= SEGMENT_BYTES:
-            self._end = Position(self._end.segment + 1, 0)
-        data = save_arrays(arrays)
-        header = _HEADER.pack(_MAGIC, len(data), newest, _digest(newest, data))
-        path = self._path(self._end.segment)
+        start = self.end if self.end.offset < SEGMENT_BYTES else Position(self.end.segment + 1, 0)
+        path = self._path(start.segment)
         is_new = not path.exists()
         try:
             with open(path, "wb" if is_new else "r+b") as file:
-                file.truncate(self._end.offset)
-                file.seek(self._end.offset)
-                file.write(header)
-                file.write(data)
+                file.truncate(start.offset)
+                file.seek(start.offset)
+                _write_frame(file, arrays)
+                end = file.tell()
                 file.flush()
                 os.fsync(file.fileno())
             if is_new:
                 sync_folder(self.folder)
         except OSError:
             if path.exists():
-                os.truncate(path, self._end.offset)
+                os.truncate(path, start.offset)
             raise
-        self._marks.append(Mark(self._end, newest))
-        self._end = Position(self._end.segment, self._end.offset + len(header) + len(data))
+        self.end = Position(start.segment, end)
+        return start
 
-    def span(self, oldest: int) -> Span:
-        """What is needed of the journal by a memory whose oldest step is this one."""
-        while len(self._marks) > 1 and self._marks[0].newest <= oldest:
-            del self._marks[0]
-        return Span(self._marks[0].start if self._marks else self._end, self._end)
-
-    def read(self, span: Span) -> tuple[list[dict[str, np.ndarray]], list[Mark]]:
-        """The frames of a span, each verified, and where they stand."""
-        frames, marks = [], []
+    def read(self, span: Span) -> Iterator[Frame]:
+        """Yields the frames of a span, each verified. Reads one at a time."""
+        if span.start == span.end:
+            return
         for segment in range(span.start.segment, span.end.segment + 1):
             path = self._path(segment)
             if not path.exists():
                 raise CheckpointError(
-                    f"{path} is gone, and with it what the memory held; the model itself can be tested"
+                    f"{path} is gone, and with it the replay memory of this checkpoint. The model itself can be tested "
+                    f"(mode test); to train on, choose one of the newest checkpoints ({KEPT_JOURNALS}, or as many as "
+                    "general_cfg.keep_checkpoints says)"
                 )
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
@@ -108,23 +112,22 @@ class Journal:
                     raise CheckpointError(f"{path} is damaged: it is shorter than when the checkpoint was saved")
                 file.seek(span.start.offset if segment == span.start.segment else 0)
                 while (offset := file.tell()) < stop:
-                    data, newest = _read_frame(file, stop - offset, path)
-                    frames.append(load_arrays(data))
-                    marks.append(Mark(Position(segment, offset), newest))
-        return frames, marks
+                    arrays = load_arrays(_read_frame(file, stop - offset, path))
+                    yield Frame(arrays, Position(segment, offset), Position(segment, file.tell()))
+                    del arrays  # before the next one is read
 
-    def continue_from(self, marks: list[Mark], end: Position) -> None:
-        """Go on after these frames, and forget what was written behind them."""
+    def continue_from(self, end: Position) -> None:
+        """Writes the next frame at this place, and deletes what is behind it."""
         for path in self.folder.glob("*.log"):
             if int(path.stem) > end.segment:
                 path.unlink()
         path = self._path(end.segment)
         if path.exists():
             os.truncate(path, end.offset)
-        self._marks, self._end = list(marks), end
+        self.end = end
 
     def drop_before(self, segment: int) -> None:
-        """Delete whole files that nothing needs."""
+        """Deletes the files before this one."""
         for path in self.folder.glob("*.log"):
             if int(path.stem) < segment:
                 path.unlink()
@@ -133,19 +136,62 @@ class Journal:
         return self.folder / f"{segment:05d}.log"
 
 
-def _digest(newest: int, data: bytes) -> bytes:
-    digest = hashlib.sha256(newest.to_bytes(8, "little"))
-    digest.update(data)
-    return digest.digest()
+class JournalPart:
+    """The frames that a checkpoint needs. Each iteration reads them again from the disk."""
+
+    def __init__(self, journal: Journal, span: Span) -> None:
+        self.journal, self.span = journal, span
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self.journal.read(self.span)
+
+    def verify(self) -> None:
+        """Reads every frame once; CheckpointError if one is damaged."""
+        for frame in self:
+            del frame
 
 
-def _read_frame(file: BinaryIO, room: int, path: Path) -> tuple[bytes, int]:
+def _write_frame(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
+    """Writes header and arrays (in the format of safetensors) without a copy of them. The header, which holds the
+    checksum, is written last."""
+    place = file.tell()
+    file.write(bytes(_HEADER.size))
+    digest, length = hashlib.sha256(bytes(8)), 0
+    # the largest types first, so that every array lies at a multiple of its item's size
+    ordered = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
+    for piece in (_description(ordered), *ordered.values()):
+        data = np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+        digest.update(data)
+        file.write(data)
+        length += len(data)
+    end = file.tell()
+    file.seek(place)
+    file.write(_HEADER.pack(_MAGIC, length, 0, digest.digest()))
+    file.seek(end)
+
+
+def _description(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Returns the beginning of a safetensors file: types, shapes and places of the arrays, as bytes."""
+    table: dict[str, Any] = {}
+    offset = 0
+    for name, array in arrays.items():
+        places = [offset, offset + array.nbytes]
+        table[name] = {"dtype": _DTYPES[array.dtype.str], "shape": list(array.shape), "data_offsets": places}
+        offset += array.nbytes
+    text = json.dumps(table).encode()
+    text += b" " * (-len(text) % 8)
+    return np.frombuffer(struct.pack("<Q", len(text)) + text, np.uint8)
+
+
+def _read_frame(file: BinaryIO, room: int, path: Path) -> bytes:
     if room < _HEADER.size:
         raise CheckpointError(f"{path} is damaged: a frame is cut off")
-    magic, length, newest, digest = _HEADER.unpack(file.read(_HEADER.size))
+    magic, length, number, digest = _HEADER.unpack(file.read(_HEADER.size))
     if magic != _MAGIC or length > room - _HEADER.size:
         raise CheckpointError(f"{path} is damaged: there is no whole frame where one should be")
     data = file.read(length)
-    if _digest(newest, data) != digest:
+    expected = hashlib.sha256(number.to_bytes(8, "little"))
+    expected.update(data)
+    if expected.digest() != digest:
         raise CheckpointError(f"{path} is damaged: a frame does not match its checksum")
-    return data, newest
+    return data

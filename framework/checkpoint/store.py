@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from framework.checkpoint.atomic import (
     unfinished,
     write_durably,
 )
-from framework.checkpoint.journal import Journal, Mark, Span
+from framework.checkpoint.journal import KEPT_JOURNALS, Journal, JournalPart, Span
 from framework.errors import CheckpointError, NumericsError
 
 FORMAT = 1
@@ -45,8 +45,8 @@ BAD_CONTENT = (
     TypeError,
     AttributeError,
     ArithmeticError,
-    RecursionError,
     MemoryError,
+    RecursionError,
     SafetensorError,
 )
 """Errors that reading a damaged or hostile file may raise."""
@@ -62,11 +62,8 @@ class Saved:
     tree: Tree
     facts: dict[str, Any]
     """Small values to compare and to show: algorithm, environment, counters, evaluation."""
-    journal: list[dict[str, np.ndarray]] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    """Positions of these frames."""
-    span: Span | None = None
-    """Part of the journal that this checkpoint needs."""
+    journal: JournalPart | None = None
+    """Part of the journal that this checkpoint needs; its frames are read when the memory is loaded."""
 
 
 # ---------------------------------------------------------------------------------------- trees of state
@@ -157,10 +154,12 @@ class CheckpointStore:
                 raise CheckpointError(f"{path} is damaged: state.safetensors does not match its checksum")
             tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
             span = Span.from_json(manifest["journal"])
-            frames, marks = self.journal.read(span) if with_journal and span else ([], [])
+            part = JournalPart(self.journal, span) if with_journal and span else None
+            if part is not None:
+                part.verify()
         except BAD_CONTENT as error:
             raise CheckpointError(f"{path} is damaged: {type(error).__name__}: {error}") from error
-        return Saved(path, tree, facts, frames, marks, span)
+        return Saved(path, tree, facts, part)
 
     def newest(self, say: Callable[[str], None]) -> Saved:
         """Returns the newest checkpoint that is whole. Reports damaged ones and passes over them."""
@@ -180,7 +179,7 @@ class CheckpointStore:
         new = unfinished(self.folder / str(number))
         shutil.rmtree(new, ignore_errors=True)
         try:
-            span = self._write_journal(memory)
+            span = memory.write(self.journal)
             arrays: dict[str, np.ndarray] = {}
             body = {"format": FORMAT, "facts": facts, "journal": span.to_json() if span else None}
             body["tree"] = flatten(tree, arrays)
@@ -195,15 +194,7 @@ class CheckpointStore:
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
-        memory.journalled()
         return self.folder / str(number)
-
-    def _write_journal(self, memory: Any) -> Span | None:
-        frame = memory.journal()
-        if frame is None:
-            return None
-        self.journal.append(frame, memory.newest())
-        return self.journal.span(memory.oldest())
 
     def mark_best(self, number: int) -> None:
         """Makes models/best this checkpoint: the same files under a second name."""
@@ -227,13 +218,12 @@ class CheckpointStore:
             self.mark_best(number)
 
     def prune(self, keep: int) -> None:
-        """Deletes the oldest numbered checkpoints, and the part of the journal that only they needed."""
-        if keep < 1:
-            return
+        """Deletes all but the newest numbered checkpoints (none if keep is below 1), and then the files of the journal
+        that the newest ones do not need."""
         numbers = self.numbers()
-        for number in numbers[:-keep]:
+        for number in numbers[:-keep] if keep >= 1 else ():
             remove_folder(self.folder / str(number))
-        spans = [self._span(number) for number in numbers[-keep:]]
+        spans = [self._span(number) for number in numbers[-(keep if keep >= 1 else KEPT_JOURNALS) :]]
         starts = [span.start.segment for span in spans if span]
         if starts:
             self.journal.drop_before(min(starts))
@@ -256,8 +246,8 @@ class CheckpointStore:
                 path = self.folder / str(number)
                 shutil.rmtree(path.with_suffix(".damaged"), ignore_errors=True)
                 os.rename(path, path.with_suffix(".damaged"))
-        if saved.span is not None:
-            self.journal.continue_from(saved.marks, saved.span.end)
+        if saved.journal is not None:
+            self.journal.continue_from(saved.journal.span.end)
 
 
 def _manifest_bytes(body: dict[str, Any]) -> bytes:

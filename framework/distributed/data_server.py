@@ -1,6 +1,8 @@
 """A Memory in a process of its own."""
 
 import os
+from collections.abc import Iterable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from algos.base import EnvSpec, Tree
 from config.loader import RunConfig
 from config.schema import RolloutSpec
 from framework import build
+from framework.checkpoint.journal import Frame, Position, Span
 from framework.fragment import Fragment, join
 from framework.memory.chunk import Chunk, Keys
 
@@ -17,8 +20,8 @@ class DataServer:
     """Keeps what workers collect, and says how many chunks may be learned from."""
 
     def __init__(self, config: RunConfig, spec: EnvSpec, workers: int, apart: bool) -> None:
-        env = build.make_env(config, 1)
-        self.memory = build.make_memory(config, spec, config.general.seed, env.goal, workers, apart)
+        with closing(build.make_env(config, 1)) as env:
+            self.memory = build.make_memory(config, spec, config.general.seed, env.goal, workers, apart)
         self.joined = isinstance(config.algo.memory(spec.rows), RolloutSpec) and not apart
 
     def add(self, *fragments: Fragment) -> int:
@@ -35,14 +38,28 @@ class DataServer:
         """New priorities."""
         self.memory.feedback(keys, priorities)
 
-    def load_state(self, state: Tree, journal: list) -> int:
-        """Stand where state was taken. Returns how much is owed."""
-        self.memory.load_state(state, journal)
+    def state(self) -> Tree:
+        """Returns the memory's state: everything that its journal does not hold."""
+        return self.memory.state()
+
+    def write(self, journal: Any) -> tuple[Position, Span | OSError | None]:
+        """Appends to the journal. Returns its end, and the part that the memory needs or the error of the disk."""
+        try:
+            span = self.memory.write(journal)
+        except OSError as error:
+            return journal.end, error
+        return journal.end, span
+
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> int:
+        """Restores the memory. Returns the number of updates that are owed."""
+        self.memory.load_state(state, frames)
         return self.memory.owed()
 
-    def ask(self, name: str) -> Any:
-        """What the memory itself says to this question: state, journal, oldest, newest, or that it is journalled."""
-        return getattr(self.memory, name)()
+    def node(self) -> str:
+        """Returns the node of the cluster that it is on."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
 
     def pid(self) -> int:
         """Its process."""

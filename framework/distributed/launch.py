@@ -10,7 +10,6 @@ from framework import build, compatibility, resources
 from framework.distributed import ray_cluster
 from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
-from framework.memory.chunk import MOST_AT_ONCE
 
 LEAST_BYTES = 64 * 2**20
 STORE_FRAGMENTS = 8
@@ -39,5 +38,5 @@ def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     fragments = longest * config.general.n_workers * config.env.n_envs * step
     chunk = wanted.length * spec.rows * step if isinstance(wanted, RolloutSpec) else 0
     if isinstance(wanted, ReplaySpec):
-        chunk = MOST_AT_ONCE * wanted.batch_size * wanted.sequence * step
+        chunk = resources.minibatches_at_once(config, spec) * wanted.batch_size * wanted.sequence * step
     return LEAST_BYTES + STORE_FRAGMENTS * (fragments + chunk)

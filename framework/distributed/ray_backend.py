@@ -1,7 +1,7 @@
 """The backend of many processes: the driver holds every reference, asks, waits, and hands on."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,17 +10,18 @@ import torch.distributed
 from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
-from framework import compatibility
+from framework import compatibility, resources
 from framework.backend import Accepted, Lost, Now
+from framework.checkpoint.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor, LearnerReport
+from framework.distributed.remote_memory import RemoteMemory
 from framework.distributed.utilization import Utilization
 from framework.distributed.worker import Report
 from framework.distributed.worker_pool import WorkerHandle, WorkerPool, adapted
 from framework.errors import JoystickError
 from framework.learner import Learned
-from framework.memory.chunk import MOST_AT_ONCE
 from framework.output import LOGGER
 from framework.output.trajectories import TrajectoryWriter
 
@@ -66,10 +67,10 @@ class RayBackend:
         beside = self._begun(self.learners[0].node.remote()) if cfg.ray_address else here
         server = ray.remote(**ray_cluster.options(0, 0, beside))(DataServer)
         self.server = server.remote(shipped, spec, cfg.n_workers, apart)
-        self.memory: Any = _Memory(self)
         self.owed = self._taken = 0
         """What waits to be learned from, and what was taken of it so far: minibatches, or windows of fresh steps."""
-        self.chunk = MOST_AT_ONCE if self._replays and not self.ahead else 1
+        self._most = resources.minibatches_at_once(config, spec)
+        self.chunk = self._most if self._replays and not self.ahead else 1
         """What is taken of it at once."""
         self.learning: list[PendingChunk] = []
         self.adding: dict[Any, int] = {}
@@ -92,6 +93,9 @@ class RayBackend:
             host, port = self._begun(self.learners[0].address.remote())
             self._begun([learner.join.remote(host, port) for learner in self.learners])
         self.weights = self.learners[0].weights.remote()
+        here = self._here()
+        apart = here is not None and self._begun(self.server.node.remote()) != here
+        self.memory: Any = RemoteMemory(self.ray, self.server, self._get, here if apart else None)
 
     def _begun(self, refs: Any) -> Any:
         return ray_errors.begun(self.ray, refs, "the data server or a learner", self.stopping)
@@ -192,7 +196,7 @@ class RayBackend:
         heard: list[LearnerReport] = self._get(lessons.lessons)
         learned = _joined([lesson.learned for lesson in heard])
         if self._replays and self.ahead:
-            self.chunk = adapted(self.chunk, max(lesson.seconds for lesson in heard), 1, MOST_AT_ONCE)
+            self.chunk = adapted(self.chunk, max(lesson.seconds for lesson in heard), 1, self._most)
         self.utilization.learned([lesson.times for lesson in heard], self.owed / self.chunk)
         if not learned.updates:
             return
@@ -222,11 +226,11 @@ class RayBackend:
             "memory": self.memory.state(),
         }
 
-    def load_state(self, state: Tree, journal: list) -> list[str]:
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> list[str]:
         self._get([learner.load_state.remote(state["agent"]) for learner in self.learners])
         self.agent.load_state(state["agent"])
         self.weights = self.learners[0].weights.remote()
-        self.owed = self._get(self.server.load_state.remote(state["memory"], journal))
+        self.owed = self.memory.load_state(state["memory"], frames)
         count = len(self.pool.hands)
         self._others = state["collectors"][count:]
         return self.pool.load_state(state["collectors"][:count])
@@ -252,16 +256,6 @@ class RayBackend:
 
     def load(self, whole: bool = False) -> tuple[str, str]:
         return self.utilization.text(whole, self.pool.away())
-
-
-class _Memory:
-    """The data server's memory, for who saves it."""
-
-    def __init__(self, backend: RayBackend) -> None:
-        self._ask = lambda name: backend._get(backend.server.ask.remote(name))
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: self._ask(name)
 
 
 def _of_meeting(cause: Any) -> bool:

@@ -48,7 +48,7 @@ class Worker:
         self, config: RunConfig, spec: EnvSpec, number: int, incarnation: int = 0, episode: Array | None = None
     ) -> None:
         cfg = config.general
-        build.choose_threads(config, spec, cfg.n_workers)
+        build.choose_threads(config, spec, learns=False)
         self.env = build.make_env(config, config.env.n_envs)
         self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
         self.shelf, watch = _Shelf(), Watch()

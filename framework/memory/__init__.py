@@ -1,5 +1,6 @@
-"""Memories: they keep columns, decide when there is enough to learn from, and hand out chunks."""
+"""Memories store the columns of fragments, decide when there is enough to learn from, and hand out chunks."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -7,55 +8,54 @@ import numpy as np
 from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import Goal
-from framework.fragment import Columns, Fragment
-from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
+from framework.checkpoint.journal import Frame, Journal, Span
+from framework.fragment import Fragment
+from framework.memory.chunk import Chunk, Keys
 from framework.memory.per_worker import PerWorker
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout
+from framework.resources import MOST_AT_ONCE
 
 
 class Memory(Protocol):
-    """The contract. Between rounds a memory is described by its state and by its journal."""
+    """The contract. Between rounds, `state` and what `write` appended to a journal describe a memory completely."""
 
     def add(self, fragment: Fragment) -> None:
-        """Keep a copy of the fragment."""
+        """Stores a copy of the fragment."""
 
     def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
-        """What is to be learned from now, or None when nothing is owed. fraction: how much of the run is done. most:
-        minibatches of a chunk, where it is up to the memory how many they are."""
+        """Returns the samples to learn from now, or None if no update is owed. fraction: share of the run that is
+        done. most: largest number of minibatches, if the memory chooses it."""
 
     def owed(self) -> int:
-        """How much waits to be handed out: minibatches of a replay memory, or windows of fresh steps."""
+        """Returns the number of minibatches (replay) or windows of fresh steps (rollouts) that take() can return."""
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """New priorities [K, B] of samples that were handed out; samples overwritten meanwhile are ignored."""
+        """Sets new priorities [K, B] of samples. Ignores samples that have been overwritten since."""
 
     def state(self) -> Tree:
-        """Counters and streams, and everything that is not in the journal."""
+        """Returns counters and random streams, and everything that write() does not append."""
 
-    def journal(self) -> Columns | None:
-        """What is new since the last journalled(), as named arrays; None if this memory keeps no journal."""
+    def write(self, journal: Journal) -> Span | None:
+        """Appends everything that the journal does not hold yet, frame by frame. Returns the part of the journal that
+        load_state() will need, or None if this memory keeps everything in its state."""
 
-    def journalled(self) -> None:
-        """The last journal() is safely stored; or, after load_state, the run goes on with the journal that was read."""
-
-    def oldest(self) -> int:
-        """Position in the journal (in steps added) of the oldest thing that is still needed."""
-
-    def newest(self) -> int:
-        """Position in the journal of the end."""
-
-    def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        """Stand where `state` was taken; journal holds what was written, in order."""
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
+        """Restores a memory from its state and from the part of the journal that write() returned."""
 
 
 def make(
-    spec: MemorySpec, rng: np.random.Generator, goal: Goal | None = None, collectors: int = 1, apart: bool = False
+    spec: MemorySpec,
+    rng: np.random.Generator,
+    goal: Goal | None = None,
+    collectors: int = 1,
+    apart: bool = False,
+    most: int = MOST_AT_ONCE,
 ) -> Memory:
-    """The memory that an algorithm's config asks for; goal is that of the environment. apart: the steps of several
-    collectors are windows of their own, and not joined into one."""
+    """Returns the memory that an algorithm's config asks for. goal: that of the environment. apart: True if the steps
+    of several collectors form windows of their own. most: largest number of minibatches in a chunk."""
     if isinstance(spec, ReplaySpec):
-        return Replay(spec, rng, goal, collectors)
+        return Replay(spec, rng, goal, collectors, most)
     return PerWorker(spec, collectors) if apart else Rollout(spec)
 
 

@@ -1,4 +1,4 @@
-"""What a memory hands to a learner."""
+"""Samples that a memory hands to a learner."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,9 @@ import numpy as np
 
 from framework.fragment import Columns
 
-MOST_AT_ONCE = 64
-"""Minibatches of one chunk: enough that drawing them costs little, few enough to stay small."""
-
 
 class Keys(NamedTuple):
-    """Where samples stand in a replay memory: the place, and a serial number that tells when it was overwritten."""
+    """Identifies samples of a replay memory: their places, and serial numbers that tell if they were overwritten."""
 
     place: np.ndarray
     serial: np.ndarray

@@ -1,6 +1,7 @@
-"""Hindsight: goals that were reached later in an episode take the place of those that were wanted.
+"""Hindsight experience replay (Andrychowicz et al., 2017), strategy "future".
 
-Andrychowicz et al. (2017), strategy "future": an episode that failed teaches how to get to where it came.
+The desired goal of a sample is replaced by a goal that was achieved later in the same episode, so that a failed episode
+teaches how to reach the states that it did reach.
 """
 
 import numpy as np
@@ -11,20 +12,20 @@ from framework.fragment import Columns
 
 
 class Hindsight:
-    """Knows of each step in a ring [L, N] where its episode ends; all of that follows from the column `end`."""
+    """Knows the end of the episode of each step in a ring [L, N], which follows from the column `end`."""
 
     def __init__(self, spec: ReplaySpec, goal: Goal, next_obs: np.ndarray) -> None:
         self.spec, self.goal = spec, goal
         self._length, self._rows = next_obs.shape[:2]
         self._achieved = next_obs.reshape(self._length * self._rows, -1)[:, goal.achieved]
-        """[L * N, G], a view of the memory."""
+        """Achieved goals [L * N, G], a view of the ring."""
         self._last = np.full((self._length, self._rows), -1, np.int64)
-        """Number of the last step of the episode; -1 while it runs."""
+        """Number of the last step of each step's episode [L, N]; -1 while it runs."""
         self._born = np.zeros(self._rows, np.int64)
-        """Number of the first step of each row's running episode."""
+        """Number of the first step of each row's running episode [N]."""
 
     def added(self, first: int, end: np.ndarray) -> None:
-        """Steps first, first + 1, ... with their ends [T, N] are in the ring."""
+        """Updates the ends of episodes for new steps first, first + 1, ... with the column `end` [T, N]."""
         after = first + len(end)
         oldest = max(0, after - self._length)
         self._last[np.arange(max(first, oldest), after) % self._length] = -1
@@ -42,9 +43,9 @@ class Hindsight:
         newest: int,
         rng: np.random.Generator,
     ) -> None:
-        """Change the chosen ones of the samples [K, B], which are steps of these numbers at these places of the flat
-        ring, as if what they reached later had been wanted: the goal in obs and next_obs, the reward, the discount. A
-        step that ended its episode, whatever for, can only want what it reached itself, and still ends it."""
+        """Replaces the desired goal of the chosen samples [K, B], given their places in the flat ring and the numbers
+        of their steps, and updates obs, next_obs, reward and discount. The last step of an episode can only get the
+        goal that it achieved itself, and stays the last one."""
         wanted = self._achieved[self._later(place[chosen], step[chosen], newest, rng)]
         for name in ("obs", "next_obs"):
             columns[name][..., self.goal.desired][chosen] = wanted
@@ -53,8 +54,8 @@ class Hindsight:
         columns["discount"][chosen] *= ~terminated
 
     def _later(self, place: np.ndarray, step: np.ndarray, newest: int, rng: np.random.Generator) -> np.ndarray:
-        """Places of steps of the same episodes: uniform from the step itself to the last, or to the newest where the
-        episode still runs."""
+        """Returns places of steps of the same episodes, drawn uniformly from the step itself to the last one, or to the
+        newest one if the episode still runs."""
         last = self._last.reshape(-1)[place]
         ahead = rng.integers(0, np.where(last < 0, newest, last) - step + 1)
         return (place + ahead * self._rows) % self._last.size

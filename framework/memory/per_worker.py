@@ -1,18 +1,20 @@
-"""Windows of fresh steps of several collectors that do not wait for one another."""
+"""Windows of fresh steps from several collectors that do not wait for one another."""
 
 from collections import deque
+from collections.abc import Iterable
 
 import numpy as np
 
 from algos.base import Tree
 from config.schema import RolloutSpec
+from framework.checkpoint.journal import Frame, Journal
 from framework.fragment import Columns, Fragment
-from framework.memory.chunk import Chunk
-from framework.memory.rollout import Rollout, Unjournalled
+from framework.memory.chunk import Chunk, Keys
+from framework.memory.rollout import Rollout
 
 
-class PerWorker(Unjournalled):
-    """A rollout for each collector; full windows are handed out in the order in which they became full."""
+class PerWorker:
+    """One rollout per collector. Hands out full windows in the order in which they became full."""
 
     def __init__(self, spec: RolloutSpec, collectors: int) -> None:
         self._rollouts = [Rollout(spec) for _ in range(collectors)]
@@ -30,21 +32,27 @@ class PerWorker(Unjournalled):
     def take(self, fraction: float, most: int = 1) -> Chunk | None:
         return Chunk(self._full.popleft()) if self._full else None
 
+    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
+        """Does nothing: fresh steps have no priority."""
+
+    def write(self, journal: Journal) -> None:
+        """Writes nothing: the state holds everything."""
+
     def state(self) -> Tree:
         return {
             "apart": [rollout.state() for rollout in self._rollouts],
             "full": [dict(sorted(window.items())) for window in self._full],
         }
 
-    def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        """Of another number of collectors, or of joined ones, windows that were not full are given up."""
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
+        """Drops windows that were not full if they are those of another number of collectors, or joined ones."""
         saved = state.get("apart", [])
         if len(saved) == len(self._rollouts):
             for rollout, part in zip(self._rollouts, saved, strict=True):
-                rollout.load_state(part, [])
+                rollout.load_state(part, ())
         self._full = deque(state.get("full", []))
 
 
 def _kept(column: np.ndarray, of_fragment: np.ndarray | None) -> np.ndarray:
-    """A column that nobody writes to, though the collector uses the arrays of its fragment again."""
+    """Returns a column that stays as it is: a copy if it belongs to the fragment, whose arrays are reused."""
     return column.copy() if column is of_fragment else column

@@ -1,5 +1,6 @@
-"""A memory of transitions, from which minibatches are drawn."""
+"""A replay memory: stores transitions and draws minibatches from them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -7,44 +8,46 @@ import numpy as np
 from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
 from envs.base import Goal
+from framework.checkpoint import journal as journals
+from framework.checkpoint.journal import Frame, Journal, Span
 from framework.fragment import Columns, Fragment
-from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
+from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
+from framework.memory.replay_journal import ReplayJournal
 from framework.memory.ring import Rings
 from framework.memory.sum_tree import SumTree
+from framework.resources import MOST_AT_ONCE
 
 _NOT_LEARNED_FROM = ("end", "valid")
 _OF_THE_SUCCESSOR = ("next_obs", "next_action_mask")
-_OF_THE_FRAME = ("first", "after", "leaf", "priority")
-"""What a frame of the journal holds besides steps."""
 
 
 class Replay:
-    """Uniform or prioritised, of one or several collectors. n-step returns are folded when sampling, by index
-    arithmetic on the rings."""
+    """Uniform or prioritized replay memory of one or several collectors. n-step returns are computed when samples are
+    drawn, by index arithmetic on the rings."""
 
     def __init__(
-        self, spec: ReplaySpec, rng: np.random.Generator, goal: Goal | None = None, collectors: int = 1
+        self,
+        spec: ReplaySpec,
+        rng: np.random.Generator,
+        goal: Goal | None = None,
+        collectors: int = 1,
+        most: int = MOST_AT_ONCE,
     ) -> None:
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
             raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
-        self.spec, self.rng, self._goal = spec, rng, goal
+        self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
         self._rings = Rings(spec.capacity, collectors)
         self._credit = 0.0
-        """Updates owed."""
-        self._journalled = np.zeros(collectors, np.int64)
-        """Steps of each collector that the journal has."""
-        self._offered: np.ndarray | None = None
-        """Steps of each collector that it has once the last journal() is stored."""
-        self._frames: list[tuple[int, np.ndarray]] = []
-        """Of each frame of the journal: its position, and the steps of each collector until then."""
+        """Number of updates owed."""
+        self._journal = ReplayJournal(self._rings)
         self._tree: SumTree | None = None
         self._hindsight: list[Hindsight] = []
-        """Of each ring, for a memory that relabels."""
-        self._position = self._passed = 0
-        """Where in the journal these rings began, and up to where nobody needs it any more."""
+        """One per ring, if the memory relabels."""
+        self._earlier = 0
+        """Number of steps added before these rings were made, to a memory of another number of collectors."""
         self._skipped = (*_NOT_LEARNED_FROM, *(("state",) if spec.sequence > 1 else ()))
-        """Columns that samples do not have step by step."""
+        """Columns that samples do not have for every step."""
 
     # adding -----------------------------------------------------------------------------------------------
 
@@ -56,13 +59,17 @@ class Replay:
             self._cut(ring, fragment.start["first"])
         first = rings.added[ring]
         rings.write(ring, columns)
-        self._judge(ring, first, columns)
-        if self.newest() * rings.rows >= self.spec.warmup:
+        self._index(ring, first, columns)
+        if self._count() * rings.rows >= self.spec.warmup:
             fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
             self._credit += fresh * self.spec.updates_per_step
 
+    def _count(self) -> int:
+        """Returns the number of steps added so far."""
+        return self._earlier + int(self._rings.added.sum())
+
     def _kept(self, columns: Columns) -> Columns:
-        """What learning reads: the two flags become a discount, and the end of a chain of steps."""
+        """Returns the columns to store: the two flags become a discount and the end of a trajectory."""
         kept = {name: value for name, value in columns.items() if name not in ("terminated", "truncated")}
         kept["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
         kept["end"] = columns["terminated"] | columns["truncated"]
@@ -71,21 +78,21 @@ class Replay:
     def _allocate(self, columns: Columns) -> None:
         self._rings.allocate(columns)
         if self.spec.priority_alpha:
-            self._tree = SumTree(len(self._rings.flat["reward"]))
+            self._tree = self._journal.tree = SumTree(len(self._rings.flat["reward"]))
         self._look_back()
 
     def _cut(self, ring: int, first: np.ndarray) -> None:
-        """Rows that begin an episode now: if the one before did not come to its end (a collector was lost), nothing
-        may be chained across this point all the same."""
+        """Ends the trajectories of rows that begin an episode now although the last one did not end (a collector was
+        lost): no n-step return or sequence may reach across this point."""
         newest = self._rings.places(ring, self._rings.added[[ring]] - 1)[0]
         lost = newest[first & ~self._rings.flat["end"][newest]]
         if lost.size:
             self._rings.flat["end"][lost] = True
             self._look_back()
-            self._journalled[ring] = min(self._journalled[ring], self._rings.added[ring] - 1)
+            self._journal.changed(ring, int(self._rings.added[ring]) - 1)
 
     def _look_back(self) -> None:
-        """Begin hindsight with what stands in the rings now."""
+        """Rebuilds hindsight's index from the rings."""
         if self._goal is None or not self.spec.relabel:
             return
         rings, self._hindsight = self._rings, []
@@ -95,8 +102,8 @@ class Replay:
             steps = np.arange(oldest, rings.added[ring])
             self._hindsight[ring].added(oldest, rings.of_ring("end", ring)[steps % rings.length])
 
-    def _judge(self, ring: int, first: int, columns: Columns) -> None:
-        """New steps are in the ring: who keeps books on single steps, writes them down."""
+    def _index(self, ring: int, first: int, columns: Columns) -> None:
+        """Updates priorities and hindsight's index for newly written steps."""
         if self._hindsight:
             self._hindsight[ring].added(first, columns["end"])
         if self._tree is not None:
@@ -107,14 +114,14 @@ class Replay:
 
     @property
     def size(self) -> int:
-        """Transitions held."""
+        """Number of stored transitions."""
         return self._rings.size
 
     def owed(self) -> int:
         return int(self._credit) if self._rings.pieces(self.spec.sequence) else 0
 
     def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
-        batches = min(self.owed(), most)
+        batches = min(self.owed(), most, self._most)
         if batches == 0:
             return None
         self._credit -= batches
@@ -152,7 +159,7 @@ class Replay:
                 hindsight.relabel(columns, here, local, step, int(self._rings.added[number]) - 1, self.rng)
 
     def _take_sequences(self, shape: tuple[int, int]) -> Chunk:
-        """Pieces of the history of single rows, [K, L, B, ...], that begin anywhere."""
+        """Returns pieces of the history of single rows, [K, L, B, ...], that begin anywhere."""
         rings, length = self._rings, self.spec.sequence
         begin = rings.choose(self.rng, shape, length)
         places = rings.ahead(begin[:, None], np.arange(length)[:, None])
@@ -171,8 +178,8 @@ class Replay:
         return {name: flat.take(place, axis=0) for name, flat in self._rings.flat.items() if name not in self._skipped}
 
     def _gather_n_step(self, place: np.ndarray) -> Columns:
-        """Rewards of up to n steps, then the value of the state after them. A window ends where its episode does,
-        or at the newest step."""
+        """Returns samples with n-step returns: the sum of up to n discounted rewards and the state after them. Fewer
+        than n where the episode ends or the newest step is reached."""
         rings, flat = self._rings, self._rings.flat
         columns = {
             name: column.take(place, axis=0)
@@ -207,56 +214,21 @@ class Replay:
     def state(self) -> Tree:
         return {
             "added": self._rings.added.tolist(),
-            "position": self._position,
+            "position": self._earlier,
             "credit": self._credit,
             "rng": stream_state(self.rng),
             "highest": None if self._tree is None else self._tree.highest,
         }
 
-    def oldest(self) -> int:
-        while self._frames and (self._frames[0][1] <= self._rings.oldest).all():
-            self._passed = self._frames.pop(0)[0]
-        return self._passed
+    def write(self, journal: Journal) -> Span:
+        return self._journal.write(journal)
 
-    def newest(self) -> int:
-        return self._position + int(self._rings.added.sum())
-
-    def journal(self) -> Columns | None:
-        rings = self._rings
-        first = np.maximum(self._journalled, rings.oldest)
-        slots = [rings.slots(ring, np.arange(first[ring], rings.added[ring])) for ring in range(rings.count)]
-        frame = {name: whole[np.concatenate(slots)] for name, whole in rings.steps.items()}
-        frame["first"], frame["after"] = first, rings.added.copy()
-        if self._tree is not None:
-            frame["leaf"], frame["priority"] = self._tree.changes()
-        self._offered = rings.added.copy()
-        return frame
-
-    def journalled(self) -> None:
-        if self._offered is None:
-            return
-        self._journalled = self._offered
-        self._frames.append((self.newest(), self._offered.copy()))
-        if self._tree is not None:
-            self._tree.forget_changes()
-
-    def load_state(self, state: Tree, journal: list[Columns]) -> None:
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         added = np.array(state["added"])
         if len(added) != self._rings.count:
-            return self._load_rings_of_others(state, journal)
-        self._position = self._passed = state["position"]
-        whole_from, reached = np.zeros((2, len(added)), np.int64)
-        for frame in journal:
-            first, after = frame["first"], frame["after"]
-            whole_from = np.where(first > reached, first, whole_from)
-            reached = after
-            self._restore(frame)
-            self._frames.append((self._position + int(after.sum()), after))
-        self._rings.added = added
-        oldest = self._rings.oldest
-        if (reached != added).any() or (whole_from > oldest).any():
-            raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {oldest} to {added}")
-        self._offered = added.copy()
+            return self._load_other_rings(state, frames)
+        self._earlier = state["position"]
+        self._journal.restore(frames, added, self._allocate)
         self._credit = state["credit"]
         restore_stream(self.rng, state["rng"])
         if self._rings.flat:
@@ -265,36 +237,21 @@ class Replay:
             self._tree.highest = state["highest"]
         return None
 
-    def _restore(self, frame: Columns) -> None:
-        """Put a frame's steps in their places."""
-        rings = self._rings
-        steps = {name: value for name, value in frame.items() if name not in _OF_THE_FRAME}
-        if not steps:
-            return
-        if not rings.flat:
-            self._allocate(steps)
-        ranges = zip(frame["first"].tolist(), frame["after"].tolist(), strict=True)
-        slots = [rings.slots(ring, np.arange(first, after)) for ring, (first, after) in enumerate(ranges)]
-        rings.put(np.concatenate(slots), steps)
-        if self._tree is not None:
-            self._tree.set(frame["leaf"], frame["priority"])
-
-    def _load_rings_of_others(self, state: Tree, journal: list[Columns]) -> None:
-        """The run goes on with another number of collectors: what is remembered moves to the rings that there are
-        now, as far as there is room, and the journal is written anew from here."""
+    def _load_other_rings(self, state: Tree, frames: Iterable[Frame]) -> None:
+        """Restores a memory of another number of collectors: moves its steps to these rings, as far as there is room.
+        Holds both memories for that time. The next write() begins the journal again."""
         other = Replay(replace(self.spec, relabel=0.0), self.rng, collectors=len(state["added"]))
-        other.load_state(state, journal)
-        self._position = self._passed = other.newest()
+        other.load_state(state, frames)
+        self._earlier = other._count()
         self._credit = state["credit"]
         if not other._rings.flat:
             return
-        self._allocate(other._rings.history(0))
+        self._allocate(other._rings.steps)
         if self._tree is not None:
-            self._tree.highest = state["highest"]  # what moves is learned from soon, as if it were new
+            self._tree.highest = state["highest"]  # transitions that move get the priority of new ones
         for ring in range(other._rings.count):
-            columns, here = other._rings.history(ring), ring % self._rings.count
-            if len(columns["end"]):
-                columns["end"][-1] = True
+            here = ring % self._rings.count
+            for columns in other._rings.history(ring, journals.FRAME_BYTES):
                 first = int(self._rings.added[here])
                 self._rings.write(here, columns)
-                self._judge(here, first, columns)
+                self._index(here, first, columns)

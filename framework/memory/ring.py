@@ -1,4 +1,6 @@
-"""The place where replayed steps stand: for each collector a ring [L, N] in time order per row, all in one array."""
+"""Storage of a replay memory: one ring [L, N] per collector, in time order per row, all in one array per column."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -8,20 +10,20 @@ from framework.fragment import Columns
 
 
 class Rings:
-    """A place is a number: (ring * L + slot) * N + row. Every function of places is arithmetic on whole arrays."""
+    """Ring buffers. A place is a number: (ring * L + slot) * N + row. All functions work on whole arrays of places."""
 
     def __init__(self, capacity: int, count: int) -> None:
         self.capacity, self.count = capacity, count
         self.added = np.zeros(count, np.int64)
-        """Steps that each collector has given so far; its next slot is this modulo L."""
+        """Number of steps that each collector has added so far. Its next slot is this modulo L."""
         self.flat: Columns = {}
         """name -> [places, ...]"""
         self.length = self.rows = 0
         self.steps: Columns = {}
-        """The same memory seen as [rings * L, N, ...]."""
+        """The same arrays, viewed as [rings * L, N, ...]."""
 
     def allocate(self, columns: Columns) -> None:
-        """Room for the rings, shaped like these columns [T, N, ...]."""
+        """Allocates the rings for columns [T, N, ...] of this shape and type."""
         self.rows = columns["reward"].shape[1]
         self.length = max(1, self.capacity // (self.rows * self.count))
         try:
@@ -36,12 +38,17 @@ class Rings:
             ) from error
         self.flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.steps.items()}
 
+    @property
+    def step_bytes(self) -> int:
+        """Size of one step of all rows of a collector."""
+        return sum(whole[:1].nbytes for whole in self.steps.values())
+
     def of_ring(self, name: str, ring: int) -> Array:
-        """A column of one ring [L, N, ...], as a view."""
+        """Returns a column of one ring [L, N, ...], as a view."""
         return self.steps[name][ring * self.length : (ring + 1) * self.length]
 
     def write(self, ring: int, columns: Columns) -> None:
-        """Add the steps [T, N, ...] of a collector."""
+        """Adds steps [T, N, ...] of a collector."""
         first = int(self.added[ring])
         self.added[ring] += len(columns["reward"])
         if len(columns["reward"]) == 1:
@@ -51,37 +58,49 @@ class Rings:
             self.put(self.slots(ring, np.arange(first, self.added[ring])), columns)
 
     def put(self, slots: Array | slice, columns: Columns) -> None:
-        """Steps [T, N, ...] into these slots [T] of [rings * L]; of several for one slot, the last."""
+        """Writes steps [T, N, ...] to these slots [T] of [rings * L]. The last one counts if a slot is named twice."""
         for name, whole in self.steps.items():
             whole[slots] = columns[name]
 
-    def history(self, ring: int) -> Columns:
-        """All that a ring holds, in time order: copies [T, N, ...]."""
-        slots = self.slots(ring, np.arange(self.oldest[ring], self.added[ring]))
+    def between(self, first: Array, after: Array) -> Columns:
+        """Returns copies [T, N, ...] of the steps first[i] .. after[i] - 1 of each ring i, one ring after another."""
+        ranges = zip(first.tolist(), after.tolist(), strict=True)
+        slots = np.concatenate([self.slots(ring, np.arange(*steps)) for ring, steps in enumerate(ranges)])
         return {name: whole[slots] for name, whole in self.steps.items()}
 
-    # where things stand -----------------------------------------------------------------------------------
+    def history(self, ring: int, most_bytes: int) -> Iterator[Columns]:
+        """Yields everything that a ring holds, in time order: copies [T, N, ...] of at most so many bytes. The last
+        step ends its trajectory."""
+        oldest, newest = int(self.oldest[ring]), int(self.added[ring])
+        piece = max(1, most_bytes // self.step_bytes)
+        for start in range(oldest, newest, piece):
+            slots = self.slots(ring, np.arange(start, min(start + piece, newest)))
+            columns = {name: whole[slots] for name, whole in self.steps.items()}
+            columns["end"][-1] |= start + piece >= newest
+            yield columns
+
+    # places -----------------------------------------------------------------------------------------------
 
     def slots(self, ring: int, step: Array | int) -> Array:
-        """Where in [rings * L] the steps of these numbers stand."""
+        """Returns the slots in [rings * L] of the steps with these numbers."""
         return np.asarray(ring * self.length + step % self.length)
 
     def places(self, ring: int, steps: Array) -> Array:
-        """Places [T, N] of all rows of the steps of these numbers [T]."""
+        """Returns the places [T, N] of all rows of the steps with these numbers [T]."""
         return self.slots(ring, steps)[:, None] * self.rows + np.arange(self.rows)
 
     @property
     def oldest(self) -> Array:
-        """Number of the oldest step in each ring."""
+        """Number of the oldest step in each ring [rings]."""
         return np.maximum(0, self.added - self.length)
 
     @property
     def size(self) -> int:
-        """Transitions held."""
+        """Number of stored transitions."""
         return int((self.added - self.oldest).sum()) * self.rows
 
     def choose(self, rng: np.random.Generator, shape: tuple[int, ...], length: int = 1) -> Array:
-        """Places at which pieces of `length` steps begin, drawn uniformly from all that are held."""
+        """Returns places where pieces of `length` steps begin, drawn uniformly from all stored ones."""
         starts = np.maximum(0, self.added - self.oldest - length + 1) * self.rows
         index = rng.integers(0, starts.sum(), shape)
         if length == 1 and self.count == 1:
@@ -89,29 +108,29 @@ class Rings:
         until = np.cumsum(starts)
         ring = np.searchsorted(until, index, side="right")
         step, row = np.divmod(index - (until - starts)[ring], self.rows)
-        oldest = self.oldest[ring] if length > 1 else 0  # of single steps, any order will do
+        oldest = self.oldest[ring] if length > 1 else 0  # for single steps, the order does not matter
         return (ring * self.length + (oldest + step) % self.length) * self.rows + row
 
     def pieces(self, length: int) -> int:
-        """How many places there are at which a piece of so many steps begins."""
+        """Returns the number of places where a piece of so many steps begins."""
         return int(np.maximum(0, self.added - self.oldest - length + 1).sum()) * self.rows
 
     def ring(self, place: Array) -> Array:
-        """The collector that a place belongs to."""
+        """Returns the collector of each place."""
         return place // (self.length * self.rows)
 
     def ahead(self, place: Array, steps: int | Array = 1) -> Array:
-        """The places of the same rows so many steps later."""
+        """Returns the places of the same rows so many steps later."""
         span = self.length * self.rows
         base = place // span * span
         return base + (place - base + steps * self.rows) % span
 
     def is_newest(self, place: Array) -> Array:
-        """Nothing stands behind them yet."""
+        """Returns true for places of the newest step of their ring."""
         return self.serial(place) == self.added[self.ring(place)] - 1
 
     def serial(self, place: Array) -> Array:
-        """Number of the step that stands at a place now, for each place; what was drawn there has gone if it is
-        another one."""
+        """Returns the number of the step that is at each place now. A sample whose number was another one has been
+        overwritten."""
         added, slot = self.added[self.ring(place)], place // self.rows % self.length
         return added - 1 - (added % self.length - 1 - slot) % self.length

@@ -1,47 +1,31 @@
 """A window of fresh steps, handed out once."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from algos.base import Tree
 from config.schema import RolloutSpec
+from framework.checkpoint.journal import Frame, Journal
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 
 
-class Unjournalled:
-    """What memories of fresh steps have not: priorities, and a journal, since all that they hold is in their state."""
-
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Nothing here has a priority."""
-
-    def journal(self) -> Columns | None:
-        return None
-
-    def journalled(self) -> None:
-        """There is no journal."""
-
-    def oldest(self) -> int:
-        return 0
-
-    def newest(self) -> int:
-        return 0
-
-
-class Rollout(Unjournalled):
-    """Joins fragments along T until the window is full."""
+class Rollout:
+    """Joins fragments along T until the window is full. Its state holds everything, so that it writes no journal."""
 
     def __init__(self, spec: RolloutSpec) -> None:
         self.spec = spec
         self._pending: list[Columns] = []
         self._steps = 0
         self._episodes = 0
-        """Episodes that ended in what is pending."""
+        """Number of episodes that ended in the pending steps."""
 
     def add(self, fragment: Fragment) -> None:
         spec = self.spec
         self._cut(fragment)
         whole = spec.unit == "steps" and not self._pending and not spec.overlap and fragment.steps >= spec.length
-        # A fragment that fills the window is learned from before the collector reuses its arrays.
+        # a fragment that fills the window is learned from before the collector reuses its arrays
         columns = fragment.columns if whole else {name: value.copy() for name, value in fragment.columns.items()}
         if spec.unit == "episodes":
             columns["fresh"] = np.ones_like(columns["terminated"])
@@ -50,8 +34,8 @@ class Rollout(Unjournalled):
         self._episodes += int(_ended(columns).sum())
 
     def _cut(self, fragment: Fragment) -> None:
-        """A row that begins an episode now, though what is pending did not come to its end (a collector was lost), is
-        cut off there; and what other rows collected before a resume is given up."""
+        """Truncates the pending episodes of rows that begin an episode now although the last one did not end (a
+        collector was lost). Drops pending steps of another number of rows, which are from before a resume."""
         if not self._pending:
             return
         last = self._pending[-1]
@@ -76,7 +60,7 @@ class Rollout(Unjournalled):
         return Chunk(self._with_beginnings(columns))
 
     def _take_episodes(self) -> Chunk:
-        """Each row up to the end of its last complete episode; what stands behind it is kept."""
+        """Returns each row up to the end of its last complete episode, and keeps the steps after it."""
         columns = self._joined()
         ended = _ended(columns)
         steps = len(ended)
@@ -94,35 +78,41 @@ class Rollout(Unjournalled):
         return Chunk(self._with_beginnings({**window, "valid": valid[:last]}))
 
     def _with_beginnings(self, columns: Columns) -> Columns:
-        """With the column `first`, where samples are sequences."""
+        """Adds the column `first` if samples are sequences."""
         if self.spec.sequence == 1:
             return columns
         ended = _ended(columns)
         return {**columns, "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]])}
 
     def _joined(self) -> Columns:
-        """All pending columns along T."""
+        """Returns all pending columns, joined along T."""
         parts = self._pending
         return parts[0] if len(parts) == 1 else {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
     def _keep(self, columns: Columns | None) -> None:
-        """What is pending from now on."""
+        """Replaces the pending steps."""
         self._pending = [] if columns is None else [columns]
         self._steps = 0 if columns is None else len(columns["reward"])
         self._episodes = 0
+
+    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
+        """Does nothing: fresh steps have no priority."""
+
+    def write(self, journal: Journal) -> None:
+        """Writes nothing."""
 
     def state(self) -> Tree:
         # in one order, whether the columns come from a collector or from a checkpoint
         return {"pending": [dict(sorted(part.items())) for part in self._pending]}
 
-    def load_state(self, state: Tree, journal: list[Columns]) -> None:
-        # windows that were not joined are given up; copies, since arrays from another process cannot be written to
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
+        # drops windows that were not joined; copies, since arrays from another process cannot be written to
         self._pending = [{name: value.copy() for name, value in part.items()} for part in state.get("pending", [])]
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
         self._episodes = sum(int(_ended(part).sum()) for part in self._pending)
 
 
 def _ended(columns: Columns) -> np.ndarray:
-    """[T, N], true where an episode is over after this step; of those already handed out, nothing."""
+    """Returns [T, N], true where an episode ends with this step; false for steps that were handed out before."""
     ended = columns["terminated"] | columns["truncated"]
     return ended & columns["fresh"] if "fresh" in columns else ended

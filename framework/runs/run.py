@@ -15,7 +15,7 @@ from algos.base import Agent
 from config.general import GeneralConfig
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
-from framework import build
+from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
 from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, Saved
@@ -167,6 +167,8 @@ class Run:
         self.task.write_run(facts)
         for note in self.config.notes:
             self.console.note(note)
+        if size := resources.journal_bytes(self.config, self.spec):
+            self.console.note(f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)")
         self.console.note(f"task directory: {self.task.path}   seed: {self.config.general.seed}")
 
     def _load(self) -> None:
