@@ -135,6 +135,21 @@ class Carried:
         outputs = steps["actor"][0] if "actor" in steps else self.actor.forward(x)
         return outputs, torch.cat([after for _, after in steps.values()], 1).cpu().numpy()
 
+    @torch.no_grad()
+    def recomputed(self, window: Batch, length: int) -> Batch:
+        """Returns the window [T, N, ...] with the stored states of sequences of `length` steps as the networks give
+        them now. The stored ones are those of acting, before new statistics changed what the networks see."""
+        if not self.size:
+            return window
+        state = window["state"].clone()
+        for start in range(0, len(state) - length, length):
+            steps, parts = slice(start, start + length), self.parts(state[start])
+            after = [
+                n.state_after(window["obs"][steps], parts[k], window["first"][steps]) for k, n in self.networks.items()
+            ]
+            state[start + length] = torch.cat(after, 1)
+        return {**window, "state": state}
+
     def with_views(self, batch: Batch, burn_in: int = 0, *, dummies: bool = False) -> Batch:
         """A minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W steps of the burn-in and, unless
         dummies are asked for, the dummy steps; obs and next_obs become views."""

@@ -101,6 +101,7 @@ class Agent(base.Agent):
         self.penalty, self.moved = self._next_penalty(), []
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
+            window = self.policy.carried.recomputed(window, cfg.lookup_step)
         columns = seen(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":
             outputs, columns["log_prob"] = self.policy.before(columns)

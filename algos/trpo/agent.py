@@ -67,6 +67,7 @@ class Agent(base.Agent):
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
+            window = self.policy.carried.recomputed(window, cfg.lookup_step)
         return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
     def standardise(self, batch: Batch) -> Batch:
