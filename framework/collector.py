@@ -133,7 +133,7 @@ class Collector:
     def collect(self, steps: int, progress: Progress, version: int = 0) -> tuple[Fragment, list[Episode]]:
         """T steps of all rows, with constant weights and progress."""
         start = {"state": self._now.state, "first": self._now.length == 0}
-        origin = Origin(self.worker, self.incarnation, version, self.steps)
+        origin = Origin(self.worker, self.incarnation, version, self.steps, progress.fraction)
         episodes: list[Episode] = []
         for t in range(steps):
             obs, act, step, ended = self.step(progress)

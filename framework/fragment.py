@@ -21,6 +21,8 @@ class Origin(NamedTuple):
     """Version of the weights that it was collected with."""
     first_step: int = 0
     """Steps that this collector had made before it."""
+    fraction: float = 0.0
+    """Share of the planned run that was done when its collection began."""
 
 
 @dataclass(frozen=True)

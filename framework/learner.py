@@ -81,7 +81,9 @@ class Learner:
         return mine
 
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
-        """All updates that this chunk is good for."""
+        """Makes all updates from this chunk."""
+        if chunk.fraction is not None:
+            progress = progress._replace(fraction=chunk.fraction)
         # Averages of gradients that stay 0 shrink to subnormal numbers, on which some processors are many times slower.
         torch.set_flush_denormal(True)
         try:
@@ -120,7 +122,8 @@ class Learner:
                 yield {name: value[k].clone() if k else value[0] for name, value in window.items()}
 
     def _shuffled(self, window: Batch, spec: RolloutSpec) -> Iterator[Batch]:
-        """[T, N, ...] as minibatches of single steps, or of sequences, in a new order each epoch."""
+        """[T, N, ...] as minibatches of single steps, or of sequences, in a new order each epoch. Where the window does
+        not divide evenly, the last minibatch of an epoch is smaller."""
         length = spec.sequence or len(window["obs"])
         samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, length)
         axis = {name: 0 if spec.sequence == 1 or name == "state" else 1 for name in samples}
@@ -133,8 +136,7 @@ class Learner:
                 yield samples
                 continue
             order = torch.from_numpy(self.agent.streams.learn.permutation(total)).to(self.agent.device)
-            for start in range(0, total - size + 1, size):
-                chosen = order[start : start + size] if start + 2 * size <= total else order[start:]
+            for chosen in order.split(size):
                 yield {name: value.index_select(axis[name], chosen) for name, value in samples.items()}
 
 

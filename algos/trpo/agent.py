@@ -134,7 +134,7 @@ class Agent(base.Agent):
         steps, total = batch["target"].numel(), batch["target"].shape[-1]  # of single steps, or of sequences
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
-            for chosen in order.chunk(max(1, steps // cfg.sgd_batch_size)):
+            for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
                 part = self.policy.carried.with_views(self.share(unroll.samples(batch, chosen)))
                 loss = squared_error(self.policy.value(part), part["target"])
                 loss.backward()

@@ -33,6 +33,8 @@ class Rollout(Unjournalled):
     def __init__(self, spec: RolloutSpec) -> None:
         self.spec = spec
         self._pending: list[Columns] = []
+        self._fractions: list[float] = []
+        """Share of the run that was done when the collection of each pending part began."""
         self._steps = 0
         self._episodes = 0
         """Episodes that ended in what is pending."""
@@ -46,6 +48,7 @@ class Rollout(Unjournalled):
         if spec.unit == "episodes":
             columns["fresh"] = np.ones_like(columns["terminated"])
         self._pending.append(columns)
+        self._fractions.append(fragment.origin.fraction)
         self._steps += fragment.steps
         self._episodes += int(_ended(columns).sum())
 
@@ -71,13 +74,13 @@ class Rollout(Unjournalled):
             return None
         if spec.unit == "episodes":
             return self._take_episodes()
-        columns = self._joined()
+        columns, began = self._joined(), self._fractions[0]
         self._keep({name: value[spec.length :].copy() for name, value in columns.items()} if spec.overlap else None)
-        return Chunk(self._with_beginnings(columns))
+        return Chunk(self._with_beginnings(columns), fraction=began)
 
     def _take_episodes(self) -> Chunk:
         """Each row up to the end of its last complete episode; what stands behind it is kept."""
-        columns = self._joined()
+        columns, began = self._joined(), self._fractions[0]
         ended = _ended(columns)
         steps = len(ended)
         reach = np.where(ended.any(0), steps - ended[::-1].argmax(0), 0)
@@ -91,7 +94,7 @@ class Rollout(Unjournalled):
             self._keep(None)
         last = int(reach.max())
         window = {name: value[:last] for name, value in columns.items()}
-        return Chunk(self._with_beginnings({**window, "valid": valid[:last]}))
+        return Chunk(self._with_beginnings({**window, "valid": valid[:last]}), fraction=began)
 
     def _with_beginnings(self, columns: Columns) -> Columns:
         """With the column `first`, where samples are sequences."""
@@ -108,16 +111,19 @@ class Rollout(Unjournalled):
     def _keep(self, columns: Columns | None) -> None:
         """What is pending from now on."""
         self._pending = [] if columns is None else [columns]
+        self._fractions = [] if columns is None else self._fractions[-1:]
         self._steps = 0 if columns is None else len(columns["reward"])
         self._episodes = 0
 
     def state(self) -> Tree:
         # in one order, whether the columns come from a collector or from a checkpoint
-        return {"pending": [dict(sorted(part.items())) for part in self._pending]}
+        pending = [dict(sorted(part.items())) for part in self._pending]
+        return {"pending": pending, "fractions": list(self._fractions)}
 
     def load_state(self, state: Tree, journal: list[Columns]) -> None:
         # windows that were not joined are given up; copies, since arrays from another process cannot be written to
         self._pending = [{name: value.copy() for name, value in part.items()} for part in state.get("pending", [])]
+        self._fractions = list(state.get("fractions", [0.0] * len(self._pending)))
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
         self._episodes = sum(int(_ended(part).sum()) for part in self._pending)
 
