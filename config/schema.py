@@ -39,7 +39,7 @@ from config.layers import (
     Pooling,
     mlp,
 )
-from config.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.memory_spec import MemorySpec, ReplaySpec, RewardClip, RolloutSpec
 
 __all__ = [
     "Activation",
@@ -67,6 +67,7 @@ __all__ = [
     "PositiveInt",
     "Problem",
     "ReplaySpec",
+    "RewardClip",
     "RolloutSpec",
     "Strict",
     "listed",

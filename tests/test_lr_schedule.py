@@ -19,13 +19,15 @@ def rates(algo, schedule, **settings):
     env = toy_of("match", ROWS)
     agent = agent_of(algo, spec_of(env), lr_schedule=schedule, **settings)
     backend = SingleProcess(collector_of(env, agent), memory_of(agent), Learner(agent, agent.cfg.memory(ROWS)))
-    planned, step, found = ROWS * STEPS * WINDOWS, 0, []
-    while step < planned:
-        for event in backend.round(lambda: Progress(step, fraction=step / planned)):
-            if isinstance(event, Learned):
-                found.append(agent.optimizer.param_groups[0]["lr"])
-            else:
-                step += event.steps
+    planned, found = ROWS * STEPS * WINDOWS, []
+
+    def now():
+        step = backend.collector.steps * ROWS
+        return Progress(step, fraction=step / planned)
+
+    while now().fraction < 1:
+        learned = (event for event in backend.round(now) if isinstance(event, Learned))
+        found += [agent.optimizer.param_groups[0]["lr"] for _ in learned]
     return found
 
 

@@ -47,4 +47,5 @@ class Config(NetworkConfig):
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(max(1, self.batch_size // rows), sequence=0 if self.remembers() else 1)
+        length, sequence = max(1, self.batch_size // rows), 0 if self.remembers() else 1
+        return RolloutSpec(length, sequence=sequence, reward_clip=self.reward_clip)

@@ -22,6 +22,7 @@ from config.schema import (
     PositiveInt,
     Problem,
     ReplaySpec,
+    RewardClip,
     lower,
     mlp,
     upper,
@@ -85,6 +86,9 @@ class NetworkConfig(AlgoConfig):
     branches: dict[str, Layers] | None = None
     """Layers for each named part of a Dict or Tuple observation; the results are joined before the layer list.
     null flattens the whole observation into one vector."""
+    reward_clip: RewardClip = "none"
+    """Change of each reward before it is learned from, ahead of n-step returns and scaling: sign keeps only its sign
+    (-1, 0 or 1), clip limits it to [-1, 1]. Returns and evaluation scores stay those of the unchanged rewards."""
     normalize_obs: bool = False
     """Subtract the running mean of the observations and divide by their deviation: of those that are learned from,
     fresh or drawn from the memory. Saved with the weights, frozen in evaluation and test. Observations that are choices
@@ -223,6 +227,7 @@ class ReplayConfig(NetworkConfig):
             priority_epsilon=self.per_epsilon,
             relabel=self.her_ratio,
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
+            reward_clip=self.reward_clip,
         )
 
     def problems(self) -> Iterator[Problem]:

@@ -86,7 +86,9 @@ class Config(NetworkConfig):
 
     def memory(self, rows: int) -> RolloutSpec:
         sequence = self.lookup_step if self.remembers() else 1
-        return RolloutSpec.of_transitions(self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence)
+        return RolloutSpec.of_transitions(
+            self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence, self.reward_clip
+        )
 
     def must_wait(self) -> str | None:
         if self.normalize_obs or self.ppo_type == "kl":

@@ -41,7 +41,8 @@ class Config(NetworkConfig):
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(length=self.batch_episode, unit="episodes", sequence=0 if self.remembers() else 1)
+        sequence = 0 if self.remembers() else 1
+        return RolloutSpec(self.batch_episode, unit="episodes", sequence=sequence, reward_clip=self.reward_clip)
 
     def problems(self) -> Iterator[Problem]:
         yield from self.only_with("baseline", ("value",), "critic_layers", "critic_lr", "value_coef")

@@ -52,7 +52,8 @@ class Config(NetworkConfig):
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec.of_transitions(self.batch_size, rows, sequence=self.lookup_step if self.remembers() else 1)
+        sequence = self.lookup_step if self.remembers() else 1
+        return RolloutSpec.of_transitions(self.batch_size, rows, sequence=sequence, reward_clip=self.reward_clip)
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:

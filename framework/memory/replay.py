@@ -10,6 +10,7 @@ from envs.base import Goal
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
 from framework.memory.hindsight import Hindsight
+from framework.memory.rewards import clipped
 from framework.memory.ring import Rings
 from framework.memory.sum_tree import SumTree
 
@@ -66,6 +67,7 @@ class Replay:
         kept = {name: value for name, value in columns.items() if name not in ("terminated", "truncated")}
         kept["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
         kept["end"] = columns["terminated"] | columns["truncated"]
+        kept["reward"] = clipped(columns["reward"], self.spec.reward_clip)
         return kept
 
     def _allocate(self, columns: Columns) -> None:

@@ -6,6 +6,7 @@ from algos.base import Tree
 from config.schema import RolloutSpec
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
+from framework.memory.rewards import clipped
 
 
 class Unjournalled:
@@ -45,6 +46,7 @@ class Rollout(Unjournalled):
         whole = spec.unit == "steps" and not self._pending and not spec.overlap and fragment.steps >= spec.length
         # A fragment that fills the window is learned from before the collector reuses its arrays.
         columns = fragment.columns if whole else {name: value.copy() for name, value in fragment.columns.items()}
+        columns = {**columns, "reward": clipped(columns["reward"], spec.reward_clip)}
         if spec.unit == "episodes":
             columns["fresh"] = np.ones_like(columns["terminated"])
         self._pending.append(columns)
