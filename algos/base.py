@@ -105,12 +105,16 @@ class Agent(ABC):
     """One policy and the rule that improves it."""
 
     METRICS: ClassVar[tuple[str, ...]] = ()
-    """Names of the metrics, in the order of the columns in results/train.csv."""
+    """Names of the metrics that `update` returns, in the order of the columns in results/train.csv."""
     KEPT: ClassVar[tuple[str, ...]] = ()
     """Attributes that `state` saves besides the learning stream: modules, optimizers, numbers, and objects with a state
     of their own. The first one is the module whose weights acting depends on."""
     CUTS_MINIBATCHES: ClassVar[bool] = False
     """update cuts minibatches of its own: it is given the whole, and takes its `share` of each."""
+
+    optimizer: Any = None
+    """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients
+    (optim.apply_gradients keeps it) are metrics too."""
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
@@ -144,6 +148,10 @@ class Agent(ABC):
         return {}
 
     # learning -------------------------------------------------------------------------------------------
+
+    def metric_names(self) -> tuple[str, ...]:
+        """Returns the names of all metrics that learning gives."""
+        return self.METRICS if self.optimizer is None else (*self.METRICS, "grad_norm", "lr")
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Once per chunk: adds advantages and returns, sets learning rates. For a rollout, the window is one of fresh

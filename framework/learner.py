@@ -97,10 +97,12 @@ class Learner:
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
-            results.append(self._update(self.agent.standardise(batch)))
+            results.append(self._measured(self._update(self.agent.standardise(batch))))
             if results[-1].stop:
                 break
         metrics = _numbers(results)
+        if results and self.agent.optimizer is not None:
+            metrics["lr"] = [self.agent.optimizer.param_groups[0]["lr"]] * len(results)
         _check_finite(metrics, progress.update)
         return Learned(metrics, len(results), _priorities(results))
 
@@ -112,6 +114,11 @@ class Learner:
         metrics = {name: value.clone() for name, value in result.metrics.items()}
         self._weigh(list(metrics.values()))
         return result._replace(metrics={name: value * self._share.world for name, value in metrics.items()})
+
+    def _measured(self, result: Result) -> Result:
+        """Returns the result with the norm of the gradients, which is that of the whole minibatch on every learner."""
+        norm = getattr(self.agent.optimizer, "grad_norm", None)
+        return result if norm is None else result._replace(metrics={**result.metrics, "grad_norm": norm})
 
     def _minibatches(self, window: Batch) -> Iterator[Batch]:
         if isinstance(self.spec, RolloutSpec):

@@ -17,6 +17,8 @@ from framework.memory import Chunk
 class Listener:
     """An agent that keeps what it is given; stops after so many updates, and says NaN in one of them."""
 
+    optimizer = None
+
     def __init__(self, stop_after=None, nan_at=None, prioritised=False):
         self.device, self.batches, self.prepared = torch.device("cpu"), [], []
         self.streams = SimpleNamespace(learn=np.random.default_rng(0))

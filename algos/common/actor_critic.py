@@ -41,6 +41,8 @@ class ActorCritic:
             self.critic = self.networks["critic"] = critic.to(device)
         self.carried = Carried(self.actor, device)
         self.carried.add("critic", self.critic)
+        self.explained_variance = torch.zeros((), device=device)
+        """Share of the variance of the last window's targets that the baseline explains."""
 
     # acting
 
@@ -118,7 +120,18 @@ def advantages(
     ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
     flags = window["terminated"], window["truncated"]
     advantage, target = gae(reward, value, next_value, *flags, gamma, lam, valid, ratio)
+    networks.explained_variance = explained_variance(value, target, valid)
     return {"advantage": advantage, "target": target, "value": value}
+
+
+def explained_variance(value: Tensor, target: Tensor, valid: Tensor | None = None) -> Tensor:
+    """Returns 1 - Var(target - value) / Var(target) over a window [T, N]: 1 for a perfect baseline, 0 for a constant
+    one or where the targets do not vary, and below 0 for one that is worse than none."""
+    error = target - value
+    if valid is not None:
+        error, target = error[valid], target[valid]
+    spread = target.var(correction=0)
+    return torch.where(spread > 0, 1.0 - error.var(correction=0) / spread, 0.0)
 
 
 def policy_loss(log_prob: Tensor, advantage: Tensor) -> Tensor:

@@ -17,6 +17,9 @@ BETAS = (0.9, 0.999)
 class FusedAdam:
     """Adam or AdamW on CPU or CUDA; the parts of torch.optim.Optimizer's interface that we use."""
 
+    grad_norm: Tensor
+    """Norm of the gradients of the last step, before clipping."""
+
     def __init__(
         self,
         parameters: Iterable[Parameter] | list[dict[str, Any]],

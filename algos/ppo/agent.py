@@ -64,7 +64,7 @@ def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | N
 class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
-    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped")
+    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -131,7 +131,8 @@ class Agent(base.Agent):
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped)
+        explained = self.policy.explained_variance
+        metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped, explained)
         stop = cfg.target_kl is not None and self.everywhere(policy.kl).item() > 1.5 * cfg.target_kl
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, stop=stop)
 

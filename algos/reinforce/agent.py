@@ -9,7 +9,15 @@ from torch import Tensor
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim
-from algos.common.actor_critic import ActorCritic, follow_schedule, make_optimizer, policy_loss, seen, squared_error
+from algos.common.actor_critic import (
+    ActorCritic,
+    explained_variance,
+    follow_schedule,
+    make_optimizer,
+    policy_loss,
+    seen,
+    squared_error,
+)
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.returns import discounted_sums
 from algos.reinforce.config import Config
@@ -28,7 +36,7 @@ def scaled(advantage: Tensor, valid: Tensor) -> Tensor:
 class Agent(base.Agent):
     """A policy network, and a value network where that is the baseline, with one optimizer."""
 
-    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
+    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -73,6 +81,7 @@ class Agent(base.Agent):
         target = monte_carlo(reward, ended, cfg.gamma)
         if cfg.baseline == "mean":
             expected = target[valid].mean()
+        self.policy.explained_variance = explained_variance(expected, target, valid)
         advantage = target - expected
         if cfg.normalize_advantage:
             advantage = scaled(advantage, valid)
@@ -91,5 +100,5 @@ class Agent(base.Agent):
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        metrics = (loss, policy, value, entropy)
+        metrics = (loss, policy, value, entropy, self.policy.explained_variance)
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})

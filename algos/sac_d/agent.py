@@ -59,7 +59,7 @@ class Agent(base.Agent):
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
-        self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         self.updates = 0

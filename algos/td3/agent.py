@@ -58,7 +58,7 @@ class Agent(base.Agent):
         self.actor_parameters = list(self.actor.parameters())
         self.critic_parameters = list(self.critic.parameters())
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
-        self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
         self.actor_loss = torch.zeros((), device=device)
         self.updates = 0
 

@@ -32,7 +32,7 @@ class Found(NamedTuple):
 class Agent(base.Agent):
     """A policy network without an optimizer, and a value network with one."""
 
-    METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step")
+    METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
     CUTS_MINIBATCHES: ClassVar = True
 
@@ -79,7 +79,8 @@ class Agent(base.Agent):
         steps = self.policy.carried.with_views(self.share(batch))
         step, entropy = self._full_step(steps)
         found = self._line_search(steps, step)
-        metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share)
+        explained = self.policy.explained_variance
+        metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share, explained)
         tensors = (torch.as_tensor(metric, device=self.device) for metric in metrics)
         return Result(dict(zip(self.METRICS, tensors, strict=True)))
 
