@@ -39,7 +39,7 @@ def memory_bytes(config: RunConfig, spec: "EnvSpec") -> int:
 
 def step_bytes(config: RunConfig, spec: "EnvSpec") -> int:
     """Size of one transition, from the shapes of observation and action, and what layers carry beside them."""
-    carried = config.algo.carried()
+    carried = config.algo.state_size()
     return 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * carried + 10
 
 

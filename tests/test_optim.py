@@ -1,5 +1,7 @@
 """Optimizers, clipping and learning rates."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -59,6 +61,27 @@ def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
     learn(first, one)
     learn(second, other)
     assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("settings", "decay"),
+    [
+        ({}, 0.0),
+        ({"optimizer": "sgd"}, 0.0),
+        ({"optimizer": "adamw"}, 0.01),
+        ({"optimizer": "adamw", "weight_decay": 0.0}, 0.0),
+        ({"weight_decay": 0.1}, 0.1),
+    ],
+)
+def test_adamw_decays_unless_told_not_to(settings: dict[str, Any], decay: float) -> None:
+    """Without a decay it would be adam."""
+    assert optim.weight_decay(NetworkConfig(**settings)) == decay
+    weight = nn.Parameter(torch.ones(1))
+    optimizer = optim.make([weight], NetworkConfig(**settings), 0.1)
+    (0.0 * weight).sum().backward()
+    optim.apply_gradients(optimizer, [weight], None, lambda grads: None)
+    if settings.get("optimizer") == "adamw":
+        assert weight.item() == pytest.approx(1 - 0.1 * decay)
 
 
 def test_the_state_of_an_optimizer_is_a_tree_of_arrays() -> None:

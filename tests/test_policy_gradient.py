@@ -239,7 +239,8 @@ def test_the_explained_variance_is_one_less_the_share_of_the_error():
 
 @pytest.mark.parametrize("algo", ["PPO", "A2C", "TRPO", "REINFORCE"])
 def test_the_norm_of_gradients_the_rate_and_the_explained_variance_are_metrics(algo):
-    agent, window = learning(algo, lr_schedule="linear", max_grad_norm=1e-3, **({} if algo == "TRPO" else {"lr": 0.5}))
+    rate = {"TRPO": {}, "REINFORCE": {"lr": 0.5, "baseline": "none"}}.get(algo, {"lr": 0.5})
+    agent, window = learning(algo, lr_schedule="linear", max_grad_norm=1e-3, **rate)
     chunk = Chunk({name: column.numpy() for name, column in window.items()}, fraction=0.25)
     found = Learner(agent, agent.cfg.memory(2)).learn(chunk, Progress(fraction=1.0)).metrics
     assert set(found) == {*agent.METRICS, "grad_norm", "lr"}

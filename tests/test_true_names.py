@@ -41,7 +41,7 @@ def test_what_would_make_it_another_algorithm_is_refused(algo: str, setting: str
 
 def test_a_default_that_does_not_suit_is_told_as_one_and_what_is_written_with_its_place() -> None:
     lstm = "value_layers=[{layer_type: lstm, layer_size: 8}]"
-    said = "algo_cfg.n_step: lstm and gru layers learn from single steps; set it to 1"
+    said = "algo_cfg.n_step: lstm and gru layers need 1-step targets; set it to 1"
     assert f"default of RainbowDQN: {said}" in refused("RainbowDQN", lstm)
     assert f"command line: {said}" in refused("RainbowDQN", lstm, "n_step=2")
 

@@ -110,13 +110,11 @@ def _plain(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], i
 
 def _simba(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
     """A projection, one block per size, a last norm."""
-    linear = [layer for layer in layers if isinstance(layer, Linear)]
-    if len(linear) != len(layers) or not linear:
-        raise NetworkError(
-            "simba: the list of a critic must end with linear layers and nothing between; norms are built in"
-        )
-    sizes = [size for layer in linear for size in layer.layer_size]
-    blocks = [EnsembleBlock(members, sizes[-1], linear[0].activation) for _ in sizes]
+    try:
+        sizes, activation = networks.simba_blocks(layers)
+    except NetworkError as error:
+        raise NetworkError(f"simba: {error}") from None
+    blocks = [EnsembleBlock(members, sizes[-1], activation) for _ in sizes]
     return [EnsembleLinear(members, width, sizes[-1]), *blocks, EnsembleNorm(members, sizes[-1])], sizes[-1]
 
 

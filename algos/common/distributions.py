@@ -193,13 +193,22 @@ class LogStd(nn.Module):
         return torch.cat([mean, self.log_std.expand_as(mean)], -1)
 
 
+def _alike(space: Box) -> bool:
+    """True if every dimension has the same bounds -h..h, for which the policy needs no scaling."""
+    return bool((space.high == space.high.flat[0]).all() and (space.low == -space.high).all())
+
+
 class DiagGaussian:
-    """Independent normal distributions, from their means. log_prob is that of the action before any clipping."""
+    """Independent normal distributions, from their means. log_prob is of the action before scaling and clipping."""
 
     def __init__(self, space: Box) -> None:
         self.shape = space.shape
         self.outputs = math.prod(self.shape)
         self.low, self.high = space.low, space.high
+        self.scaled = space.is_bounded() and not _alike(space)
+        """True if -1..1 of the policy is mapped to the bounds: they are finite, and not the same -h..h everywhere."""
+        if self.scaled:
+            self.middle, self.half = 0.5 * (self.high + self.low), 0.5 * (self.high - self.low)
 
     def tail(self, log_std: float) -> list[nn.Module]:
         return [LogStd(self.outputs, log_std)]
@@ -214,7 +223,9 @@ class DiagGaussian:
         return outputs[:, : self.outputs].reshape(-1, *self.shape)
 
     def to_env(self, action: Array) -> Array:
-        """Clipped to the bounds of the space, where it has any."""
+        """Scaled where the bounds are unlike, and clipped to those that the space has."""
+        if self.scaled:
+            action = self.middle + self.half * action
         return np.minimum(np.maximum(action, self.low), self.high)
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:

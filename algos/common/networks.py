@@ -155,17 +155,27 @@ def _add_layers(chain: _Chain, layers: Layers) -> None:
         ADD[type(layer)](chain, layer)
 
 
+def simba_blocks(layers: Layers) -> tuple[list[int], str]:
+    """Returns the sizes of the residual blocks that simba makes of these layers, and their activation."""
+    linear = [layer for layer in layers if isinstance(layer, Linear)]
+    if len(linear) != len(layers) or not linear:
+        raise NetworkError("its list must end with linear layers and nothing between them; norms are built in")
+    if linear[0].activation == "none":
+        raise NetworkError("its blocks need an activation such as relu, and the first linear layer has none")
+    return [size for layer in linear for size in layer.layer_size], linear[0].activation
+
+
 def _add_simba(chain: _Chain, layers: Layers) -> None:
     """The layers before the first linear one as written; then a projection, one block per size, a last norm."""
-    linear = [layer for layer in layers if isinstance(layer, Linear)]
-    first = layers.index(linear[0]) if linear else len(layers)
+    first = next((at for at, layer in enumerate(layers) if isinstance(layer, Linear)), len(layers))
     _add_layers(chain, layers[:first])
-    if len(linear) != len(layers[first:]) or not linear:
-        raise chain.error("simba", "its list must end with linear layers and nothing between them; norms are built in")
-    sizes = [size for layer in linear for size in layer.layer_size]
+    try:
+        sizes, activation = simba_blocks(layers[first:])
+    except NetworkError as error:
+        raise chain.error("simba", str(error)) from None
     width = sizes[-1]
     chain.flatten()
-    blocks = [Residual(width, *ACTIVATIONS[linear[0].activation]()) for _ in sizes]
+    blocks = [Residual(width, *ACTIVATIONS[activation]()) for _ in sizes]
     projection = nn.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 

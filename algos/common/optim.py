@@ -18,6 +18,16 @@ RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
 
 
+ADAMW_DECAY = 0.01  # torch's default
+
+
+def weight_decay(cfg: NetworkConfig) -> float:
+    """Returns the weight decay that cfg asks for; null is the default of its optimizer."""
+    if cfg.weight_decay is not None:
+        return cfg.weight_decay
+    return ADAMW_DECAY if cfg.optimizer == "adamw" else 0.0
+
+
 def make(
     parameters: Iterable[Tensor] | list[dict[str, Any]],
     cfg: NetworkConfig,
@@ -31,7 +41,7 @@ def make(
     and beta1 is the share of the old mean of gradients in the new one.
     """
     params: list[Any] = list(parameters)
-    decay = cfg.weight_decay
+    decay = weight_decay(cfg)
     each = [p for entry in params for p in (entry["params"] if isinstance(entry, dict) else [entry])]
     fused = all(p.device.type in FUSED_DEVICES for p in each)
     if cfg.optimizer == "sgd":

@@ -37,3 +37,12 @@ class Config(ContinuousConfig, TemperatureConfig):
         if self.batch_size < 2:
             yield Problem("batch_size", "is 1, and a single transition has no deviation to be divided by")
         yield from self.only_with("optimizer", ("adam", "adamw"), "adam_beta1")
+
+    def advice(self, steps: int, updates: int) -> Iterator[str]:
+        warmup = min((layer.warmup for _, layer in self._layers() if isinstance(layer, BatchRenorm)), default=0)
+        planned = min((n for n in (updates, steps * self.updates_per_train // self.train_fre) if n > 0), default=warmup)
+        if planned < warmup:
+            yield (
+                f"the run makes at most {planned:,} updates, and the warmup of batchrenorm is {warmup:,}: all of them "
+                "use batch normalisation without the running statistics"
+            )
