@@ -76,8 +76,8 @@ class NetworkConfig(AlgoConfig):
     """Weight decay (L2; decoupled with adamw); null is 0.01 with adamw, without which it would be adam, and 0 with the
     others."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Learning rate schedule over the planned run: linear and cosine decay towards 0 and need max_episode, max_total_step
-    or max_update. A window of fresh steps is learned with the rate at which its collection began."""
+    """Learning rate schedule over the planned run: linear and cosine decay towards 0 and need max_episode,
+    max_total_step or max_update. An on-policy window is learned with the rate at the start of its collection."""
     max_grad_norm: Positive | None = None
     """Clips the global gradient norm to this value; null disables clipping."""
     init: Literal["default", "orthogonal", "xavier", "kaiming"] = "default"
@@ -92,9 +92,9 @@ class NetworkConfig(AlgoConfig):
     """Change of each reward before it is learned from, ahead of n-step returns and scaling: sign keeps only its sign
     (-1, 0 or 1), clip limits it to [-1, 1]. Returns and evaluation scores stay those of the unchanged rewards."""
     normalize_obs: bool = False
-    """Normalize observations by the running mean and standard deviation of those that are learned from, fresh or sampled
-    from the replay buffer. Saved with the weights, frozen in evaluation and test. Discrete observations are not
-    normalized."""
+    """Normalize observations by the running mean and standard deviation of those that are learned from, fresh or
+    sampled from the replay buffer. Saved with the weights, frozen in evaluation and test. Discrete observations are
+    not normalized."""
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
@@ -266,8 +266,8 @@ class ActorCriticConfig(ReplayConfig):
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(256, 256)
-    """Layers of each critic. The action is concatenated after the last conv2d, pooling, flatten, embed, lstm or gru layer,
-    or at the input; the layers before it are shared by all critics."""
+    """Layers of each critic. The action is concatenated after the last conv2d, pooling, flatten, embed, lstm or gru
+    layer, or at the input; the layers before it are shared by all critics."""
     n_critics: PositiveInt = 2
     """Number of critics in the ensemble."""
     actor_lr: Positive = 3e-4
@@ -287,7 +287,8 @@ class ContinuousConfig(ActorCriticConfig):
     NEEDS_BOUNDS: ClassVar = True
 
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "none"
-    """Action noise while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that is reset with each episode; none."""
+    """Action noise while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that is reset with each episode;
+    none."""
     expl_noise: NonNegative = 0.1
     """Standard deviation of the action noise, with actions scaled to -1..1; with ou, of each increment."""
     ou_theta: Fraction = 0.15
