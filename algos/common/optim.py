@@ -1,4 +1,4 @@
-"""From gradients to steps: optimizers, the course of the learning rate, and the one function that applies gradients."""
+"""Optimizers, learning rate schedules, and the one function that applies gradients."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -35,10 +35,9 @@ def make(
     epsilon: float = 1e-8,
     beta1: float = BETAS[0],
 ) -> Optimizer:
-    """The optimizer that cfg names, in the fastest form that torch has on the device of the parameters.
+    """Returns the optimizer that cfg names, in torch's fastest implementation for the device of the parameters.
 
-    parameters may come in groups {"params": ..., "lr": ...}. Of adam and adamw: epsilon is added to the denominator,
-    and beta1 is the share of the old mean of gradients in the new one.
+    parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam.
     """
     params: list[Any] = list(parameters)
     decay = weight_decay(cfg)
@@ -58,7 +57,7 @@ def make(
 
 
 def lr_at(schedule: str, lr: float, fraction: float) -> float:
-    """The learning rate when this fraction of the planned run is done."""
+    """Returns the learning rate after this fraction of the planned run."""
     done = min(max(fraction, 0.0), 1.0)
     match schedule:
         case "linear":
@@ -69,7 +68,7 @@ def lr_at(schedule: str, lr: float, fraction: float) -> float:
 
 
 def set_lr(optimizer: Optimizer, lr: float) -> None:
-    """Use this learning rate from the next step on."""
+    """Sets the learning rate of all parameter groups."""
     for group in optimizer.param_groups:
         group["lr"] = lr
 
@@ -100,7 +99,7 @@ def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm
 
 
 def state_tree(optimizer: Optimizer) -> dict[str, Any]:
-    """What the next step depends on besides the configuration: learning rates, and arrays per parameter."""
+    """Returns the state of an optimizer: learning rates, and arrays per parameter."""
     state = optimizer.state_dict()
     moments = {
         str(index): {name: value.detach().cpu().numpy().copy() for name, value in entry.items()}
@@ -110,7 +109,7 @@ def state_tree(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def load_state_tree(optimizer: Optimizer, tree: dict[str, Any]) -> None:
-    """Go on with exactly these bits; the optimizer is of the same kind and over the same parameters."""
+    """Restores the state exactly; the optimizer must be of the same kind and over the same parameters."""
     groups = [{**group, "lr": lr} for group, lr in zip(optimizer.state_dict()["param_groups"], tree["lr"], strict=True)]
     # torch.tensor copies into memory that torch aligned itself
     moments = {
