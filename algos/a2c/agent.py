@@ -1,4 +1,4 @@
-"""A2C: raise the probability of what went better than expected, and learn what to expect."""
+"""A2C: policy gradient with a value baseline."""
 
 from typing import ClassVar
 

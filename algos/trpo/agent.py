@@ -1,4 +1,4 @@
-"""TRPO: a step along the natural gradient, as long as the new policy stays near the old one."""
+"""TRPO: natural gradient steps within a trust region."""
 
 from typing import ClassVar, NamedTuple
 
@@ -17,12 +17,12 @@ from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_produc
 
 
 def surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Tensor:
-    """mean r A with r = pi/pi_old (equation 14), all [B]: what a step should raise."""
+    """Returns mean r A with r = pi/pi_old (equation 14), the objective of a step; all [B]."""
     return ((log_prob - old_log_prob).exp() * advantage).mean()
 
 
 class Found(NamedTuple):
-    """gain, kl and the share of the full step, of the step that was taken; all 0 where none was good."""
+    """gain, kl and share of the full step, for the accepted step; all 0 if none was accepted."""
 
     gain: float = 0.0
     kl: float = 0.0
@@ -74,7 +74,7 @@ class Agent(base.Agent):
         return standardised(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
-        """One step of the policy with the whole window, and epochs of minibatches for the value."""
+        """Makes one policy step with the whole window, and epochs of minibatches for the value network."""
         networks.seed_dropout(self.networks, self.streams.learn)
         steps = self.policy.carried.with_views(self.share(batch))
         step, entropy = self._full_step(steps)
@@ -85,7 +85,7 @@ class Agent(base.Agent):
         return Result(dict(zip(self.METRICS, tensors, strict=True)))
 
     def _full_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """F^-1 g [P], as long as max_kl allows where the divergence is quadratic, and the mean entropy."""
+        """Returns F^-1 g [P], scaled to max_kl in the quadratic model of the divergence, and the mean entropy."""
         cfg, distribution, parameters = self.cfg, self.policy.distribution, self.policy_parameters
         with differentiable_twice(self.policy.actor):
             outputs = self.policy.outputs(batch)
@@ -107,12 +107,13 @@ class Agent(base.Agent):
 
     @torch.no_grad()
     def _line_search(self, batch: Batch, step: Tensor) -> Found:
-        """Take the step, or half of it and so on, so that it does good and moves the policy no farther than max_kl."""
+        """Backtracking line search: halves the step until the objective grows and the KL divergence is within
+        max_kl."""
         start = [p.clone() for p in self.policy_parameters]
         old = self.policy.outputs(batch)
         for k in range(self.cfg.line_search_steps):
             place(self.policy_parameters, start, 0.5**k * step)
-            numbers = self._judge(batch, old)
+            numbers = self._gain_and_kl(batch, old)
             self.reduce([numbers])
             gain, kl = numbers.tolist()
             if gain > 0 and kl <= self.cfg.max_kl:
@@ -120,8 +121,8 @@ class Agent(base.Agent):
         place(self.policy_parameters, start, torch.zeros_like(step))
         return Found()
 
-    def _judge(self, batch: Batch, old: Tensor) -> Tensor:
-        """[2]: how much more the policy promises than the old one, and its mean KL divergence from that."""
+    def _gain_and_kl(self, batch: Batch, old: Tensor) -> Tensor:
+        """Returns [2]: the gain in the objective over the old policy, and the mean KL divergence from it."""
         distribution, new = self.policy.distribution, self.policy.outputs(batch)
         old_log_prob = distribution.log_prob(old, batch["drawn"])
         gain = surrogate(distribution.log_prob(new, batch["drawn"]), old_log_prob, batch["advantage"])
@@ -130,7 +131,7 @@ class Agent(base.Agent):
         return torch.stack([gain, distribution.kl(old, new).mean()])
 
     def _fit_value(self, batch: Batch) -> Tensor:
-        """Epochs of minibatches in a new order each; the mean loss of all of them."""
+        """Trains the value network for k_epochs epochs of shuffled minibatches; returns the mean loss."""
         cfg, losses = self.cfg, []
         steps, total = batch["target"].numel(), batch["target"].shape[-1]  # of single steps, or of sequences
         for _ in range(cfg.k_epochs):
