@@ -23,7 +23,7 @@ from algos.common.exploration import (
 from algos.common.settings import TableConfig
 
 MOST_PAIRS = 10**8
-"""Of a state and an action, in a table: 0.8 GB."""
+"""Largest number of state-action pairs of a table: 0.8 GB."""
 
 
 def actions_of(space: spaces.Space) -> int:
