@@ -1,4 +1,4 @@
-"""The contract of an Agent, on one page. An Agent acts and learns; it knows no environment, memory or process.
+"""The contract of an Agent, on one page. An Agent acts and learns; it has no access to environment, memory or process.
 
 Legend: T steps, N rows (environments), B samples of a minibatch, A actions or action dimensions.
 numpy on the environment side ([N, ...] in, [N, ...] out), torch on the learning side (dicts of tensors).
@@ -23,11 +23,11 @@ Tree = dict[str, Any]
 
 
 class UnfitError(ValueError):
-    """Settings that do not fit the environment, such as a layer list; the message says how."""
+    """Raised for settings that do not fit the environment, such as a layer list; the message explains why."""
 
 
 class Part(NamedTuple):
-    """Where one named part of a flattened Dict or Tuple observation stands."""
+    """Position of one named part of a flattened Dict or Tuple observation."""
 
     name: str
     start: int
@@ -36,10 +36,10 @@ class Part(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The rules of a finite environment: K possible outcomes of each action A in each state S, all [S, A, K]."""
+    """Transition model of a finite environment: K possible outcomes of each action A in each state S, all [S, A, K]."""
 
     probability: Array
-    """Sums to 1 over K."""
+    """Probabilities of the outcomes; they sum to 1 over K."""
     next_state: Array
     reward: Array
     terminated: Array
@@ -47,148 +47,159 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """What an agent may know of its environment."""
+    """Facts about the environment that an agent may use."""
 
     id: str
     observation_space: Space
-    """Of one row. Dict and Tuple spaces arrive flattened, as a Box with `parts`."""
+    """Observation space of one row. Dict and Tuple spaces arrive flattened, as a Box with `parts`."""
     action_space: Space
     rows: int
     parts: tuple[Part, ...] = ()
     model: Model | None = None
-    """Of an environment that tells its rules; only planning may look at it."""
+    """Transition model, if the environment has one; for planning only."""
 
 
 class Progress(NamedTuple):
-    """How far the run is. Constant within a fragment and within a chunk, the same on every worker."""
+    """Progress of the run. Constant within a fragment and within a chunk, the same on every worker."""
 
     step: int = 0
-    """Environment steps accepted so far, over all rows."""
+    """Environment steps so far, over all rows."""
     episode: int = 0
     update: int = 0
     fraction: float = 0.0
-    """Share of the planned run that is done, by steps, episodes or updates; 0 for an endless run."""
+    """Completed share of the planned run, by steps, episodes or updates; 0 for an endless run. While learning from an
+    on-policy window it is the share at the start of the window's collection."""
 
 
 class Act(NamedTuple):
-    """What acting gives for N rows."""
+    """Result of acting in N rows."""
 
     action: Array
     columns: dict[str, Array] = {}
-    """What learning needs besides, such as log_prob [N]."""
+    """Additional columns for learning, such as log_prob [N]."""
     state: Array | None = None
     """Recurrent state [N, S] after this step."""
 
 
 class Result(NamedTuple):
-    """What an update gives."""
+    """Result of an update."""
 
     metrics: dict[str, torch.Tensor]
-    """0-dimensional tensors, detached; nobody reads them inside the loop."""
+    """0-dimensional tensors, detached; they are read once per chunk."""
     priorities: torch.Tensor | None = None
-    """[B], for a prioritised memory."""
+    """TD errors [B], for a prioritised replay buffer."""
     stop: bool = False
-    """No more minibatches of this chunk."""
+    """True to skip the remaining minibatches of this chunk (early stopping)."""
 
 
 @dataclass(frozen=True)
 class Streams:
-    """The agent's own randomness."""
+    """Random streams of the agent."""
 
     init: int
-    """Seed of the first weights."""
+    """Seed of the initial weights."""
     learn: np.random.Generator = field(default_factory=np.random.default_rng)
-    """For everything random in learning: minibatch order, noise in targets, dropout."""
+    """Stream for all randomness in learning: minibatch order, noise in targets, dropout."""
 
 
 class Agent(ABC):
-    """One policy and the rule that improves it."""
+    """A policy and its learning rule."""
 
     METRICS: ClassVar[tuple[str, ...]] = ()
-    """Names of the metrics, in the order of the columns in results/train.csv."""
+    """Names of the metrics that `update` returns, in the order of the columns in results/train.csv."""
     KEPT: ClassVar[tuple[str, ...]] = ()
-    """Attributes that `state` saves besides the learning stream: modules, optimizers, numbers, and objects with a state
-    of their own. The first one is the module whose weights acting depends on."""
+    """Attributes that `state` saves in addition to the learning stream: modules, optimizers, numbers, and objects with
+    state() and load_state(). The first one is the module whose weights acting depends on."""
     CUTS_MINIBATCHES: ClassVar[bool] = False
-    """update cuts minibatches of its own: it is given the whole, and takes its `share` of each."""
+    """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
+
+    optimizer: Any = None
+    """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients
+    (optim.apply_gradients keeps it) are metrics too."""
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
-        """Called between backward and step; averages the gradients where several learners share a batch."""
+        """Called between backward and step; averages gradients over the learners that share a batch."""
         self.learners = 1
-        """How many share each batch."""
+        """Number of learners that share each batch."""
         self.share: Callable[[Batch], Batch] = lambda batch: batch
-        """Our part of a batch that several learners share; `reduce` averages what is made of the last one."""
+        """Returns this learner's part of a shared batch; `reduce` averages results of the most recent part."""
 
     # acting ---------------------------------------------------------------------------------------------
 
     def initial_state(self, rows: int) -> Array | None:
-        """Recurrent state [N, S] at the start of an episode; None for a policy without memory. The collector carries
-        it, and adds the state before each step to the columns, as `state`."""
+        """Returns the recurrent state [N, S] at the start of an episode; None for a feed-forward policy. The collector
+        carries it, and stores the state before each step in the column `state`."""
         return None
 
     @abstractmethod
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        """Explore. All randomness comes from rng, which belongs to the collector. mask [N, A] is true where an action
-        is legal; None where all are. It stands in the columns `action_mask` and `next_action_mask`."""
+        """Returns exploratory actions. All randomness comes from rng, the collector's stream. mask [N, A] is True for
+        legal actions; None if all are legal. It is stored in the columns `action_mask` and `next_action_mask`."""
 
     @abstractmethod
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        """The best known action, without randomness."""
+        """Returns the best known actions, without randomness."""
 
     def exploration(self, progress: Progress) -> dict[str, float]:
-        """What a person wants to see of the exploration, such as {"epsilon": 0.05}."""
+        """Returns exploration parameters to log, such as {"epsilon": 0.05}."""
         return {}
 
     # learning -------------------------------------------------------------------------------------------
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Returns the names of all metrics that learning gives."""
+        return self.METRICS if self.optimizer is None else (*self.METRICS, "grad_norm", "lr")
+
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        """Once per chunk: adds advantages and returns, sets learning rates. For a rollout, the window is one of fresh
-        steps [T, N, ...], before minibatches are cut; for a replay, it is K sampled minibatches [K, B, ...]."""
+        """Adds advantages and returns, sets learning rates; called once per chunk. A rollout's window holds on-policy
+        steps [T, N, ...], before they are split into minibatches; that of a replay buffer K minibatches [K, B, ...]."""
         return window
 
     def standardise(self, batch: Batch) -> Batch:
-        """Once per minibatch, while it is whole (several learners share it): what needs all of its samples, such as
-        advantages of mean 0."""
+        """Does what needs all samples of a minibatch, such as normalizing advantages; called once per minibatch, before
+        it is split over several learners."""
         return batch
 
     def everywhere(self, mean: torch.Tensor) -> torch.Tensor:
-        """A mean over our part of this minibatch, as that over the parts of all learners."""
+        """Returns the mean over the whole minibatch, given the mean over this learner's part."""
         mean = mean.detach().clone()
         self.reduce([mean])
         return mean
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:
-        """One gradient step (or table update) from one minibatch."""
+        """Makes one gradient step (or table update) from one minibatch."""
 
-    # carrying on, by the names in KEPT; an agent without a network writes its own ------------------------
+    # checkpoints, by the names in KEPT; an agent without a network overrides these ------------------------
 
     def weights(self) -> dict[str, Array]:
-        """Everything that acting depends on, normaliser statistics included."""
+        """Returns everything that acting depends on, including normaliser statistics."""
         return weights_of(self._network())
 
     def load_weights(self, weights: dict[str, Array]) -> None:
-        """After this, the same observations and rng give the same actions."""
+        """Loads weights(): afterwards, the same observations and rng give the same actions."""
         load_weights(self._network(), weights)
 
     def _network(self) -> torch.nn.Module:
         if not self.KEPT:
-            raise TypeError(f"{type(self).__module__}: KEPT names nothing; or write weights, state and their load_")
+            raise TypeError(
+                f"{type(self).__module__}: KEPT is empty; fill it, or override weights, state and their load_"
+            )
         return getattr(self, self.KEPT[0])
 
     def state(self) -> Tree:
-        """Everything that is needed to go on exactly: weights, optimizer, targets, counters, learning stream."""
+        """Returns everything that an exact resume needs: weights, optimizer, target networks, counters, stream."""
         return {**state_of(self, self.KEPT), "learn": stream_state(self.streams.learn)}
 
     def load_state(self, state: Tree) -> None:
-        """After this, the same chunks give the same updates."""
+        """Loads state(): afterwards, the same chunks give the same updates."""
         load_state_of(self, self.KEPT, state)
         restore_stream(self.streams.learn, state["learn"])
 
     def parameter_count(self) -> int:
-        """Numbers that learning changes."""
+        """Returns the number of parameters."""
         return sum(array.size for array in self.weights().values())

@@ -284,9 +284,14 @@ class _Assembly:
             where={path: place.text for path, place in self.places(self.sources)},
             explicit=frozenset(path for path, _ in self.places(source for source in self.sources if source.written)),
             allow_import=self.allow,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self.advice(built["general_cfg"], built["algo_cfg"])),
             **rest,
         )
+
+    def advice(self, general: GeneralConfig, algo: AlgoConfig) -> Iterator[str]:
+        """What the algorithm says of its settings within the limits of a training run."""
+        if general.mode == "train":
+            yield from algo.advice(general.max_total_step, general.max_update)
 
     def canonical(self, packages: dict[str, ModuleType]) -> dict[str, str]:
         """algo_name and env_name without aliases and case; a user's own package keeps its path."""

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+RewardClip = Literal["none", "sign", "clip"]
+"""Change of each reward as it is stored: to its sign, or limited to -1..1. Scores are of unchanged rewards."""
+
 
 @dataclass(frozen=True)
 class ReplaySpec:
@@ -30,6 +33,8 @@ class ReplaySpec:
     relabel: float = 0.0
     """Share of the samples whose goal is replaced by one that was reached later in the same episode; for an
     environment with goals, with n_step 1 and sequence 1."""
+    reward_clip: RewardClip = "none"
+    """Applied to single rewards, before n-step returns are folded."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class RolloutSpec:
     sequence: int = 1
     """Steps of a sample. Above 1, it divides length; a sample is a piece of one row, [L, B, ...], with the policy's
     `state` [B, S] before it and `first` [L, B], true where an episode begins inside of it. 0 is the whole window."""
+    reward_clip: RewardClip = "none"
 
     @property
     def fragment(self) -> int:
@@ -55,11 +61,20 @@ class RolloutSpec:
 
     @classmethod
     def of_transitions(
-        cls, count: int, rows: int, epochs: int = 1, minibatch: int | None = None, sequence: int = 1
+        cls,
+        count: int,
+        rows: int,
+        epochs: int = 1,
+        minibatch: int | None = None,
+        sequence: int = 1,
+        reward_clip: RewardClip = "none",
     ) -> "RolloutSpec":
-        """A window of so many transitions over all rows, in whole sequences; minibatch counts transitions too."""
+        """Returns a window of `count` transitions over all rows, in whole sequences; minibatch counts transitions
+        too."""
         length = max(1, count // rows // sequence) * sequence
-        return cls(length, epochs, minibatch and max(1, minibatch // sequence), sequence=sequence)
+        return cls(
+            length, epochs, minibatch and max(1, minibatch // sequence), sequence=sequence, reward_clip=reward_clip
+        )
 
 
 MemorySpec = ReplaySpec | RolloutSpec

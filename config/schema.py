@@ -39,7 +39,7 @@ from config.layers import (
     Pooling,
     mlp,
 )
-from config.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.memory_spec import MemorySpec, ReplaySpec, RewardClip, RolloutSpec
 
 __all__ = [
     "Activation",
@@ -67,6 +67,7 @@ __all__ = [
     "PositiveInt",
     "Problem",
     "ReplaySpec",
+    "RewardClip",
     "RolloutSpec",
     "Strict",
     "listed",
@@ -107,7 +108,7 @@ class AlgoConfig(Strict):
     """Settings that make this algorithm what its name says; with another value it is another one of its family."""
 
     gamma: Fraction = 0.99
-    """Discount of the reward one step later."""
+    """Discount factor."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -120,8 +121,8 @@ class AlgoConfig(Strict):
         """The memory that this algorithm wants for so many environment rows."""
         raise NotImplementedError
 
-    def carried(self) -> int:
-        """Returns how many numbers layers carry from one step to the next."""
+    def state_size(self) -> int:
+        """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""
         return 0
 
     def schedule(self) -> str:
@@ -142,6 +143,11 @@ class AlgoConfig(Strict):
         """The same, of settings that are read while another one has one of these values."""
         value, named = getattr(self, setting), " or ".join(map(str, values))
         yield from self.unread(f"{setting} {named}, and {setting} is {value}", value in values, *keys)
+
+    def advice(self, steps: int, updates: int) -> Iterator[str]:
+        """Yields remarks on settings that are allowed but do nothing in a training run of at most so many environment
+        steps and updates; -1 is no limit."""
+        yield from ()
 
     def must_wait(self) -> str | None:
         """With MAY_LAG: which settings need steps of the newest policy all the same, and why."""

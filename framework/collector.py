@@ -140,7 +140,7 @@ class Collector:
     def collect(self, steps: int, progress: Progress) -> tuple[Fragment, list[Episode]]:
         """Collects T steps of all rows, with constant weights and progress."""
         start = {"state": self._now.state, "first": self._now.length == 0}
-        origin = Origin(self.worker, self.steps)
+        origin = Origin(self.worker, self.steps, progress.fraction)
         episodes: list[Episode] = []
         for t in range(steps):
             obs, act, step, ended = self.step(progress)

@@ -18,6 +18,8 @@ class Origin(NamedTuple):
     worker: int = 0
     first_step: int = 0
     """Number of steps that this collector had made before it."""
+    fraction: float = 0.0
+    """Share of the planned run that was done when its collection began."""
 
 
 @dataclass(frozen=True)

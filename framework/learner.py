@@ -81,7 +81,9 @@ class Learner:
         return mine
 
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
-        """All updates that this chunk is good for."""
+        """Makes all updates from this chunk."""
+        if chunk.fraction is not None:
+            progress = progress._replace(fraction=chunk.fraction)
         # Averages of gradients that stay 0 shrink to subnormal numbers, on which some processors are many times slower.
         torch.set_flush_denormal(True)
         try:
@@ -95,10 +97,12 @@ class Learner:
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
-            results.append(self._update(self.agent.standardise(batch)))
+            results.append(self._measured(self._update(self.agent.standardise(batch))))
             if results[-1].stop:
                 break
         metrics = _numbers(results)
+        if results and self.agent.optimizer is not None:
+            metrics["lr"] = [self.agent.optimizer.param_groups[0]["lr"]] * len(results)
         _check_finite(metrics, progress.update)
         return Learned(metrics, len(results), _priorities(results))
 
@@ -111,6 +115,11 @@ class Learner:
         self._weigh(list(metrics.values()))
         return result._replace(metrics={name: value * self._share.world for name, value in metrics.items()})
 
+    def _measured(self, result: Result) -> Result:
+        """Returns the result with the norm of the gradients, which is that of the whole minibatch on every learner."""
+        norm = getattr(self.agent.optimizer, "grad_norm", None)
+        return result if norm is None else result._replace(metrics={**result.metrics, "grad_norm": norm})
+
     def _minibatches(self, window: Batch) -> Iterator[Batch]:
         if isinstance(self.spec, RolloutSpec):
             yield from self._shuffled(window, self.spec)
@@ -120,7 +129,8 @@ class Learner:
                 yield {name: value[k].clone() if k else value[0] for name, value in window.items()}
 
     def _shuffled(self, window: Batch, spec: RolloutSpec) -> Iterator[Batch]:
-        """[T, N, ...] as minibatches of single steps, or of sequences, in a new order each epoch."""
+        """[T, N, ...] as minibatches of single steps, or of sequences, in a new order each epoch. Where the window does
+        not divide evenly, the last minibatch of an epoch is smaller."""
         length = spec.sequence or len(window["obs"])
         samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, length)
         axis = {name: 0 if spec.sequence == 1 or name == "state" else 1 for name in samples}
@@ -133,8 +143,7 @@ class Learner:
                 yield samples
                 continue
             order = torch.from_numpy(self.agent.streams.learn.permutation(total)).to(self.agent.device)
-            for start in range(0, total - size + 1, size):
-                chosen = order[start : start + size] if start + 2 * size <= total else order[start:]
+            for chosen in order.split(size):
                 yield {name: value.index_select(axis[name], chosen) for name, value in samples.items()}
 
 

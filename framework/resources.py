@@ -69,7 +69,7 @@ def step_bytes(config: RunConfig, spec: "EnvSpec") -> int:
     """Returns the size of one transition: both observations, the action, the policy's state before it, and the columns
     that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
     any."""
-    size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * config.algo.carried() + 10
+    size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * config.algo.state_size() + 10
     if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
         size += 2 * int(spec.action_space.n)
     if not isinstance(config.algo.memory(spec.rows), ReplaySpec):

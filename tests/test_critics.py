@@ -77,6 +77,8 @@ def test_simba_is_a_projection_blocks_and_a_norm():
     assert critic(torch.zeros(4, 3), torch.zeros(4, 2)).shape == (3, 4, 1)
     with pytest.raises(NetworkError, match=r"^algo_cfg\.critic_layers: simba: .* must end with linear layers"):
         agent_of("SAC", SPEC, critic_layers=[*mlp(8), Dropout()], architecture="simba")
+    with pytest.raises(NetworkError, match=r"^algo_cfg\.critic_layers: simba: its blocks need an activation"):
+        agent_of("SAC", SPEC, critic_layers=mlp(8, activation="none"), architecture="simba")
 
 
 def test_layers_that_do_not_fit_are_refused():

@@ -11,6 +11,7 @@ from helpers_core import stream
 from algos.common import optim
 from algos.common.renorm import EPSILON, BatchRenorm, batch_statistics
 from algos.crossq.agent import soft_target
+from algos.crossq.config import Config
 from config import schema
 
 
@@ -177,3 +178,20 @@ def test_a_single_transition_and_simba_and_a_layer_elsewhere_are_refused():
     problems = list(agent_for("SAC").cfg.model_copy(update={"critic_layers": layers}).checks())
     assert [problem.key for problem in problems] == ["critic_layers"]
     assert "CrossQ" in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("limits", "planned"),
+    [
+        ((50_000, -1), "50,000"),
+        ((-1, 30_000), "30,000"),
+        ((50_000, 30_000), "30,000"),
+        ((200_000, -1), None),
+        ((-1, -1), None),
+    ],
+)
+def test_a_warmup_that_outlasts_the_run_is_said(limits, planned):
+    """Two updates for each transition would make 100,000 of 50,000 steps, which is the warmup."""
+    said = list(Config().advice(*limits))
+    assert [text.split(" updates")[0] for text in said] == ([f"the run makes at most {planned}"] if planned else [])
+    assert list(Config(updates_per_train=2).advice(50_000, -1)) == []

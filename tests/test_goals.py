@@ -255,6 +255,12 @@ def test_the_goal_is_uniform_over_what_came_later():
     np.testing.assert_allclose(np.bincount(goals)[1:] / len(goals), 0.25, atol=0.01)
 
 
+def test_rewards_for_other_goals_are_clipped_like_all_others():
+    held = kept(reward_clip="sign")
+    held.add(steps(0, 8, ends=[(7, 0)]))
+    assert set(held.take(0.0).columns["reward"].ravel().tolist()) == {1.0}
+
+
 def test_the_share_that_is_asked_for_is_relabelled():
     """Andrychowicz et al. (2017), section 4.5: k = 4 other goals for each true one are a share of 4 / 5."""
     held = kept(relabel=0.8, batch=20000)

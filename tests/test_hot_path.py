@@ -21,6 +21,7 @@ class Halving:
     """An agent whose only metric is the half of a subnormal number."""
 
     device = torch.device("cpu")
+    optimizer = None
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         return window

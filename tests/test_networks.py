@@ -155,6 +155,11 @@ def test_simba_says_what_its_list_may_hold(layers: Layers) -> None:
         build(spec_of(VECTOR), layers, 2, NetworkConfig(architecture="simba"), 0)
 
 
+def test_simba_without_an_activation_is_refused_in_a_sentence() -> None:
+    with pytest.raises(NetworkError, match="simba-> does not fit: its blocks need an activation such as relu"):
+        build(spec_of(VECTOR), mlp(8, activation="none"), 2, NetworkConfig(architecture="simba"), 0)
+
+
 def test_a_dueling_head_adds_the_value_to_the_advantages_less_their_mean() -> None:
     # value 10, advantages 1, 2, 6 with mean 3
     assert Dueling(atoms=1)(torch.tensor([[10.0, 1.0, 2.0, 6.0]])).tolist() == [[8.0, 9.0, 13.0]]

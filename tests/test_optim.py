@@ -1,5 +1,7 @@
 """Optimizers, clipping and learning rates."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -61,6 +63,27 @@ def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("settings", "decay"),
+    [
+        ({}, 0.0),
+        ({"optimizer": "sgd"}, 0.0),
+        ({"optimizer": "adamw"}, 0.01),
+        ({"optimizer": "adamw", "weight_decay": 0.0}, 0.0),
+        ({"weight_decay": 0.1}, 0.1),
+    ],
+)
+def test_adamw_decays_unless_told_not_to(settings: dict[str, Any], decay: float) -> None:
+    """Without a decay it would be adam."""
+    assert optim.weight_decay(NetworkConfig(**settings)) == decay
+    weight = nn.Parameter(torch.ones(1))
+    optimizer = optim.make([weight], NetworkConfig(**settings), 0.1)
+    (0.0 * weight).sum().backward()
+    optim.apply_gradients(optimizer, [weight], None, lambda grads: None)
+    if settings.get("optimizer") == "adamw":
+        assert weight.item() == pytest.approx(1 - 0.1 * decay)
+
+
 def test_the_state_of_an_optimizer_is_a_tree_of_arrays() -> None:
     parameters = some_parameters()
     optimizer = optim.make(parameters, NetworkConfig(), 0.01)
@@ -90,16 +113,17 @@ def test_gradients_are_averaged_then_clipped_then_applied_then_cleared() -> None
     w = nn.Parameter(torch.ones(2))
     optimizer = optim.make([w], NetworkConfig(optimizer="sgd"), 0.1)
     (w.square() * torch.tensor([1.5, 2.0])).sum().backward()
-    norm = optim.apply_gradients(optimizer, [w], 5.0, lambda grads: [g.mul_(2) for g in grads] and None)
-    assert norm is not None
-    assert norm.item() == pytest.approx(10)
+    optim.apply_gradients(optimizer, [w], 5.0, lambda grads: [g.mul_(2) for g in grads] and None)
+    assert optimizer.grad_norm.item() == pytest.approx(10)
     assert w.tolist() == pytest.approx([0.7, 0.6])
     assert w.grad is None
 
 
 def test_a_short_gradient_is_not_clipped() -> None:
     grads = [torch.tensor([3.0]), torch.tensor([4.0])]
-    assert optim.clip(grads, 6.0).item() == 5.0
+    norm = optim.norm_of(grads)
+    assert norm.item() == 5.0
+    optim.clip(grads, norm, 6.0)
     assert [g.item() for g in grads] == [3.0, 4.0]
 
 

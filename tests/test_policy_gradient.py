@@ -11,7 +11,7 @@ from helpers_core import agent_of, collector_of, score, toy_of, trained
 from helpers_policy import QUICK, ROUNDS, learning, prepared, quick, samples
 
 from algos.base import Progress
-from algos.common.actor_critic import policy_loss, squared_error
+from algos.common.actor_critic import explained_variance, policy_loss, squared_error
 from envs.base import Step, VectorEnv
 from framework.learner import Learner
 from framework.memory import Chunk
@@ -218,3 +218,32 @@ def test_a_continuous_action_comes_to_its_target(algo):
     env = toy_of("target", 8)
     agent = trained(quick(algo, env, log_std_init=-1.0), env, 2 * ROUNDS[algo])
     assert score(agent, toy_of("target", 8)) > -0.05
+
+
+# ------------------------------------------------------------------------------------------------------- metrics
+
+
+def test_the_explained_variance_is_one_less_the_share_of_the_error():
+    """Targets 1, 2, 3, 4 vary by 1.25; the errors 0, 0, 0, 2 by 0.75; the last target is that of a dummy step."""
+    target, value = (
+        torch.tensor([[1.0], [2.0], [3.0], [4.0], [99.0]]),
+        torch.tensor([[1.0], [2.0], [3.0], [2.0], [0.0]]),
+    )
+    valid = torch.tensor([True, True, True, True, False]).unsqueeze(1)
+    assert explained_variance(value, target, valid).item() == pytest.approx(1 - 0.75 / 1.25)
+    assert explained_variance(value[:4], target[:4]).item() == pytest.approx(0.4)
+    assert explained_variance(target, target).item() == 1.0
+    assert explained_variance(torch.zeros(5, 1), target).item() == 0.0
+    assert explained_variance(torch.zeros(5, 1), torch.full((5, 1), 3.0)).item() == 0.0, "a number, and no NaN"
+
+
+@pytest.mark.parametrize("algo", ["PPO", "A2C", "TRPO", "REINFORCE"])
+def test_the_norm_of_gradients_the_rate_and_the_explained_variance_are_metrics(algo):
+    rate = {"TRPO": {}, "REINFORCE": {"lr": 0.5, "baseline": "none"}}.get(algo, {"lr": 0.5})
+    agent, window = learning(algo, lr_schedule="linear", max_grad_norm=1e-3, **rate)
+    chunk = Chunk({name: column.numpy() for name, column in window.items()}, fraction=0.25)
+    found = Learner(agent, agent.cfg.memory(2)).learn(chunk, Progress(fraction=1.0)).metrics
+    assert set(found) == {*agent.METRICS, "grad_norm", "lr"}
+    assert found["lr"] == [0.75 * (agent.cfg.critic_lr if algo == "TRPO" else 0.5)] * len(found["lr"])
+    assert min(found["grad_norm"]) > 1e-3, "before clipping"
+    assert set(found["explained_variance"]) == {agent.policy.explained_variance.item()}

@@ -217,8 +217,11 @@ def test_a_cue_seen_at_the_first_step_is_remembered_with_a_memory_only(algo, rem
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("n_step=3", "n_step: lstm and gru layers learn from single steps"),
-        ("her_ratio=0.5", "her_ratio: goals are replaced in single steps, and lstm and gru layers need sequences"),
+        ("n_step=3", "n_step: lstm and gru layers need 1-step targets"),
+        (
+            "her_ratio=0.5",
+            "her_ratio: hindsight replaces goals in single transitions, and lstm and gru layers need sequences",
+        ),
         ("buffer_type=PER", "buffer_type: PER has no priorities for sequences"),
         ("buffer_size=20", r"lookup_step: 24 steps with burn_in are more than buffer_size"),
     ],

@@ -8,7 +8,7 @@ import torch
 from helpers_actor_critic import agent_for, batch_for
 from helpers_core import stream
 
-from algos.common.critics import choose
+from algos.common.critics import copy_members
 from algos.common.distributions import SquashedGaussian
 from algos.common.soft_policy import policy_loss
 from algos.common.temperature import temperature_loss
@@ -151,11 +151,11 @@ def test_two_of_ten_critics_drawn_anew_judge_each_target():
     assert len(set(smallest)) > 4
 
 
-def test_the_chosen_members_are_copied_to_the_place_of_the_judges():
+def test_the_chosen_members_are_copied_to_the_subset():
     agent, batch = agent_for("REDQ"), batch_for("REDQ")
-    choose(agent.judges, agent.target, torch.tensor([7, 3]))
+    copy_members(agent.target_subset, agent.target, torch.tensor([7, 3]))
     action = torch.zeros(16, 2)
-    torch.testing.assert_close(agent.judges(batch["obs"], action), agent.target(batch["obs"], action)[[7, 3]])
+    torch.testing.assert_close(agent.target_subset(batch["obs"], action), agent.target(batch["obs"], action)[[7, 3]])
 
 
 def test_the_policy_follows_the_mean_or_the_smallest_value():

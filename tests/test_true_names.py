@@ -27,8 +27,8 @@ def refused(algo: str, *settings: str) -> str:
         ("DoubleDQN", "double=false", "double: is true in this algorithm"),
         ("PER_DQN", "buffer_type=REPLAY", "buffer_type: REPLAY has no priorities: without them this is DQN"),
         ("PER_DQN", "per_alpha=0", "per_alpha: 0 draws uniformly: without priorities this is DQN"),
-        ("DDPG_HER", "her_ratio=0", "her_ratio: 0 replaces no goal: without hindsight this is DDPG"),
-        ("SAC_HER", "her_ratio=0", "her_ratio: 0 replaces no goal: without hindsight this is SAC"),
+        ("DDPG_HER", "her_ratio=0", "her_ratio: 0 disables hindsight: this is DDPG then"),
+        ("SAC_HER", "her_ratio=0", "her_ratio: 0 disables hindsight: this is SAC then"),
         ("DRQN", f"value_layers={PLAIN}", "value_layers: has no lstm or gru: without a memory this is DQN"),
         ("CrossQ", f"critic_layers={PLAIN}", "critic_layers: has no batchrenorm, which takes the place of target"),
         ("SoftQ", "double=true", "double: a soft value chooses no next action"),
@@ -41,7 +41,7 @@ def test_what_would_make_it_another_algorithm_is_refused(algo: str, setting: str
 
 def test_a_default_that_does_not_suit_is_told_as_one_and_what_is_written_with_its_place() -> None:
     lstm = "value_layers=[{layer_type: lstm, layer_size: 8}]"
-    said = "algo_cfg.n_step: lstm and gru layers learn from single steps; set it to 1"
+    said = "algo_cfg.n_step: lstm and gru layers need 1-step targets; set it to 1"
     assert f"default of RainbowDQN: {said}" in refused("RainbowDQN", lstm)
     assert f"command line: {said}" in refused("RainbowDQN", lstm, "n_step=2")
 
@@ -53,7 +53,7 @@ def test_noise_on_the_weights_is_found_where_exploration_is_looked_for() -> None
 
 def test_ppo_without_a_memory_is_not_recurrent() -> None:
     message = refused("RecurrentPPO", f"actor_layers={PLAIN}", f"critic_layers={PLAIN}")
-    assert "algo_cfg.actor_layers: has no lstm or gru: without a memory this is PPO" in message
+    assert "algo_cfg.actor_layers: has no lstm or gru layer: this is PPO then" in message
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A2C: raise the probability of what went better than expected, and learn what to expect."""
+"""A2C: policy gradient with a value baseline."""
 
 from typing import ClassVar
 
@@ -26,7 +26,7 @@ from algos.common.normalize import RewardScaler, normalizer_for
 class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
-    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
+    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -76,5 +76,5 @@ class Agent(base.Agent):
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        metrics = (loss, policy, value, entropy)
+        metrics = (loss, policy, value, entropy, self.policy.explained_variance)
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})

@@ -6,7 +6,7 @@ from algos.a2c.config import Config as Family
 
 
 class Config(Family):
-    """A3C: A2C by workers that do not wait for one another; in one process it is A2C."""
+    """A3C: A2C with asynchronous workers; in one process it is A2C."""
 
     RUN_AHEAD: ClassVar = 2
 

@@ -1,4 +1,4 @@
-"""What the algorithms with a policy network share: acting, the advantages of a window, and learning rates."""
+"""Shared parts of the policy gradient algorithms: acting, advantages of a window, and learning rates."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from algos.common.returns import gae
 from algos.common.unroll import Carried
 
 EPSILON = 1e-5
-"""Of Adam, as in OpenAI's implementations."""
+"""Epsilon of Adam, as in OpenAI's implementations."""
 
 
 class ActorCritic:
-    """A policy network, the distribution over actions that its outputs stand for, and a value network beside it. Where
-    they remember, their states are carried as one vector [N, S], the policy's first."""
+    """A policy network, the action distribution that its outputs parametrize, and a separate value network. Their
+    recurrent states, if any, are one vector [N, S], the policy's first."""
 
     def __init__(
         self, cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device,
@@ -41,37 +41,39 @@ class ActorCritic:
             self.critic = self.networks["critic"] = critic.to(device)
         self.carried = Carried(self.actor, device)
         self.carried.add("critic", self.critic)
+        self.explained_variance = torch.zeros((), device=device)
+        """Share of the variance of the last window's targets that the baseline explains."""
 
     # acting
 
     def initial_state(self, rows: int) -> Array | None:
-        """[N, S], where a network remembers."""
+        """Returns the initial recurrent state [N, S]; None for feed-forward networks."""
         return self.carried.initial(rows)
 
     def sample(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator) -> Act:
-        """Drawn actions; the columns `drawn`, before any clipping to the space, and `log_prob` [N]."""
+        """Samples actions; the columns are `drawn`, before scaling and clipping to the space, and `log_prob` [N]."""
         outputs, after = self._act(obs, state, mask)
         drawn, log_prob = self.distribution.sample(outputs, rng)
         return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob}, after)
 
     def best(self, obs: Array, state: Array | None, mask: Array | None) -> Act:
-        """The likeliest actions."""
+        """Returns the modes of the distributions."""
         outputs, after = self._act(obs, state, mask)
         return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
 
     def _act(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None]:
-        """The policy's outputs, and the states after this step; a critic without a memory has nothing to do here."""
+        """Returns the policy's outputs and the recurrent state after this step."""
         outputs, after = self.carried.act(obs, state)
         return masked(outputs.cpu().numpy(), mask), after
 
     # learning
 
     def outputs(self, batch: Batch) -> Tensor:
-        """What the distribution is made from [M, size], illegal actions masked."""
+        """Returns the distribution parameters [M, size], illegal actions masked."""
         return masked(unroll.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
-        """Outputs [T, N, size] and log probabilities [T, N] of the actions of a window, by the policy as it is now."""
+        """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
         part: Batch = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
         if "state" in window:  # the whole history of each row is one sequence
             part = self.carried.with_views({**part, "state": window["state"][0]})
@@ -83,12 +85,12 @@ class ActorCritic:
         return outputs.unflatten(0, shape), log_prob.view(shape)
 
     def value(self, batch: Batch) -> Tensor:
-        """V(s) [M]."""
+        """Returns V(s) [M]."""
         assert self.critic is not None
         return unroll.outputs_of(self.critic, batch["obs"], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
-        """V(s) and V of the true successor, [T, N] each."""
+        """Returns V(s) and V of the true successor, [T, N] each."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
         value, next_value = unroll.of_window(self.critic, window, state.get("critic"))
@@ -98,19 +100,19 @@ class ActorCritic:
 # a window -------------------------------------------------------------------------------------------------
 
 SEEN = ("obs", "state", "first", "action_mask", "drawn", "log_prob", "valid")
-"""Columns of a window that an update needs, where they are there."""
+"""Columns of a window that an update needs, if present."""
 
 
 def seen(window: Batch) -> Batch:
-    """The columns of a window that an update needs."""
+    """Returns the columns of a window that an update needs."""
     return {name: window[name] for name in SEEN if name in window}
 
 
 def advantages(
     networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float, vtrace: bool = False
 ) -> Batch:
-    """Columns `advantage`, `target` (of the value) and `value`, [T, N] each, of a window of fresh steps; vtrace: of
-    steps that an earlier version of the policy may have done."""
+    """Returns the columns `advantage`, `target` (of the value) and `value` of a window, [T, N] each. vtrace corrects
+    for steps collected by an earlier version of the policy."""
     ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
     if scaler is not None:
         reward = scaler.scale(reward, ended, valid)
@@ -118,21 +120,32 @@ def advantages(
     ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
     flags = window["terminated"], window["truncated"]
     advantage, target = gae(reward, value, next_value, *flags, gamma, lam, valid, ratio)
+    networks.explained_variance = explained_variance(value, target, valid)
     return {"advantage": advantage, "target": target, "value": value}
 
 
+def explained_variance(value: Tensor, target: Tensor, valid: Tensor | None = None) -> Tensor:
+    """Returns 1 - Var(target - value) / Var(target) over a window [T, N]: 1 for a perfect baseline, 0 for a constant
+    one or where the targets do not vary, and below 0 for one that is worse than none."""
+    error = target - value
+    if valid is not None:
+        error, target = error[valid], target[valid]
+    spread = target.var(correction=0)
+    return torch.where(spread > 0, 1.0 - error.var(correction=0) / spread, 0.0)
+
+
 def policy_loss(log_prob: Tensor, advantage: Tensor) -> Tensor:
-    """-mean A log pi(a|s), whose gradient is that of the policy gradient theorem; both [B]."""
+    """Returns -mean A log pi(a|s), whose gradient is that of the policy gradient theorem; both [B]."""
     return -(log_prob * advantage).mean()
 
 
 def squared_error(value: Tensor, target: Tensor) -> Tensor:
-    """Half the mean squared error; both [B]."""
+    """Returns half the mean squared error; both [B]."""
     return 0.5 * (value - target).square().mean()
 
 
 def standardise(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Mean 0 and deviation 1 over the minibatch, of the steps that are valid; a single one stays as it is."""
+    """Normalizes to mean 0 and standard deviation 1 over the valid steps of the minibatch; one alone is unchanged."""
     real = advantage if valid is None else advantage[valid]
     if real.numel() < 2:
         return advantage
@@ -140,7 +153,7 @@ def standardise(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
 
 
 def standardised(batch: Batch) -> Batch:
-    """The minibatch with its advantages brought to mean 0 and deviation 1."""
+    """Returns the minibatch with normalized advantages."""
     return {**batch, "advantage": standardise(batch["advantage"], batch.get("valid"))}
 
 
@@ -148,18 +161,18 @@ def standardised(batch: Batch) -> Batch:
 
 
 def _rates(cfg: Any) -> tuple[float, float]:
-    """Of actor and critic."""
+    """Returns the learning rates of actor and critic."""
     return cfg.actor_lr or cfg.lr, cfg.critic_lr or cfg.lr
 
 
 def make_optimizer(cfg: Any, *actor_and_critic: nn.Module) -> optim.Optimizer:
-    """One optimizer over actor and critic (or the actor alone), each with its own learning rate."""
+    """Returns one optimizer over actor and critic (or the actor alone), each with its own learning rate."""
     pairs = zip(actor_and_critic, _rates(cfg), strict=False)
     groups = [{"params": list(network.parameters()), "lr": lr} for network, lr in pairs]
     return optim.make(groups, cfg, cfg.lr, epsilon=EPSILON)
 
 
 def follow_schedule(optimizer: optim.Optimizer, cfg: Any, fraction: float) -> None:
-    """The learning rates when this fraction of the planned run is done."""
+    """Sets the learning rates for this fraction of the planned run."""
     for group, lr in zip(optimizer.param_groups, _rates(cfg), strict=False):
         group["lr"] = optim.lr_at(cfg.lr_schedule, lr, fraction)

@@ -1,7 +1,7 @@
-"""Adam with torch's fused kernel, and nothing around it.
+"""Adam with torch's fused kernel and minimal overhead.
 
-torch.optim.Adam gives the same bits. Its base class imports the compiler, about a second of every start, and spends
-another 100 us of every step on hooks and bookkeeping.
+torch.optim.Adam gives the same bits, but its base class imports the compiler, about a second at every start, and spends
+another 100 us per step on hooks and bookkeeping.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,10 @@ BETAS = (0.9, 0.999)
 
 
 class FusedAdam:
-    """Adam or AdamW on CPU or CUDA; the parts of torch.optim.Optimizer's interface that we use."""
+    """Adam or AdamW on CPU or CUDA, with the parts of torch.optim.Optimizer's interface that are used here."""
+
+    grad_norm: Tensor
+    """Norm of the gradients of the last step, before clipping."""
 
     def __init__(
         self,
@@ -35,7 +38,7 @@ class FusedAdam:
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step with the gradients that the parameters hold; those without one stay as they are."""
+        """Makes one step with the gradients of the parameters; parameters without a gradient are unchanged."""
         for group, moments in zip(self.param_groups, self._moments, strict=True):
             params, means, squares, steps = group["params"], moments.means, moments.squares, moments.steps
             grads = [p.grad for p in params]
@@ -64,7 +67,7 @@ class FusedAdam:
             )
 
     def state_dict(self) -> dict[str, Any]:
-        """As torch.optim.Adam has it: moments by the number of the parameter."""
+        """Returns the state in the format of torch.optim.Adam: moments by parameter index."""
         entries = [
             {"exp_avg": mean, "exp_avg_sq": square, "step": step}
             for moments in self._moments
@@ -74,7 +77,7 @@ class FusedAdam:
         return {"state": dict(enumerate(entries)), "param_groups": groups}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where state_dict() was taken."""
+        """Restores state_dict()."""
         for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
             group["lr"] = saved["lr"]
         for number, (mean, square, step) in enumerate(one for moments in self._moments for one in moments.each()):
@@ -85,14 +88,14 @@ class FusedAdam:
 
 
 class _Moments:
-    """Of the parameters of a group: means of their gradients, means of the squares, and how many steps each made."""
+    """First and second moments of a group's gradients, and the number of steps of each parameter."""
 
     def __init__(self, params: list[Parameter]) -> None:
         self.means, self.squares = ([torch.zeros_like(p, requires_grad=False) for p in params] for _ in range(2))
         self.counts = torch.zeros(len(params), device=params[0].device)
         self.steps = list(self.counts.unbind())
-        """The counts one by one, as the kernel wants them, in the memory of all: one addition counts for every one."""
+        """Views of `counts`, one per parameter, as the kernel needs them: one addition increments all of them."""
 
     def each(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Parameter by parameter."""
+        """Yields the moments of each parameter."""
         return zip(self.means, self.squares, self.steps, strict=True)

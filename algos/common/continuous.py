@@ -1,4 +1,4 @@
-"""Actions in a bounded Box: the cube -1..1 in which networks think, and how it is explored. Acting is numpy."""
+"""Actions in a bounded Box: scaling from the networks' cube -1..1, and exploration noise. Acting is numpy."""
 
 import math
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from algos.common.unroll import Carried
 
 
 class Bounds:
-    """The way between the actions of a Box [.., *shape] and the cube [.., A]: middle + half * unit, per dimension."""
+    """Affine map between actions of a Box [.., *shape] and the cube [.., A]: middle + half * unit, per dimension."""
 
     def __init__(self, space: Space, device: torch.device) -> None:
         if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
-            raise UnfitError(f"{space} is not a Box of real numbers: a squashed action has no place in it")
+            raise UnfitError(f"{space} is not a Box of real numbers, which squashed actions need")
         if not space.is_bounded():
-            raise UnfitError(f"the actions {space} have no bounds, between which a tanh could be stretched")
+            raise UnfitError(f"the actions {space} have no bounds, to which squashed actions could be scaled")
         self.low, self.high = space.low.reshape(1, -1), space.high.reshape(1, -1)
         self.shape, self.size = space.shape, math.prod(space.shape)
         self.middle, self.half = 0.5 * (self.high + self.low), 0.5 * (self.high - self.low)
@@ -30,37 +30,37 @@ class Bounds:
         self._shift = torch.tensor(-self.middle * inverse, dtype=torch.float32, device=device)
 
     def to_env(self, unit: Array) -> Array:
-        """[N, A] -> [N, *shape], within the bounds also after rounding."""
+        """Maps [N, A] to [N, *shape], within the bounds also after rounding."""
         action = np.minimum(np.maximum(self.middle + self.half * unit, self.low), self.high)
         return action.reshape(-1, *self.shape)
 
     def to_unit(self, action: Tensor) -> Tensor:
-        """[B, *shape] of any type -> [B, A] float32."""
+        """Maps [B, *shape] of any type to [B, A] float32."""
         return torch.addcmul(self._shift, action.flatten(1).float(), self._factor)
 
 
 Policy = Callable[[Array], Array]
-"""Outputs of the acting network [N, ...] -> actions [N, A] in the cube."""
+"""Function from outputs of the acting network [N, ...] to actions [N, A] in the cube."""
 
 
 class Explorer:
-    """Uniform actions for the first steps of a run, then those of a policy, with noise if it is asked for."""
+    """Uniformly random actions for the first steps of a run, then those of a policy, with optional noise."""
 
     def __init__(self, cfg: ContinuousConfig, bounds: Bounds, carried: Carried) -> None:
         self.cfg, self.bounds, self.carried = cfg, bounds, carried
 
     def initial_state(self, rows: int) -> Array | None:
-        """[N, S], of networks that remember, and behind them of the Ornstein-Uhlenbeck process, which depends on what
-        it was a step ago; None where there is neither."""
+        """Returns the initial state [N, S]: recurrent states, followed by that of the Ornstein-Uhlenbeck process; None
+        if there is neither."""
         process = np.zeros((rows, self.bounds.size), np.float32) if self.cfg.exploration_type == "ou" else None
         return _joined(self.carried.initial(rows), process)
 
     def act(self, policy: Policy, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
-        """Random actions, or those of the policy with noise."""
+        """Returns random actions, or those of the policy with noise."""
         memory, process = self._parts(state)
         if progress.step < self.cfg.start_steps:
             unit = 2.0 * rng.random((len(obs), self.bounds.size), np.float32) - 1.0
-            if memory is not None:  # what is remembered goes on, whoever chooses the action
+            if memory is not None:  # the recurrent state is updated in random steps too
                 memory = self.carried.act(obs, memory)[1]
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
         outputs, memory = self.carried.act(obs, memory)
@@ -73,13 +73,13 @@ class Explorer:
         return Act(self.bounds.to_env(unit + noise), state=_joined(memory, process))
 
     def best(self, policy: Policy, obs: Array, state: Array | None) -> Act:
-        """Without noise; the state of its process stays."""
+        """Returns actions without noise; the state of the noise process is unchanged."""
         memory, process = self._parts(state)
         outputs, memory = self.carried.act(obs, memory)
         return Act(self.bounds.to_env(policy(outputs.cpu().numpy())), state=_joined(memory, process))
 
     def _parts(self, state: Array | None) -> tuple[Array | None, Array | None]:
-        """Of the networks, and of the process; None where there is none."""
+        """Splits the state into that of the networks and that of the noise process; None if absent."""
         if state is None or not self.carried.size:
             return None, state
         memory, process = np.split(state, [self.carried.size], axis=1)
@@ -87,16 +87,16 @@ class Explorer:
 
 
 def _joined(memory: Array | None, process: Array | None) -> Array | None:
-    """One vector [N, S] of those that there are."""
+    """Concatenates the parts that are present to one vector [N, S]."""
     parts = [part for part in (memory, process) if part is not None]
     return np.concatenate(parts, 1) if len(parts) > 1 else parts[0] if parts else None
 
 
 def ornstein_uhlenbeck(state: Array, noise: Array, theta: float) -> Array:
-    """One step of the process that is pulled back to 0: x - theta x + noise."""
+    """Makes one step of the mean-reverting process: x - theta x + noise."""
     return state + (noise - np.float32(theta) * state)
 
 
 def standard_normal(rows: int, size: int, rng: np.random.Generator, device: torch.device) -> Tensor:
-    """[B, A] on the device of the agent, from its own stream."""
+    """Returns standard normal noise [B, A] on the device, from the agent's stream."""
     return torch.from_numpy(rng.standard_normal((rows, size), np.float32)).to(device)

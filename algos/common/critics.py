@@ -1,4 +1,4 @@
-"""Ensembles of action values Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D]."""
+"""Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D]."""
 
 import math
 
@@ -19,7 +19,7 @@ from config.schema import Dropout, Layer, LayerNorm, Layers, Linear
 
 
 class EnsembleLinear(nn.Module):
-    """[B, in] or [n, B, in] -> [n, B, out], each member with weights of its own; first weights as torch's Linear."""
+    """[B, in] or [n, B, in] -> [n, B, out], each member with its own weights, initialized as torch's Linear."""
 
     def __init__(self, members: int, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class EnsembleLinear(nn.Module):
 
 
 class EnsembleNorm(nn.Module):
-    """Layer normalisation of [n, B, D] (or [B, D]), each member with a scale and a shift of its own."""
+    """Layer normalisation of [n, B, D] (or [B, D]), each member with its own scale and shift."""
 
     def __init__(self, members: int, width: int) -> None:
         super().__init__()
@@ -61,8 +61,8 @@ class EnsembleBlock(nn.Module):
 
 
 class Critic(nn.Module):
-    """Observations [B, ...] and actions [B, A] -> [n, B, out]. What comes before the action joins (convolutions,
-    branches, a memory, whose state is carried as `critic`) is shared by the members."""
+    """Ensemble of critics: observations [B, ...] and actions [B, A] -> [n, B, out]. The layers before the action is
+    concatenated (convolutions, branches, recurrent layers, whose state is named `critic`) are shared by the members."""
 
     def __init__(self, front: Network | Recurrent, body: Network) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Critic(nn.Module):
         return self.body(features if action is None else torch.cat([features, action], 1))
 
     def with_successors(self, obs: Observed, next_obs: Observed, action: Tensor) -> Tensor:
-        """[n, 2 B, out] for observations and, behind them, their successors, from one pass; actions [2 B, A]."""
+        """Returns [n, 2 B, out] for observations followed by their successors, from one pass; actions [2 B, A]."""
         features = outputs_of_both(self.front, obs, next_obs, "critic")
         return self.body(torch.cat([features, action], 1))
 
@@ -83,7 +83,7 @@ def _activation(name: str) -> list[nn.Module]:
 
 
 def _layer(layer: Layer, members: int, width: int) -> tuple[list[nn.Module], int]:
-    """The modules of a layer for inputs of this width, and the width that they give."""
+    """Returns the modules of a layer for inputs of this width, and their output width."""
     match layer:
         case Linear():
             modules: list[nn.Module] = []
@@ -97,7 +97,7 @@ def _layer(layer: Layer, members: int, width: int) -> tuple[list[nn.Module], int
             return [BatchRenorm((members, 1, width), layer)], width
         case Dropout():
             return [RandomZeros(layer.rate)], width
-    raise NetworkError(f"{layer.layer_type} has no place where observation and action are joined")
+    raise NetworkError(f"{layer.layer_type} is not allowed after the action is concatenated")
 
 
 def _plain(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
@@ -109,19 +109,17 @@ def _plain(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], i
 
 
 def _simba(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
-    """A projection, one block per size, a last norm."""
-    linear = [layer for layer in layers if isinstance(layer, Linear)]
-    if len(linear) != len(layers) or not linear:
-        raise NetworkError(
-            "simba: the list of a critic must end with linear layers and nothing between; norms are built in"
-        )
-    sizes = [size for layer in linear for size in layer.layer_size]
-    blocks = [EnsembleBlock(members, sizes[-1], linear[0].activation) for _ in sizes]
+    """Returns a projection, one residual block per size and a final norm, and their output width."""
+    try:
+        sizes, activation = networks.simba_blocks(layers)
+    except NetworkError as error:
+        raise NetworkError(f"simba: {error}") from None
+    blocks = [EnsembleBlock(members, sizes[-1], activation) for _ in sizes]
     return [EnsembleLinear(members, width, sizes[-1]), *blocks, EnsembleNorm(members, sizes[-1])], sizes[-1]
 
 
 def _initialise(body: Network, output: EnsembleLinear, init: str) -> None:
-    """Draw weights anew and set their biases to 0; default leaves them."""
+    """Initializes weights and zeroes biases; default keeps them."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
@@ -142,8 +140,9 @@ def build(
     out: int = 1,
     normalizer: nn.Module | None = None,
 ) -> Critic:
-    """Critics from a layer list, with first weights that depend on the seed alone. An action of `actions` numbers joins
-    the features of the observation before the first linear layer; 0 for values of the observation alone."""
+    """Returns critics from a layer list, with initial weights that depend only on the seed. An action of `actions`
+    numbers is concatenated to the features before the first linear layer; with 0 the critics see the observation
+    alone."""
     with torch.random.fork_rng(devices=[]), networks.named(cfg, layers):
         torch.default_generator.manual_seed(seed)
         front, width, rest = networks.features(spec, layers, cfg, normalizer)
@@ -156,15 +155,15 @@ def build(
 
 
 @torch.no_grad()
-def choose(few: Critic, many: Critic, members: Tensor) -> None:
-    """Give `few` the weights of these members of `many`, whose front it shares."""
-    chosen = [parameter.index_select(0, members) for parameter in many.body.parameters()]
-    torch._foreach_copy_(list(few.body.parameters()), chosen)
+def copy_members(subset: Critic, ensemble: Critic, members: Tensor) -> None:
+    """Copies the weights of these members of the ensemble to the subset, which shares its front."""
+    chosen = [parameter.index_select(0, members) for parameter in ensemble.body.parameters()]
+    torch._foreach_copy_(list(subset.body.parameters()), chosen)
 
 
 def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:
-    """Sum over the critics of the mean penalty of q [n, B] against the target [B]; weight [B] corrects for drawing by
-    priority."""
+    """Returns the loss of the TD errors target [B] - q [n, B]: the mean over the batch, summed over the critics. weight
+    [B] are importance sampling weights of prioritised replay."""
     each = F.smooth_l1_loss if huber else F.mse_loss
     target = target.expand_as(q)
     if weight is None:
@@ -173,5 +172,5 @@ def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Te
 
 
 def priorities(q: Tensor, target: Tensor) -> Tensor:
-    """Mean size of the errors of the critics q [n, B] against the target [B] -> [B]."""
+    """Returns priorities [B]: the mean absolute TD error of the critics q [n, B]."""
     return (target - q.detach()).abs().mean(0)

@@ -1,4 +1,4 @@
-"""Distributions over actions, each for one kind of action space.
+"""Action distributions, one for each kind of action space.
 
 Acting is numpy: sample and mode take what the network gives for N rows. Learning is torch: so do log_prob and entropy
 for B samples. The network is build(spec, layers, distribution.outputs, ...).extend(distribution.tail(log_std)).
@@ -25,8 +25,8 @@ Logits = TypeVar("Logits", Array, Tensor)
 
 
 def masked(logits: Logits, mask: Logits | None) -> Logits:
-    """Logits [..., A] with those of illegal actions IMPOSSIBLE; mask [..., A] is true where an action is legal. No
-    gradient flows into what is masked; without a mask the logits stay as they are."""
+    """Sets logits [..., A] of illegal actions to IMPOSSIBLE; mask [..., A] is True for legal actions. Masked logits
+    receive no gradient; without a mask the logits are unchanged."""
     if mask is None:
         return logits
     if isinstance(logits, Tensor):
@@ -35,35 +35,36 @@ def masked(logits: Logits, mask: Logits | None) -> Logits:
 
 
 class Distribution(Protocol):
-    """What an algorithm may ask of the distribution of its actions."""
+    """Interface of action distributions."""
 
     outputs: int
-    """Numbers that the network's output layer gives per row."""
+    """Number of outputs of the network's output layer per row."""
 
     def tail(self, log_std: float) -> list[nn.Module]:
-        """Modules to append after the output layer; log_std is the first one of a Gaussian."""
+        """Returns modules to append after the output layer; log_std is the initial one of a Gaussian."""
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Actions [N, ...] and their log probabilities [N]. Draws the same amount of randomness in every call."""
+        """Samples actions [N, ...]; returns them with their log probabilities [N]. Draws the same amount of randomness
+        in every call."""
 
     def mode(self, outputs: Array) -> Array:
-        """The likeliest actions [N, ...]."""
+        """Returns the modes [N, ...]."""
 
     def to_env(self, action: Array) -> Array:
-        """What the environment is given for a sampled or likeliest action."""
+        """Maps sampled actions to those for the environment."""
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
-        """Logarithm of the probability or density of actions [B, ...] -> [B]."""
+        """Returns the log probability or density [B] of actions [B, ...]."""
 
     def entropy(self, outputs: Tensor) -> Tensor:
-        """[B, size] -> [B]."""
+        """Returns the entropy [B] of outputs [B, size]."""
 
     def kl(self, old: Tensor, new: Tensor) -> Tensor:
-        """Kullback-Leibler divergence of the new distribution from the old one, [B, size] twice -> [B]."""
+        """Returns the Kullback-Leibler divergence KL(old, new) [B] of outputs [B, size]."""
 
 
 def _draw(logits: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """One index per row of logits [R, A], by the inverse of the cumulative distribution, and its log probability.
+    """Samples one index per row of logits [R, A] by inverse transform sampling; returns it with its log probability.
 
     The draw is in (0, total], and the first index that reaches it wins: rounding never picks one of probability 0.
     """
@@ -75,12 +76,12 @@ def _draw(logits: Array, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _kl(log_p: Tensor, log_q: Tensor) -> Tensor:
-    """sum p (log p - log q) over the last axis."""
+    """Returns sum p (log p - log q) over the last axis."""
     return (log_p.exp() * (log_p - log_q)).sum(-1)
 
 
 class _Plain:
-    """A distribution that is its outputs and whose actions the environment takes as they are."""
+    """Base of distributions whose outputs and actions need no conversion."""
 
     def tail(self, log_std: float) -> list[nn.Module]:
         return []
@@ -120,19 +121,19 @@ class MultiCategorical(_Plain):
         sizes = space.nvec.ravel()
         self.outputs, self.places, self.widest = int(sizes.sum()), len(sizes), int(sizes.max())
         self.shape, self.start = space.nvec.shape, space.start.copy()
-        # column of each place's logits; the column behind the last stands for impossible
+        # column of each place's logits; the extra last column is IMPOSSIBLE
         first = np.cumsum(sizes) - sizes
         offset = np.arange(self.widest)
         self.columns = np.where(offset < sizes[:, None], first[:, None] + offset, self.outputs)
 
     def _rows(self, outputs: Array) -> Array:
-        """[N, size] -> [N k, widest]."""
+        """Pads outputs [N, size] to rows [N k, widest]."""
         impossible = np.full((len(outputs), 1), IMPOSSIBLE, outputs.dtype)
         padded = np.concatenate((outputs, impossible), 1)
         return padded[:, self.columns].reshape(-1, self.widest)
 
     def _log_softmax(self, outputs: Tensor) -> Tensor:
-        """[B, size] -> [B, k, widest]."""
+        """Returns log probabilities [B, k, widest] of outputs [B, size]."""
         columns = torch.as_tensor(self.columns, device=outputs.device)
         return F.log_softmax(F.pad(outputs, (0, 1), value=IMPOSSIBLE)[:, columns], -1)
 
@@ -183,7 +184,7 @@ class Bernoulli(_Plain):
 
 
 class LogStd(nn.Module):
-    """Means [B, A] -> [B, 2 A]: means, and behind them a log deviation that is the same for every state."""
+    """Means [B, A] -> [B, 2 A]: means, followed by state-independent log standard deviations."""
 
     def __init__(self, size: int, start: float) -> None:
         super().__init__()
@@ -193,13 +194,22 @@ class LogStd(nn.Module):
         return torch.cat([mean, self.log_std.expand_as(mean)], -1)
 
 
+def _alike(space: Box) -> bool:
+    """True if every dimension has the same bounds -h..h, for which the policy needs no scaling."""
+    return bool((space.high == space.high.flat[0]).all() and (space.low == -space.high).all())
+
+
 class DiagGaussian:
-    """Independent normal distributions, from their means. log_prob is that of the action before any clipping."""
+    """Independent normal distributions, from their means. log_prob is of the action before scaling and clipping."""
 
     def __init__(self, space: Box) -> None:
         self.shape = space.shape
         self.outputs = math.prod(self.shape)
         self.low, self.high = space.low, space.high
+        self.scaled = space.is_bounded() and not _alike(space)
+        """True if -1..1 of the policy is mapped to the bounds: they are finite, and not the same -h..h everywhere."""
+        if self.scaled:
+            self.middle, self.half = 0.5 * (self.high + self.low), 0.5 * (self.high - self.low)
 
     def tail(self, log_std: float) -> list[nn.Module]:
         return [LogStd(self.outputs, log_std)]
@@ -214,7 +224,9 @@ class DiagGaussian:
         return outputs[:, : self.outputs].reshape(-1, *self.shape)
 
     def to_env(self, action: Array) -> Array:
-        """Clipped to the bounds of the space, where it has any."""
+        """Scales actions if the bounds are unlike, and clips them to the bounds."""
+        if self.scaled:
+            action = self.middle + self.half * action
         return np.minimum(np.maximum(action, self.low), self.high)
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
@@ -238,17 +250,16 @@ class SquashedGaussian:
         self.size, self.outputs = size, 2 * size
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> Array:
-        """Actions [N, A]."""
+        """Samples actions [N, A]."""
         mean, log_std = outputs[:, : self.size], np.clip(outputs[:, self.size :], *LOG_STD_RANGE)
         return np.tanh(mean + np.exp(log_std) * rng.standard_normal(mean.shape, dtype=np.float32))
 
     def mode(self, outputs: Array) -> Array:
-        """The action [N, A] of the likeliest normal variables."""
+        """Returns tanh of the means [N, A]."""
         return np.tanh(outputs[:, : self.size])
 
     def draw(self, outputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Actions [B, A] as a function of standard normal noise [B, A], through which gradients flow, and the
-        logarithms of their densities [B]."""
+        """Returns reparametrized actions [B, A] from standard normal noise [B, A], and their log densities [B]."""
         mean, log_std = outputs.chunk(2, -1)
         log_std = log_std.clamp(*LOG_STD_RANGE)
         u = torch.addcmul(mean, log_std.exp(), noise)
@@ -259,7 +270,7 @@ class SquashedGaussian:
 
 
 def distribution_for(space: Space) -> Distribution:
-    """The distribution over the actions of this space."""
+    """Returns the distribution over the actions of this space."""
     match space:
         case Discrete():
             return Categorical(space)

@@ -1,4 +1,4 @@
-"""The way of a raw observation to float features: what every network does before its first layer."""
+"""Encoding of raw observations as float features, ahead of the first layer of every network."""
 
 import math
 from functools import singledispatch
@@ -12,13 +12,13 @@ from algos.base import UnfitError
 
 Shape = tuple[int, ...]
 Front = tuple[list[nn.Module], Shape]
-"""Modules from the raw column to features, and the shape of one row of features."""
+"""Modules that encode the raw column, and the shape of one row of features."""
 
 PIXEL_MAX = 255
 
 
 class NetworkError(UnfitError):
-    """A layer list that does not fit the observation, or does not fit together."""
+    """Raised for layer lists that do not fit the observation, or whose layers do not fit together."""
 
 
 class ToFloat(nn.Module):
@@ -79,7 +79,8 @@ class Index(nn.Module):
 
 
 class Join(nn.Module):
-    """Cuts a flattened observation [B, D] into its parts, gives each to its own branch, and joins the results."""
+    """Splits a flattened observation [B, D] into its parts, passes each through its branch, concatenates the
+    results."""
 
     def __init__(self, branches: list[nn.Module], spans: list[tuple[int, int]]) -> None:
         super().__init__()
@@ -92,14 +93,14 @@ class Join(nn.Module):
 
 
 def has_pixels(space: Box) -> bool:
-    """Whether a Box holds pixels: bytes, or an image that was made float but kept the bounds of bytes."""
+    """Returns True if a Box holds pixels: bytes, or an image converted to float that kept the bounds of bytes."""
     if space.dtype == np.uint8:
         return True
     return len(space.shape) >= 2 and bool(np.all(space.low == 0) and np.all(space.high == PIXEL_MAX))
 
 
 def is_channel_last(shape: Shape) -> bool:
-    """Whether an image (a, b, c) is height x width x channels: the sides of a square tell, then the usual counts."""
+    """Returns True if an image (a, b, c) is height x width x channels, by equal sides first, then by usual channels."""
     first, middle, last = shape[-3:]
     if first == middle or middle == last:
         return first == middle and middle != last
@@ -107,14 +108,14 @@ def is_channel_last(shape: Shape) -> bool:
 
 
 def values(space: Box) -> list[nn.Module]:
-    """The step from stored to float32 values; nothing where they are float32 already."""
+    """Returns the modules from stored to float32 values; none if they are float32 already."""
     if has_pixels(space):
         return [Scale(max(1.0, float(space.high.max())))]
     return [] if space.dtype == np.float32 else [ToFloat()]
 
 
 def layout(space: Box) -> Front:
-    """The step from the stored shape to a vector (D,) or an image (channels, height, width).
+    """Returns the modules from the stored shape to a vector (D,) or an image (channels, height, width).
 
     Two dimensions are an image where they hold pixels; a stack of images is one image with more channels.
     """
@@ -137,7 +138,7 @@ def layout(space: Box) -> Front:
 
 @singledispatch
 def encode(space: Space, normalizer: nn.Module | None = None) -> Front:
-    """Modules from the raw column of this space to float features, and the shape of the features."""
+    """Returns the modules from the raw column of this space to float features, and the shape of the features."""
     raise NetworkError(f"a network cannot read {space}; it reads Box, Discrete, MultiDiscrete and MultiBinary")
 
 
@@ -164,6 +165,6 @@ def _multi_binary(space: MultiBinary, normalizer: nn.Module | None = None) -> Fr
 
 
 def part_space(space: Box, start: int, stop: int, shape: Shape) -> Box:
-    """The Box of one part of a flattened Dict or Tuple."""
+    """Returns the Box of one part of a flattened Dict or Tuple."""
     low, high = space.low[start:stop].reshape(shape), space.high[start:stop].reshape(shape)
     return Box(low, high, dtype=space.dtype.type)

@@ -1,4 +1,4 @@
-"""How often to act at random, and doing it. numpy only: this runs at every step.
+"""Exploration of value-based algorithms. numpy only: this runs at every step.
 
 mask [N, A] is true where an action is legal; None where all are.
 """
@@ -14,12 +14,12 @@ Array = np.ndarray
 
 
 def exponential(start: float, end: float, decay: float, step: int) -> float:
-    """end + (start - end) exp(-step / decay)."""
+    """Returns end + (start - end) exp(-step / decay)."""
     return end + (start - end) * math.exp(-step / decay)
 
 
 def linear(start: float, end: float, decay: float, step: int) -> float:
-    """A straight line from start to end over decay steps, then end."""
+    """Returns a linear interpolation from start to end over decay steps, then end."""
     return start + (end - start) * min(step / decay, 1.0)
 
 
@@ -30,12 +30,13 @@ EPSILON = {"exponential": exponential, "linear": linear}
 
 
 def greedy(values: Array, mask: Array | None = None) -> Array:
-    """values [N, A] -> actions [N]: the first of the best legal ones."""
+    """Returns the greedy actions [N] of values [N, A]: the first of the best legal ones."""
     return (values if mask is None else np.where(mask, values, -np.inf)).argmax(1)
 
 
 def epsilon_greedy(values: Array, epsilon: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
-    """values [N, A] -> actions [N]: the first of the best, or with probability epsilon any legal one.
+    """Returns epsilon-greedy actions [N] of values [N, A]: the first of the best, or with probability epsilon any legal
+    one.
 
     Draws the same amount of randomness whatever epsilon is.
     """
@@ -49,17 +50,17 @@ def epsilon_greedy(values: Array, epsilon: float, rng: np.random.Generator, mask
 
 
 def softmax(values: Array, temperature: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
-    """values [N, A] -> actions [N] with probabilities in proportion to exp(value / temperature)."""
+    """Samples actions [N] in proportion to exp(value / temperature) of values [N, A]."""
     return draw(softmax_policy(values, temperature, mask), rng)
 
 
 def ucb(values: Array, counts: Array, c: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
-    """values [N, A], visits [N, A] -> actions [N]: the highest upper bound; chance decides among equal ones."""
+    """Returns actions [N] with the highest upper confidence bound of values and visits [N, A]; ties are random."""
     return draw(ucb_policy(values, counts, c, mask), rng)
 
 
 def draw(policy: Array, rng: np.random.Generator) -> Array:
-    """Probabilities [N, A] -> actions [N]; one of probability 0 is never drawn."""
+    """Samples actions [N] from probabilities [N, A]; never one of probability 0."""
     cumulative = policy.cumsum(1)
     return (cumulative > cumulative[:, -1:] * rng.random((len(policy), 1))).argmax(1)
 
@@ -68,20 +69,20 @@ def draw(policy: Array, rng: np.random.Generator) -> Array:
 
 
 def greedy_policy(values: Array, mask: Array | None = None) -> Array:
-    """1 for the first of the best legal actions."""
+    """Returns probability 1 for the first of the best legal actions."""
     policy = (np.arange(values.shape[1]) == greedy(values, mask)[:, None]).astype(np.float64)
     return policy if mask is None else policy * mask
 
 
 def epsilon_greedy_policy(values: Array, epsilon: float, mask: Array | None = None) -> Array:
-    """epsilon spread over the legal actions, the rest on the first of the best."""
+    """Returns probabilities: epsilon spread over the legal actions, the rest on the first of the best."""
     legal = np.ones(values.shape) if mask is None else mask
     any_legal = legal / np.maximum(legal.sum(1, keepdims=True), 1)
     return epsilon * any_legal + (1 - epsilon) * greedy_policy(values, mask)
 
 
 def softmax_policy(values: Array, temperature: float, mask: Array | None = None) -> Array:
-    """exp(value / temperature), divided by its sum over the legal actions."""
+    """Returns the softmax of value / temperature over the legal actions."""
     if mask is None:
         weight = np.exp((values - values.max(1, keepdims=True)) / temperature)
         return weight / weight.sum(1, keepdims=True)
@@ -92,7 +93,8 @@ def softmax_policy(values: Array, temperature: float, mask: Array | None = None)
 
 
 def ucb_policy(values: Array, counts: Array, c: float, mask: Array | None = None) -> Array:
-    """Equal shares for the actions whose Q + c sqrt(ln t / n) is highest; n visits of the action, t of its state.
+    """Returns equal probabilities for the actions of highest Q + c sqrt(ln t / n); n visits of the action, t of its
+    state.
 
     An action that was never taken comes before all that were (Sutton and Barto, 2018, equation 2.10).
     """
@@ -106,13 +108,13 @@ def ucb_policy(values: Array, counts: Array, c: float, mask: Array | None = None
 
 
 class Explorer:
-    """What exploration_type and its settings say, for values [N, A] that a network gives."""
+    """Exploration as configured by exploration_type and its settings, from a network's values [N, A]."""
 
     def __init__(self, cfg: Any) -> None:
         self.cfg, self.epsilon = cfg, EPSILON[cfg.epsilon_schedule]
 
     def strength(self, progress: Progress) -> dict[str, float]:
-        """The setting that is at work."""
+        """Returns the exploration parameter in effect."""
         cfg = self.cfg
         match cfg.exploration_type:
             case "e-greedy":
@@ -123,7 +125,7 @@ class Explorer:
                 return {}
 
     def choose(self, values: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
-        """values [N, A] -> actions [N]."""
+        """Returns actions [N] for values [N, A]."""
         match self.strength(progress):
             case {"epsilon": epsilon}:
                 return epsilon_greedy(values, epsilon, rng, mask)

@@ -1,4 +1,4 @@
-"""First weights of a network, by the setting `init`."""
+"""Weight initialization, by the setting `init`."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
 
 
 def initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
-    """Draw the weights of linear and convolutional layers anew and set their biases to 0; default leaves torch's."""
+    """Initializes the weights of linear and convolutional layers and zeroes their biases; default keeps torch's."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]

@@ -1,4 +1,4 @@
-"""What a checkpoint holds of the parts of an agent: numbers, arrays and dicts of them; and back, to the bit."""
+"""State of the parts of an agent for checkpoints: numbers, arrays and dicts of them, restored to the bit."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +13,7 @@ from algos.common.weights import load_weights, weights_of
 
 @runtime_checkable
 class _Own(Protocol):
-    """A part that knows itself what it keeps."""
+    """A part with state() and load_state() of its own."""
 
     def state(self) -> Any: ...
 
@@ -21,12 +21,12 @@ class _Own(Protocol):
 
 
 def state_of(owner: object, names: Iterable[str]) -> dict[str, Any]:
-    """The attributes of the owner with these names, each saved by its kind."""
+    """Returns the states of the owner's attributes with these names."""
     return {name: _saved(name, getattr(owner, name)) for name in names}
 
 
 def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) -> None:
-    """The attributes stand where state_of found them: what can be changed in place is, numbers are set."""
+    """Restores state_of(): in place where possible; numbers are set."""
     for name in names:
         part = getattr(owner, name)
         if part is not None:  # what is switched off may be missing in the state of an earlier version
@@ -34,13 +34,13 @@ def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) ->
 
 
 def stream_state(rng: np.random.Generator) -> dict:
-    """Where a stream stands, as plain numbers."""
+    """Returns the state of a random stream as plain numbers."""
     state = rng.bit_generator.state
     return {**state, "state": dict(state["state"])}
 
 
 def restore_stream(rng: np.random.Generator, state: dict) -> None:
-    """Put a stream back to where it stood."""
+    """Restores the state of a random stream."""
     rng.bit_generator.state = state
 
 
@@ -67,7 +67,7 @@ def _saved(name: str, part: Any) -> Any:
 
 
 def _restored(part: Any, saved: Any) -> Any:
-    """The part itself where it was changed in place, or what takes its place."""
+    """Returns the part, restored in place, or its replacement."""
     match part:
         case None:
             return None

@@ -11,7 +11,7 @@ Generator = np.random.Generator
 
 
 class Network(nn.Sequential):
-    """Modules one after the other. nn.Module's look for hooks before each would take as long as a small layer."""
+    """nn.Sequential without hooks, whose look-up before each module takes as long as a small layer."""
 
     def forward(self, x: Tensor) -> Tensor:
         for module in self._modules.values():
@@ -20,7 +20,7 @@ class Network(nn.Sequential):
 
 
 class RandomZeros(nn.Module):
-    """Dropout that is active exactly where gradients are recorded, so that acting needs no switch."""
+    """Dropout that is active only while gradients are recorded, so that acting needs no mode switch."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -31,13 +31,13 @@ class RandomZeros(nn.Module):
 
 
 def seed_dropout(network: nn.Module, rng: Generator) -> None:
-    """Before an update: let the zeros of dropout layers come from rng. Nothing is drawn without such layers."""
+    """Seeds dropout from rng before an update. Draws nothing if the network has no dropout layers."""
     if any(isinstance(module, RandomZeros) for module in network.modules()):
         torch.manual_seed(int(rng.integers(2**63)))
 
 
 class Residual(nn.Module):
-    """x [B, width] -> x + body(x): a block of SimBa (Lee et al., 2024)."""
+    """Residual block of SimBa (Lee et al., 2024): x [B, width] -> x + body(x)."""
 
     def __init__(self, width: int, activation: nn.Module) -> None:
         super().__init__()
@@ -88,10 +88,10 @@ class NoisyLinear(nn.Module):
         self.weight_deviation = nn.Parameter(torch.full((outputs, inputs), std_init * bound))
         self.bias_deviation = nn.Parameter(torch.full((outputs,), std_init * bound))
         self.noise: tuple[Tensor, Tensor] | None = None
-        """Of the inputs and of the outputs."""
+        """Noise of the inputs and of the outputs; None acts without noise."""
 
     def draw(self, rng: Generator | None) -> None:
-        """New noise, or none."""
+        """Resamples the noise, or switches it off."""
         self.noise = None
         if rng is not None:
             drawn = torch.from_numpy(rng.standard_normal(sum(self.weight.shape), dtype=np.float32))

@@ -21,7 +21,7 @@ from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Lay
 __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 
 OBSERVING = (Conv2d, Pooling, Flatten, Embed, schema.Lstm, schema.Gru)
-"""Layers that see the observation alone, before an action joins."""
+"""Layers that see only the observation, before an action is concatenated."""
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
 
@@ -46,7 +46,7 @@ ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
 
 
 class _Chain:
-    """A growing list of modules and the shape that it gives, written down for error messages."""
+    """List of modules under construction, with its output shape and a description for error messages."""
 
     def __init__(self, modules: list[nn.Module], shape: Shape, text: str | None = None) -> None:
         self.modules, self.shape, self.text = modules, shape, text or str(shape)
@@ -65,7 +65,7 @@ class _Chain:
 
 
 def _window(chain: _Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
-    """Height and width after a window has moved over the image."""
+    """Returns height and width after a convolution or pooling."""
     if len(chain.shape) != 3:
         raise chain.error(label, "it needs an image (channels, height, width)")
     height, width = (side + 2 * padding for side in chain.shape[1:])
@@ -141,7 +141,7 @@ ADD: dict[type, Callable[[_Chain, Layer], None]] = {
 
 
 def _with_convolutions(chain: _Chain, layers: Layers) -> Layers:
-    """The list itself, or with a convolutional network before it where an image has none and is not flattened."""
+    """Returns the list, preceded by a default convolutional network for an image without conv2d or flatten layers."""
     plain = layers and isinstance(layers[0], Flatten)
     if len(chain.shape) != 3 or plain or any(isinstance(layer, Conv2d) for layer in layers):
         return layers
@@ -155,24 +155,35 @@ def _add_layers(chain: _Chain, layers: Layers) -> None:
         ADD[type(layer)](chain, layer)
 
 
-def _add_simba(chain: _Chain, layers: Layers) -> None:
-    """The layers before the first linear one as written; then a projection, one block per size, a last norm."""
+def simba_blocks(layers: Layers) -> tuple[list[int], str]:
+    """Returns the sizes of the residual blocks that simba makes of these layers, and their activation."""
     linear = [layer for layer in layers if isinstance(layer, Linear)]
-    first = layers.index(linear[0]) if linear else len(layers)
+    if len(linear) != len(layers) or not linear:
+        raise NetworkError("its list must end with linear layers and nothing between them; norms are built in")
+    if linear[0].activation == "none":
+        raise NetworkError("its blocks need an activation such as relu, and the first linear layer has none")
+    return [size for layer in linear for size in layer.layer_size], linear[0].activation
+
+
+def _add_simba(chain: _Chain, layers: Layers) -> None:
+    """Adds the layers before the first linear one as written, then a projection, one block per size and a final
+    norm."""
+    first = next((at for at, layer in enumerate(layers) if isinstance(layer, Linear)), len(layers))
     _add_layers(chain, layers[:first])
-    if len(linear) != len(layers[first:]) or not linear:
-        raise chain.error("simba", "its list must end with linear layers and nothing between them; norms are built in")
-    sizes = [size for layer in linear for size in layer.layer_size]
+    try:
+        sizes, activation = simba_blocks(layers[first:])
+    except NetworkError as error:
+        raise chain.error("simba", str(error)) from None
     width = sizes[-1]
     chain.flatten()
-    blocks = [Residual(width, *ACTIVATIONS[linear[0].activation]()) for _ in sizes]
+    blocks = [Residual(width, *ACTIVATIONS[activation]()) for _ in sizes]
     projection = nn.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
 
 @contextmanager
 def named(cfg: NetworkConfig, layers: Layers) -> Iterator[None]:
-    """An error in this list says which setting of cfg it is, such as algo_cfg.actor_layers; a branch says so itself."""
+    """Prefixes errors in this list with its setting, such as algo_cfg.actor_layers; branches do so themselves."""
     try:
         yield
     except NetworkError as error:
@@ -183,7 +194,7 @@ def named(cfg: NetworkConfig, layers: Layers) -> Iterator[None]:
 
 
 def _table(space: Discrete, layer: Embed) -> _Chain:
-    """An Embed layer on a Discrete observation."""
+    """Returns a chain with an Embed layer on a Discrete observation."""
     rows = int(space.n)
     chain = _Chain([Index(int(space.start))], (), f"Discrete({rows})")
     if layer.n_embeddings not in (None, rows):
@@ -193,7 +204,7 @@ def _table(space: Discrete, layer: Embed) -> _Chain:
 
 
 def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> _Chain:
-    """From the columns of one part to its features."""
+    """Returns the chain from the columns of one part to its features."""
     before: list[nn.Module] = [] if normalized else values(space)
     if layers is None:
         return _Chain(before, (part.stop - part.start,))
@@ -206,7 +217,7 @@ def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> 
 
 
 def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None) -> _Chain:
-    """Each named part through its branch, the others as they are."""
+    """Returns the chain that passes each named part through its branch and concatenates all parts."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
         known = ", ".join(part.name for part in spec.parts) or "none, it is no Dict or Tuple"
@@ -223,7 +234,7 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
 
 
 def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[_Chain, Layers]:
-    """The chain from the raw observation to the first layer that is still to be added, and the layers from there."""
+    """Returns the chain that encodes the raw observation, and the layers still to be added."""
     space = spec.observation_space
     if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
         return _table(space, layers[0]), layers[1:]
@@ -246,8 +257,8 @@ def build(
     noise: float | None = None,
     normalizer: nn.Module | None = None,
 ) -> "Network | Recurrent":
-    """The network raw observations [B, ...] -> [B, out], with first weights that depend on the seed alone. out may be
-    a function from the number of features to the output layer.
+    """Returns the network from raw observations [B, ...] to [B, out], with initial weights that depend only on the
+    seed. out may be a function from the number of features to the output layer.
 
     init is the algorithm's own choice where cfg.init is default; gain is that of the output layer; noise is the size
     of that on the weights of the linear layers.
@@ -264,7 +275,7 @@ def build(
 
 
 def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
-    """One network, or with lstm or gru among the modules, stages with these between them."""
+    """Returns one network, or with lstm or gru among the modules, stages with these between them."""
     stages: list[list[nn.Module]] = [[]]
     for module in modules:
         if isinstance(module, Lstm | Gru):
@@ -278,7 +289,7 @@ def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
 
 
 def noisy(layers: Layers, std_init: float) -> Layers:
-    """The same layers with noise on the weights of the linear ones."""
+    """Returns the layers with noisy linear layers in place of the linear ones."""
     return [
         schema.NoisyLinear(layer_size=layer.layer_size, activation=layer.activation, std_init=std_init)
         if isinstance(layer, Linear)
@@ -290,7 +301,7 @@ def noisy(layers: Layers, std_init: float) -> Layers:
 def features(
     spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None
 ) -> tuple["Network | Recurrent", int, Layers]:
-    """The part of a network that is for the observation alone, up to the last of OBSERVING; how many features
+    """Returns the part of a network that sees only the observation, up to the last of OBSERVING; the number of features
     [B, width] it gives, and the layers from there on."""
     chain, rest = _observed(spec, layers, cfg, normalizer)
     rest = _with_convolutions(chain, rest)

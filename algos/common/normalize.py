@@ -1,4 +1,4 @@
-"""Running statistics in float64, and the two things that are normalised with them: observations and rewards."""
+"""Running statistics in float64, and the normalisation of observations and rewards with them."""
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ EPSILON = 1e-8
 
 
 class Moments(nn.Module):
-    """Count, mean and sum of squared differences of all rows seen, merged by Chan's parallel rule."""
+    """Count, mean and sum of squared deviations of all rows seen, merged by Chan's parallel algorithm."""
 
     count: Tensor
     mean: Tensor
@@ -27,7 +27,7 @@ class Moments(nn.Module):
 
     @torch.no_grad()
     def merge(self, count: float, mean: Tensor, squares: Tensor) -> None:
-        """Take in rows of which only these three numbers are known."""
+        """Adds rows that are given by these three numbers."""
         total = self.count + count
         delta = mean - self.mean
         self.squares += squares + delta.square() * (self.count * count / total)
@@ -36,21 +36,21 @@ class Moments(nn.Module):
 
     @torch.no_grad()
     def update(self, rows: Tensor) -> None:
-        """Take in rows [B, ...]; none of them is allowed."""
+        """Adds rows [B, ...]; B may be 0."""
         if len(rows):
             exact = rows.double()
             mean = exact.mean(0)
             self.merge(len(rows), mean, (exact - mean).square().sum(0))
 
     def deviation(self) -> Tensor:
-        """Standard deviation over all rows seen, a little above 0; 1 before the second row."""
+        """Returns the standard deviation over all rows seen, always above 0; 1 before the second row."""
         if self.count < 2:
             return torch.ones_like(self.squares)
         return (self.squares / self.count + EPSILON).sqrt()
 
 
 class Normalizer(nn.Module):
-    """Observations [B, ...] -> (observations - mean) / deviation, within -10..10, float32. One for all networks."""
+    """Observations [B, ...] -> (observations - mean) / deviation, clipped to -10..10, float32."""
 
     shift: Tensor
     factor: Tensor
@@ -65,7 +65,7 @@ class Normalizer(nn.Module):
         return ((x.float() - self.shift) * self.factor).clamp_(-LIMIT, LIMIT)
 
     def update(self, obs: Tensor, valid: Tensor | None = None) -> None:
-        """Learn from raw observations [..., *shape]; rows with valid [...] false do not count."""
+        """Updates the statistics with raw observations [..., *shape]; rows with valid [...] False do not count."""
         rows = obs.reshape(-1, *self.shift.shape)
         self.moments.update(rows if valid is None else rows[valid.reshape(-1)])
         self.shift.copy_(self.moments.mean)
@@ -73,12 +73,12 @@ class Normalizer(nn.Module):
 
 
 def normalizer_for(space: Space, device: torch.device | str = "cpu") -> Normalizer | None:
-    """The normaliser of an observation space; None where observations are choices, which have no mean."""
+    """Returns the normaliser of an observation space; None for discrete observations, which have no mean."""
     return Normalizer(space.shape).to(device) if isinstance(space, Box) else None
 
 
 class RewardScaler:
-    """Divides rewards by the deviation of the discounted return so far, which is carried on per row [N]."""
+    """Divides rewards by the standard deviation of the discounted return so far, which is tracked per row [N]."""
 
     def __init__(self, rows: int, gamma: float, device: torch.device | str = "cpu") -> None:
         self.gamma = gamma
@@ -86,9 +86,9 @@ class RewardScaler:
         self.carry = torch.zeros(rows, dtype=torch.float64, device=device)
 
     def scale(self, reward: Tensor, ended: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Learn from a window [T, N] and return its scaled rewards [T, N], within -10..10.
+        """Updates the statistics with a window [T, N] and returns its scaled rewards [T, N], clipped to -10..10.
 
-        ended is true where the episode is over after this step; steps with valid false do not count.
+        ended is True where the episode ends with this step; steps with valid False do not count.
         """
         counts = torch.ones_like(ended) if valid is None else valid
         decay = self.gamma * (counts & ~ended).double()
@@ -102,12 +102,12 @@ class RewardScaler:
         return (reward / self.moments.deviation().float()).clamp_(-LIMIT, LIMIT)
 
     def state(self) -> Tree:
-        """Everything that the next window depends on."""
+        """Returns everything that the next window depends on."""
         tensors = {**self.moments.state_dict(), "carry": self.carry}
         return {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
 
     def load_state(self, state: Tree) -> None:
-        """Go on where state() was taken; of another number of rows, those that there are now."""
+        """Restores state(); with another number of rows, as far as rows exist now."""
         arrays = {name: torch.tensor(np.asarray(array)) for name, array in state.items()}
         carry = arrays.pop("carry")[: len(self.carry)]
         self.carry = torch.zeros_like(self.carry)

@@ -1,4 +1,4 @@
-"""From gradients to steps: optimizers, the course of the learning rate, and the one function that applies gradients."""
+"""Optimizers, learning rate schedules, and the one function that applies gradients."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +18,16 @@ RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
 
 
+ADAMW_DECAY = 0.01  # torch's default
+
+
+def weight_decay(cfg: NetworkConfig) -> float:
+    """Returns the weight decay that cfg asks for; null is the default of its optimizer."""
+    if cfg.weight_decay is not None:
+        return cfg.weight_decay
+    return ADAMW_DECAY if cfg.optimizer == "adamw" else 0.0
+
+
 def make(
     parameters: Iterable[Tensor] | list[dict[str, Any]],
     cfg: NetworkConfig,
@@ -25,13 +35,12 @@ def make(
     epsilon: float = 1e-8,
     beta1: float = BETAS[0],
 ) -> Optimizer:
-    """The optimizer that cfg names, in the fastest form that torch has on the device of the parameters.
+    """Returns the optimizer that cfg names, in torch's fastest implementation for the device of the parameters.
 
-    parameters may come in groups {"params": ..., "lr": ...}. Of adam and adamw: epsilon is added to the denominator,
-    and beta1 is the share of the old mean of gradients in the new one.
+    parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam.
     """
     params: list[Any] = list(parameters)
-    decay = cfg.weight_decay
+    decay = weight_decay(cfg)
     each = [p for entry in params for p in (entry["params"] if isinstance(entry, dict) else [entry])]
     fused = all(p.device.type in FUSED_DEVICES for p in each)
     if cfg.optimizer == "sgd":
@@ -48,7 +57,7 @@ def make(
 
 
 def lr_at(schedule: str, lr: float, fraction: float) -> float:
-    """The learning rate when this fraction of the planned run is done."""
+    """Returns the learning rate after this fraction of the planned run."""
     done = min(max(fraction, 0.0), 1.0)
     match schedule:
         case "linear":
@@ -59,34 +68,38 @@ def lr_at(schedule: str, lr: float, fraction: float) -> float:
 
 
 def set_lr(optimizer: Optimizer, lr: float) -> None:
-    """Use this learning rate from the next step on."""
+    """Sets the learning rate of all parameter groups."""
     for group in optimizer.param_groups:
         group["lr"] = lr
 
 
 @torch.no_grad()
-def clip(grads: list[Tensor], max_norm: float) -> Tensor:
-    """Shorten gradients in place where their norm over all of them is above max_norm; returns the norm before."""
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+def norm_of(grads: list[Tensor]) -> Tensor:
+    """Returns the Euclidean norm over all gradients, 0-dimensional."""
+    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+
+
+@torch.no_grad()
+def clip(grads: list[Tensor], norm: Tensor, max_norm: float) -> None:
+    """Scales gradients of this norm down to max_norm in place, if they are above it."""
     torch._foreach_mul_(grads, (max_norm / (norm + 1e-6)).clamp_(max=1.0))
-    return norm
 
 
-def apply_gradients(
-    optimizer: Optimizer, parameters: Sequence[Tensor], max_norm: float | None, reduce: Reduce
-) -> Tensor | None:
-    """After backward: average over learners, clip, step, clear. Returns the norm before clipping, if any is asked."""
+def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm: float | None, reduce: Reduce) -> None:
+    """After backward: averages gradients over learners, clips them, steps and clears. The optimizer keeps their norm
+    before clipping as `grad_norm`, a metric."""
     grads = [p.grad for p in parameters if p.grad is not None]
     reduce(grads)
-    norm = None if max_norm is None else clip(grads, max_norm)
+    optimizer.grad_norm = norm_of(grads)  # type: ignore[union-attr]
+    if max_norm is not None:
+        clip(grads, optimizer.grad_norm, max_norm)  # type: ignore[union-attr]
     optimizer.step()
     for p in parameters:
         p.grad = None  # cleared now, the memory is used again by the next forward pass: 50 us on 256x256
-    return norm
 
 
 def state_tree(optimizer: Optimizer) -> dict[str, Any]:
-    """What the next step depends on besides the configuration: learning rates, and arrays per parameter."""
+    """Returns the state of an optimizer: learning rates, and arrays per parameter."""
     state = optimizer.state_dict()
     moments = {
         str(index): {name: value.detach().cpu().numpy().copy() for name, value in entry.items()}
@@ -96,7 +109,7 @@ def state_tree(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def load_state_tree(optimizer: Optimizer, tree: dict[str, Any]) -> None:
-    """Go on with exactly these bits; the optimizer is of the same kind and over the same parameters."""
+    """Restores the state exactly; the optimizer must be of the same kind and over the same parameters."""
     groups = [{**group, "lr": lr} for group, lr in zip(optimizer.state_dict()["param_groups"], tree["lr"], strict=True)]
     # torch.tensor copies into memory that torch aligned itself
     moments = {

@@ -1,4 +1,4 @@
-"""Planning with the rules of a finite environment."""
+"""Planning with the transition model of a finite environment."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from algos.common.tables import actions_of, states_of
 
 
 def rules_of(spec: EnvSpec, algorithm: str) -> Model:
-    """The rules that the environment tells; UnfitError where it tells none."""
+    """Returns the transition model of the environment; raises UnfitError if it has none."""
     size = states_of(spec.observation_space)[1], actions_of(spec.action_space)
     if spec.model is None:
         raise UnfitError(
@@ -20,13 +20,13 @@ def rules_of(spec: EnvSpec, algorithm: str) -> Model:
 
 
 def backup(model: Model, value: Array, gamma: float) -> Array:
-    """q(s, a) = sum_s' p(s'|s, a) (r + gamma v(s')) [S, A] of values [S]; a terminal s' is worth 0."""
+    """Returns q(s, a) = sum_s' p(s'|s, a) (r + gamma v(s')) [S, A] of values [S]; a terminal s' has value 0."""
     later = gamma * value[model.next_state] * ~model.terminated
     return (model.probability * (model.reward + later)).sum(axis=2)
 
 
 def evaluate(model: Model, policy: Array, gamma: float) -> Array:
-    """The values v [S] of a policy that takes action policy[s] in state s: the solution of v = r + gamma P v."""
+    """Returns the values v [S] of a deterministic policy: the solution of v = r + gamma P v."""
     states = np.arange(len(policy))
     chosen = Model(*(rule[states, policy] for rule in model))
     system = np.eye(len(policy))
@@ -36,7 +36,7 @@ def evaluate(model: Model, policy: Array, gamma: float) -> Array:
 
 
 def improve(policy: Array, q: Array) -> Array:
-    """The best action of every state [S] by values [S, A]; the old one where it is as good, so that equally good
-    policies do not take turns for ever."""
+    """Returns the best action of every state [S] by values [S, A]; the old one if it is as good, so that policy
+    iteration cannot cycle between equally good policies."""
     old, best = q[np.arange(len(policy)), policy], q.max(axis=1)
     return np.where(np.isclose(old, best, rtol=1e-9, atol=1e-12), policy, q.argmax(axis=1))

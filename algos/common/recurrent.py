@@ -1,6 +1,7 @@
-"""Networks that remember: feed-forward stages with lstm or gru cells between them.
+"""Recurrent networks: feed-forward stages with lstm or gru cells between them.
 
-The state of a row is one vector [S]: the states of all cells behind one another. It is zero where an episode begins.
+The recurrent state of a row is one vector [S]: the concatenated states of all cells. It is zero at the start of an
+episode.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ class Gru(nn.GRU):
 
 
 class Recurrent(nn.Module):
-    """Stages in their order: networks, which see each step alone, and cells."""
+    """Stages in order: feed-forward networks, which see single steps, and cells."""
 
     def __init__(self, stages: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -52,23 +53,23 @@ class Recurrent(nn.Module):
         self.state_size = sum(self.state_sizes)
 
     def extend(self, modules: Sequence[nn.Module]) -> "Recurrent":
-        """Add modules behind the output layer."""
+        """Appends modules to the output layer."""
         self.stages[-1].extend(modules)  # type: ignore[operator]
         return self
 
     def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """One step of B rows: obs [B, ...], state [B, S] -> outputs [B, ...], state [B, S]."""
+        """Makes one step of B rows: obs [B, ...], state [B, S] -> outputs [B, ...], state [B, S]."""
         out, ends = self._run(obs.unsqueeze(0), state, [0, 1])
         return out.squeeze(0), ends[0]
 
     def unroll(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:
-        """L steps of B rows: obs [L, B, ...] from state [B, S] -> outputs [L, B, ...]. Before a step where
-        first [L, B] is true, the state is forgotten."""
+        """Unrolls L steps of B rows: obs [L, B, ...] from state [B, S] -> outputs [L, B, ...]. The state is reset
+        before steps where first [L, B] is True."""
         return self._run(obs, state, _bounds(first), first)[0]
 
     def unroll_both(self, obs: Tensor, next_obs: Tensor, state: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-        """The outputs for obs and for the true successors next_obs, [L, B, ...] each; the latter without gradients. A
-        successor is the next observation, but for where an episode ended and behind the last step."""
+        """Returns the outputs for obs and for the true successors next_obs, [L, B, ...] each; the latter without
+        gradients. A successor is the next observation, except at episode ends and after the last step."""
         bounds = _bounds(first)
         out, ends = self._run(obs, state, bounds, first)
         t, row = torch.cat([first[1:], torch.ones_like(first[:1])]).nonzero(as_tuple=True)
@@ -79,7 +80,7 @@ class Recurrent(nn.Module):
         return out, following
 
     def state_after(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:
-        """The state [B, S] behind L steps; L may be 0."""
+        """Returns the state [B, S] after L steps; L may be 0."""
         if not len(first):
             return state
         return self._run(obs, state, _bounds(first), first)[1][-1]
@@ -87,7 +88,8 @@ class Recurrent(nn.Module):
     def _run(
         self, obs: Tensor, state: Tensor, bounds: list[int], first: Tensor | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """Outputs [L, B, ...], and the states [B, S] at the end of each run of steps without an episode's beginning."""
+        """Returns outputs [L, B, ...], and the states [B, S] at the end of each run, a span without an episode
+        start."""
         steps = obs.shape[:2]
         x, parts, ends = obs.flatten(0, 1), iter(state.split(self.state_sizes, 1)), []
         for stage in self.stages:
@@ -101,7 +103,7 @@ class Recurrent(nn.Module):
 
 
 def _bounds(first: Tensor) -> list[int]:
-    """Where the steps [L, B] are cut into runs: at 0, before each step at which some row begins an episode, at L."""
+    """Returns the bounds of runs in steps [L, B]: 0, each step at which some row starts an episode, and L."""
     begins = (first[1:].any(1).nonzero().squeeze(1) + 1).tolist()
     return [0, *begins, len(first)]
 
@@ -109,7 +111,7 @@ def _bounds(first: Tensor) -> list[int]:
 def _runs(
     cell: Lstm | Gru, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Each run through the cell: outputs [T, B, H], and the state behind it."""
+    """Yields for each run the cell's outputs [T, B, H] and the state after it."""
     for start, stop in pairwise(bounds):
         if first is not None:
             state = state * ~first[start].unsqueeze(1)
@@ -118,5 +120,5 @@ def _runs(
 
 
 def differentiable_twice(network: nn.Module) -> AbstractContextManager:
-    """Within: the outputs of the network may be differentiated twice. cuDNN's cells cannot be, torch's own can."""
+    """Context in which the network's outputs can be differentiated twice: torch's own cells can, cuDNN's cannot."""
     return torch.backends.cudnn.flags(enabled=False) if isinstance(network, Recurrent) else nullcontext()

@@ -13,7 +13,7 @@ EPSILON = 1e-3
 
 
 class BatchRenorm(nn.Module):
-    """[..., B, D] -> the same, normalised over B; of shape (1, D) or, for the members of an ensemble, (n, 1, D).
+    """Normalises [..., B, D] over B; of shape (1, D) or, for the members of an ensemble, (n, 1, D).
 
     By running statistics; within batch_statistics(), where gradients are recorded, by those of the batch, corrected
     towards the running ones, which learn from it.
@@ -51,7 +51,7 @@ class BatchRenorm(nn.Module):
         return torch.addcmul(self.bias + d * self.weight, torch.stack(normed).view(x.shape), r)
 
     def correction(self, mean: Tensor, deviation: Tensor) -> tuple[Tensor, Tensor]:
-        """r and d of algorithm 1, within their limits; 1 and 0 before the end of the warm-up."""
+        """Returns r and d of algorithm 1, clipped; 1 and 0 during the warm-up."""
         layer, warm = self.layer, self.count >= self.layer.warmup
         r = (deviation / self.deviation).clamp(1.0 / layer.r_max, layer.r_max)
         d = ((mean - self.mean) / self.deviation).clamp(-layer.d_max, layer.d_max)
@@ -71,7 +71,7 @@ def _rows(x: Tensor) -> Tensor:
 
 @contextmanager
 def batch_statistics(network: nn.Module) -> Iterator[None]:
-    """Within: the network normalises by the batch that it is given, and learns its running statistics from it."""
+    """Context in which the network normalises by its input batch and updates its running statistics with it."""
     layers = [module for module in network.modules() if isinstance(module, BatchRenorm)]
     for layer in layers:
         layer.learns = True

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def discounted_sums(term: Tensor, decay: Tensor) -> Tensor:
-    """x[t] = term[t] + decay[t] x[t + 1], for columns [T, ...].
+    """Returns x[t] = term[t] + decay[t] x[t + 1], for columns [T, ...].
 
     In log2(T) passes: after each, a step holds its sum over twice as many steps as before.
     """
@@ -29,13 +29,14 @@ def gae(
     valid: Tensor | None = None,
     ratio: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Generalised advantage estimation (Schulman et al., 2016): all [T, N] -> advantage, return, [T, N] each.
+    """Generalised advantage estimation (Schulman et al., 2016): returns advantages and returns [T, N].
 
-    ratio: pi(a|s) now, divided by that of the policy that chose a. With it this is V-trace (Espeholt et al., 2018,
-    equation 1) with both limits 1: the return is v, and the advantage v - V(s), each step weighed by min(1, ratio).
+    ratio: pi(a|s) of the current policy divided by that of the behavior policy. With it this is V-trace (Espeholt et
+    al., 2018, equation 1) with both limits 1: the return is v, the advantage v - V(s), each step weighed by min(1,
+    ratio).
 
-    next_value is the value of the true successor. It counts after a truncation and not after a termination, which
-    wins where both are set. Nothing flows backward over an end. Steps with valid false get advantage 0.
+    next_value is the value of the true successor. It counts after a truncation but not after a termination, which
+    takes precedence if both are set. Nothing propagates across episode ends. Steps with valid False get advantage 0.
     """
     delta = reward + gamma * next_value * ~terminated - value
     decay = gamma * lam * ~(terminated | truncated)

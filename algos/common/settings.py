@@ -1,6 +1,6 @@
 """Settings that families of algorithms share: networks, tables, replay memories, actor-critics.
 
-An algorithm's config.py inherits one of these, and adds its own. Nothing heavy is imported.
+An algorithm's config.py inherits one of these and adds its own settings. Imports nothing heavy.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from config.schema import (
     PositiveInt,
     Problem,
     ReplaySpec,
+    RewardClip,
     lower,
     mlp,
     upper,
@@ -32,12 +33,12 @@ EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-gree
 
 
 def exploration(value: Any) -> Any:
-    """Other spellings of exploration_type."""
+    """Translates other spellings of exploration_type."""
     return EXPLORATION_SPELLINGS.get(value.lower(), value.lower()) if isinstance(value, str) else value
 
 
 def _not_noisy(value: Any) -> Any:
-    """Noise on the weights is a setting of its own."""
+    """Rejects `noisy`, which is a setting of its own."""
     if isinstance(value, str) and value.lower() == "noisy":
         raise ValueError("expected e-greedy, softmax or none; for noise on the weights set noisy: true, and none here")
     return value
@@ -50,11 +51,11 @@ ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], Before
 
 
 OF_SEQUENCES = {"lookup_step", "burn_in"}
-"""Settings that nothing reads without a memory."""
+"""Settings that only recurrent layers read."""
 
 
 def problems_of_epsilon(cfg: Any) -> Iterator[Problem]:
-    """Of the settings of exploration_type e-greedy."""
+    """Yields the problems of the settings of exploration_type e-greedy."""
     keys = ("epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule")
     yield from cfg.only_with("exploration_type", ("e-greedy",), *keys)
     if cfg.exploration_type == "e-greedy" and cfg.epsilon_end > cfg.epsilon_start:
@@ -62,33 +63,38 @@ def problems_of_epsilon(cfg: Any) -> Iterator[Problem]:
 
 
 class NetworkConfig(AlgoConfig):
-    """What every algorithm with a neural network has."""
+    """Settings of every algorithm with a neural network."""
 
     ALIASES: ClassVar = {"max_norm": "max_grad_norm"}
     HAS_GRADIENTS: ClassVar = True
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
-    """Those of SPECIAL_LAYERS below that the algorithm knows how to use."""
+    """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
 
     optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
-    """Rule that turns gradients into steps."""
-    weight_decay: NonNegative = 0.0
-    """Pull of the weights towards zero (adamw: decoupled)."""
+    """Optimizer of all networks."""
+    weight_decay: NonNegative | None = None
+    """Weight decay (L2; decoupled with adamw); null is 0.01 with adamw, without which it would be adam, and 0 with the
+    others."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Course of the learning rate over the planned run: linear and cosine end at 0 and need max_episode,
-    max_total_step or max_update."""
+    """Learning rate schedule over the planned run: linear and cosine decay towards 0 and need max_episode,
+    max_total_step or max_update. An on-policy window is learned with the rate at the start of its collection."""
     max_grad_norm: Positive | None = None
-    """Longest gradient, as its norm over all parameters; null does not clip."""
+    """Clips the global gradient norm to this value; null disables clipping."""
     init: Literal["default", "orthogonal", "xavier", "kaiming"] = "default"
-    """Distribution of the first weights; default is the algorithm's own choice."""
+    """Initialization of the weights; default is the algorithm's own choice."""
     architecture: Literal["mlp", "simba"] = "mlp"
-    """mlp builds the layer lists as written; simba puts residual blocks with layer normalisation in their place."""
+    """mlp builds the layer lists as written; simba replaces linear layers by residual blocks with layer
+    normalisation."""
     branches: dict[str, Layers] | None = None
-    """Layers for each named part of a Dict or Tuple observation; the results are joined before the layer list.
+    """Layers for each named part of a Dict or Tuple observation; their outputs are concatenated before the layer list.
     null flattens the whole observation into one vector."""
+    reward_clip: RewardClip = "none"
+    """Change of each reward before it is learned from, ahead of n-step returns and scaling: sign keeps only its sign
+    (-1, 0 or 1), clip limits it to [-1, 1]. Returns and evaluation scores stay those of the unchanged rewards."""
     normalize_obs: bool = False
-    """Subtract the running mean of the observations and divide by their deviation: of those that are learned from,
-    fresh or drawn from the memory. Saved with the weights, frozen in evaluation and test. Observations that are choices
-    (Discrete) stay as they are."""
+    """Normalize observations by the running mean and standard deviation of those that are learned from, fresh or
+    sampled from the replay buffer. Saved with the weights, frozen in evaluation and test. Discrete observations are
+    not normalized."""
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
@@ -96,31 +102,31 @@ class NetworkConfig(AlgoConfig):
             kind = layer.layer_type
             if kind in USERS_OF_SPECIAL_LAYERS and kind not in self.SPECIAL_LAYERS:
                 yield Problem(
-                    key, f"{kind} is nothing that this algorithm can use; {USERS_OF_SPECIAL_LAYERS[kind]} can"
+                    key, f"this algorithm does not support {kind} layers ({USERS_OF_SPECIAL_LAYERS[kind]} do)"
                 )
             elif key == "branches" and isinstance(layer, Lstm | Gru):
-                yield Problem(key, f"{kind} has no place in a branch; put it in the layer list, behind all of them")
+                yield Problem(key, f"{kind} is not allowed in a branch; put it in the layer list, after all branches")
         of_sequences = sorted(OF_SEQUENCES & type(self).model_fields.keys())
         yield from self.unread("lstm and gru layers, and there are none", self.remembers(), *of_sequences)
 
     def _layers(self) -> Iterator[tuple[str, Layer]]:
-        """Every layer of every list, and the setting where it stands."""
+        """Yields every layer of every list with the setting that holds it."""
         for key in type(self).model_fields:
             value = getattr(self, key)
             lists = value.values() if isinstance(value, dict) else [value]
             yield from ((key, layer) for one in lists if isinstance(one, list) for layer in one)
 
-    def carried(self) -> int:
-        """How many numbers layers carry from one step to the next."""
-        remembering = [layer for _, layer in self._layers() if isinstance(layer, Lstm | Gru)]
-        return sum(sum(layer.layer_size) * (2 if isinstance(layer, Lstm) else 1) for layer in remembering)
+    def state_size(self) -> int:
+        """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""
+        recurrent = [layer for _, layer in self._layers() if isinstance(layer, Lstm | Gru)]
+        return sum(sum(layer.layer_size) * (2 if isinstance(layer, Lstm) else 1) for layer in recurrent)
 
     def schedule(self) -> str:
         return self.lr_schedule
 
     def remembers(self) -> bool:
-        """Whether a layer carries something from one step to the next."""
-        return self.carried() > 0
+        """Returns True if a layer is recurrent."""
+        return self.state_size() > 0
 
 
 USERS_OF_SPECIAL_LAYERS = {
@@ -129,11 +135,11 @@ USERS_OF_SPECIAL_LAYERS = {
     "noisy_linear": "NoisyDQN, RainbowDQN and others",
     "batchrenorm": "CrossQ",
 }
-"""Layers that need something of the algorithm, and algorithms that have it."""
+"""Layers that need support by the algorithm, and algorithms that give it."""
 
 
 class TableConfig(AlgoConfig):
-    """What every algorithm has that learns a table of action values by trying."""
+    """Settings of every algorithm that learns a table of action values from experience."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
@@ -142,22 +148,22 @@ class TableConfig(AlgoConfig):
     exploration_type: Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)] = (
         "e-greedy"
     )
-    """e-greedy: the best action, or any with probability epsilon; softmax: by the values at the temperature; ucb: the
-    highest upper bound, which favours what was seldom tried; none: the best action."""
+    """e-greedy: a random action with probability epsilon, otherwise the best one; softmax: Boltzmann exploration at the
+    temperature; ucb: the action with the highest upper confidence bound; none: the best action."""
     epsilon_start: Fraction = 0.95
-    """Share of random actions at the start."""
+    """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.01
-    """Share of random actions that remains."""
+    """Final probability of a random action."""
     epsilon_decay: Positive = 300
-    """Environment steps: of the exponential's time constant, or until epsilon_end with epsilon_schedule linear."""
+    """Environment steps: time constant of the exponential, or steps until epsilon_end with epsilon_schedule linear."""
     epsilon_schedule: Literal["exponential", "linear"] = "exponential"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
     temperature: Positive = 1.0
-    """With exploration_type softmax: how much worse an action may be and still be taken often."""
+    """With exploration_type softmax: temperature of the Boltzmann distribution; higher explores more."""
     ucb_c: NonNegative = 1.0
-    """With exploration_type ucb: weight of the bound's width against the value."""
+    """With exploration_type ucb: weight of the exploration bonus."""
     initial_value: float = 0.0
-    """Value of every action before anything is learned; high values make the agent curious."""
+    """Initial value of every action; a high one encourages exploration (optimistic initialization)."""
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
@@ -167,7 +173,7 @@ class TableConfig(AlgoConfig):
 
 
 class ReplayConfig(NetworkConfig):
-    """What is drawn from the memory, how often, and what is made of it."""
+    """Settings of algorithms that learn from a replay buffer."""
 
     ALIASES: ClassVar = {
         **NetworkConfig.ALIASES,
@@ -178,36 +184,36 @@ class ReplayConfig(NetworkConfig):
     RUN_AHEAD: ClassVar = 2
 
     batch_size: PositiveInt = 256
-    """Transitions of a minibatch, or with lstm or gru layers sequences."""
+    """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
     train_fre: PositiveInt = 1
-    """Environment steps (transitions) between two looks at the memory."""
+    """Train every this many environment steps (transitions)."""
     updates_per_train: PositiveInt = 1
-    """Gradient updates at each look: updates_per_train / train_fre updates per transition."""
+    """Gradient updates each time: updates_per_train / train_fre updates per transition."""
     learning_starts: Annotated[Int, Field(ge=0)] = 0
     """Transitions collected before the first update; at least batch_size."""
     n_step: PositiveInt = 1
-    """Rewards summed before the value of a later state is used."""
+    """Steps of the n-step return: rewards summed before bootstrapping from a value."""
     loss: Literal["mse", "huber"] = "mse"
-    """Penalty of a wrong value: mse, or huber, which grows linearly beyond 1."""
+    """Loss of the TD error: mse, or huber, which grows linearly beyond 1."""
     reward_scale: Positive = 1.0
-    """Factor on every reward before it is learned from."""
+    """Factor on every reward before it is learned from, after reward_clip."""
 
     buffer_type: ReplayKind = "REPLAY_QUE"
-    """REPLAY or REPLAY_QUE draw uniformly; PER or PER_QUE draw by priority."""
+    """REPLAY or REPLAY_QUE sample uniformly; PER or PER_QUE sample by priority."""
     buffer_size: PositiveInt = 1_000_000
-    """Transitions kept."""
+    """Capacity of the replay buffer, in transitions."""
     per_alpha: Fraction = 0.6
-    """How much priorities count, with buffer_type PER: 0 not at all, 1 fully."""
+    """Exponent of the priorities, with buffer_type PER: 0 samples uniformly, 1 in proportion to the TD error."""
     per_beta: Fraction = 0.4
-    """Correction for drawing by priority at the start; it rises to 1 over the planned run."""
+    """Initial exponent of the importance sampling weights; rises to 1 over the planned run."""
     per_epsilon: Positive = 0.01
-    """Added to each priority, so that nothing is never drawn."""
+    """Added to every priority so that each transition can be sampled."""
     her_ratio: Fraction = 0.0
-    """Share of the samples whose goal is replaced by one that was reached later in the same episode."""
+    """Share of samples whose goal is replaced by one reached later in the same episode (hindsight)."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
-    """With lstm or gru layers: steps of a sampled sequence that are learned from."""
+    """With lstm or gru layers: steps of each sampled sequence that are trained on."""
     burn_in: Annotated[Int, Field(ge=0)] = 8
-    """With lstm or gru layers: steps before them that only bring the memory up to date."""
+    """With lstm or gru layers: preceding steps that only refresh the recurrent state (burn-in)."""
 
     def memory(self, rows: int) -> ReplaySpec:
         return ReplaySpec(
@@ -223,6 +229,7 @@ class ReplayConfig(NetworkConfig):
             priority_epsilon=self.per_epsilon,
             relabel=self.her_ratio,
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
+            reward_clip=self.reward_clip,
         )
 
     def problems(self) -> Iterator[Problem]:
@@ -232,7 +239,7 @@ class ReplayConfig(NetworkConfig):
                 yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
         yield from self.only_with("buffer_type", ("PER", "PER_QUE"), "per_alpha", "per_beta", "per_epsilon")
         if self.her_ratio and self.n_step > 1:
-            yield Problem("her_ratio", "goals are replaced in single steps; set n_step to 1")
+            yield Problem("her_ratio", "hindsight replaces goals in single transitions; set n_step to 1")
         if self.remembers():
             yield from self._problems_of_sequences()
 
@@ -241,49 +248,51 @@ class ReplayConfig(NetworkConfig):
         if length > self.buffer_size:
             yield Problem("lookup_step", f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}")
         if self.n_step > 1:
-            yield Problem("n_step", "lstm and gru layers learn from single steps; set it to 1")
+            yield Problem("n_step", "lstm and gru layers need 1-step targets; set it to 1")
         if self.her_ratio:
-            yield Problem("her_ratio", "goals are replaced in single steps, and lstm and gru layers need sequences")
+            yield Problem(
+                "her_ratio", "hindsight replaces goals in single transitions, and lstm and gru layers need sequences"
+            )
         if self.buffer_type.startswith("PER"):
             yield Problem("buffer_type", f"{self.buffer_type} has no priorities for sequences; use REPLAY")
 
 
 class ActorCriticConfig(ReplayConfig):
-    """An actor that follows the values of several critics."""
+    """Settings of an actor trained by the gradient of an ensemble of critics."""
 
     ALIASES: ClassVar = {**ReplayConfig.ALIASES, "explore_steps": "start_steps"}
     ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"alpha_lr", "expl_noise"}
 
     actor_layers: Layers = mlp(256, 256)
-    """Layers between the observation and the policy; the output layer is added by itself."""
+    """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(256, 256)
-    """Layers of each critic. The action joins behind the last conv2d, pooling, flatten, embed, lstm or gru, or at the
-    start; what is before it is shared by all critics."""
+    """Layers of each critic. The action is concatenated after the last conv2d, pooling, flatten, embed, lstm or gru
+    layer, or at the input; the layers before it are shared by all critics."""
     n_critics: PositiveInt = 2
-    """Critics that learn side by side."""
+    """Number of critics in the ensemble."""
     actor_lr: Positive = 3e-4
     """Learning rate of the actor."""
     critic_lr: Positive = 1e-3
     """Learning rate of the critics."""
     policy_freq: PositiveInt = 1
-    """Updates of the critics for one of the actor."""
+    """Critic updates per actor update (policy delay)."""
     start_steps: Annotated[Int, Field(ge=0)] = 1000
-    """Environment steps (transitions) with random actions at the start of a run."""
+    """Environment steps (transitions) with uniformly random actions at the start of a run."""
 
 
 class ContinuousConfig(ActorCriticConfig):
-    """The same for actions in a bounded Box."""
+    """Settings of actor-critics for actions in a bounded Box."""
 
     ACTION_SPACES: ClassVar = ("Box",)
     NEEDS_BOUNDS: ClassVar = True
 
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "none"
-    """Noise on the actions while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that begins anew with each
-    episode; none."""
+    """Action noise while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that is reset with each episode;
+    none."""
     expl_noise: NonNegative = 0.1
-    """Standard deviation of that noise, where actions go from -1 to 1; of ou at each step."""
+    """Standard deviation of the action noise, with actions scaled to -1..1; with ou, of each increment."""
     ou_theta: Fraction = 0.15
-    """Share by which ou is pulled back to 0 at each step."""
+    """Mean reversion rate of the ou process per step."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
@@ -292,25 +301,25 @@ class ContinuousConfig(ActorCriticConfig):
 
 
 class TargetConfig(NetworkConfig):
-    """Networks that make the targets, and follow those that learn."""
+    """Settings of target networks."""
 
     target_update: PositiveInt = 1
-    """Updates between two moves of the target networks."""
+    """Update the target networks every this many gradient updates."""
     tau: PositiveFraction = 0.005
-    """Share of the learning networks that is mixed into their targets at each move; 1 is a hard copy."""
+    """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
 
 
 class TemperatureConfig(NetworkConfig):
-    """How much the uncertainty of a policy is worth."""
+    """Settings of the entropy temperature."""
 
     alpha: Positive | Literal["auto"] = "auto"
-    """Worth of a unit of entropy, as reward: a number, or auto, which learns it so that target_entropy is kept."""
+    """Entropy temperature: a number, or auto to tune it towards target_entropy."""
     alpha_init: Positive = 1.0
-    """First value of alpha, with auto."""
+    """Initial value of alpha, with auto."""
     alpha_lr: Positive = 3e-4
     """Learning rate of alpha, with auto."""
     target_entropy: float | None = None
-    """Entropy of the policy that auto aims at; null is the algorithm's own choice."""
+    """Entropy of the policy that auto tunes alpha for; null is the algorithm's own choice."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -1,4 +1,4 @@
-"""The policy of the soft actor-critics: a squashed normal distribution, and the temperature that keeps it open."""
+"""Policy of the soft actor-critics: a squashed Gaussian and the entropy temperature."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,13 +17,13 @@ from algos.common.unroll import Carried, Observed, outputs_of
 
 
 def policy_loss(log_prob: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
-    """mean(alpha log pi(a|s) - Q(s, a)) (equation 7 of Haarnoja et al., 2018); log_prob and q are [B]."""
+    """Returns mean(alpha log pi(a|s) - Q(s, a)) (equation 7 of Haarnoja et al., 2018); log_prob and q are [B]."""
     return (alpha * log_prob - q).mean()
 
 
 class SoftPolicy:
-    """Acts in the environment's own units, and learns in the cube -1..1. cfg is a ContinuousConfig and a
-    TemperatureConfig."""
+    """Squashed Gaussian policy that acts in the environment's units and learns in the cube -1..1. cfg is a
+    ContinuousConfig and a TemperatureConfig."""
 
     METRICS = ("actor_loss", "entropy", "alpha")
     KEPT = ("optimizer", "temperature", "metrics")
@@ -51,49 +51,49 @@ class SoftPolicy:
         self.explorer = Explorer(cfg, self.bounds, self.carried)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
-        """Of the last step."""
+        """Metrics of the last policy step."""
 
     # acting -----------------------------------------------------------------------------------------------
 
     def explore(self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
-        """Draw actions."""
+        """Samples actions."""
         return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, progress, rng)
 
     def best(self, obs: Array, state: Array | None) -> Act:
-        """The middle of the distribution."""
+        """Returns the mode of the distribution."""
         return self.explorer.best(self.distribution.mode, obs, state)
 
     # learning ---------------------------------------------------------------------------------------------
 
     def draw(self, obs: Observed) -> tuple[Tensor, Tensor]:
-        """Actions [B, A] in the cube, and the logarithms of their densities there [B]."""
+        """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
         outputs = outputs_of(self.network, obs, "actor")
         noise = standard_normal(len(outputs), self.bounds.size, self.rng, self.device)
         return self.distribution.draw(outputs, noise)
 
     def improve(self, obs: Observed, value: Callable[[Tensor], Tensor], reduce: optim.Reduce) -> None:
-        """One step of the policy towards actions that value [B, A] -> [B] prefers, and one of the temperature."""
+        """Makes one actor step towards actions of higher value [B, A] -> [B], and one of the temperature."""
         alpha = self.temperature.alpha()
         action, log_prob = self.draw(obs)
         loss = policy_loss(log_prob, value(action), alpha)
-        loss.backward(inputs=self.parameters)  # the critics only pass gradients on
+        loss.backward(inputs=self.parameters)  # not of the critics
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, reduce)
         entropy = -log_prob.detach()
         self.temperature.step(entropy, self.target_entropy, reduce)
         self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}
 
     def follow_schedule(self, fraction: float) -> None:
-        """Set the learning rates for this part of the run."""
+        """Sets the learning rates for this part of the run."""
         cfg = self.cfg
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, fraction))
         self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
 
-    # carrying on ------------------------------------------------------------------------------------------
+    # checkpoints ------------------------------------------------------------------------------------------
 
     def state(self) -> Tree:
-        """What learning depends on besides the weights, and the metrics of the last step."""
+        """Returns what learning depends on besides the weights, and the metrics of the last step."""
         return state_of(self, self.KEPT)
 
     def load_state(self, state: Tree) -> None:
-        """Go on where state() was taken."""
+        """Restores state()."""
         load_state_of(self, self.KEPT, state)

@@ -1,4 +1,4 @@
-"""Finite spaces as row and column numbers, and a table of action values that acts."""
+"""Finite spaces as table indices, and a table of action values that acts."""
 
 import math
 from collections.abc import Callable
@@ -23,18 +23,18 @@ from algos.common.exploration import (
 from algos.common.settings import TableConfig
 
 MOST_PAIRS = 10**8
-"""Of a state and an action, in a table: 0.8 GB."""
+"""Largest number of state-action pairs of a table: 0.8 GB."""
 
 
 def actions_of(space: spaces.Space) -> int:
-    """The number of actions of a Discrete space."""
+    """Returns the number of actions of a Discrete space."""
     if not isinstance(space, spaces.Discrete):
         raise ValueError(f"{space} is not Discrete: it has no table or list of action values")
     return int(space.n)
 
 
 def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
-    """(observations [N, ...] -> state numbers [N], number of states)."""
+    """Returns a function from observations [N, ...] to state numbers [N], and the number of states."""
     if isinstance(space, spaces.Discrete):
         return lambda obs: obs, int(space.n)
     if isinstance(space, spaces.MultiDiscrete):
@@ -51,7 +51,7 @@ def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
 
 
 def best_value(values: Array, mask: Array | None = None) -> Array:
-    """max_a Q(s, a) [N] of values [N, A] over the legal actions; 0 where none is legal."""
+    """Returns max_a Q(s, a) [N] of values [N, A] over the legal actions; 0 if none is legal."""
     if mask is None:
         return values.max(axis=1)
     return np.where(mask.any(axis=1), np.where(mask, values, -np.inf).max(axis=1), 0.0)
@@ -60,13 +60,13 @@ def best_value(values: Array, mask: Array | None = None) -> Array:
 def td_error(
     table: Array, state: Array, action: Array, reward: Array, next_value: Array, terminated: Array, gamma: float
 ) -> Array:
-    """r + gamma V(s') - Q(s, a) [B]; a terminal s' is worth 0."""
+    """Returns the TD error r + gamma V(s') - Q(s, a) [B]; a terminal s' has value 0."""
     return reward + gamma * next_value * ~terminated - table[state, action]
 
 
 def move(table: Array, state: Array, action: Array, error: Array, lr: float | Array) -> None:
-    """Q(s, a) += lr error, in place. A pair that several samples meet moves once, by the mean of their errors; lr is a
-    number, or one of each sample [B] that is the same for the same pair."""
+    """Adds lr times the TD error to Q(s, a), in place. A pair with several samples is updated once, by their mean
+    error; lr is a number, or [B] with equal entries for equal pairs."""
     if len(error) == 1:
         table[state, action] += lr * error
         return
@@ -79,7 +79,7 @@ def move(table: Array, state: Array, action: Array, error: Array, lr: float | Ar
 
 
 class ActionTable:
-    """Q(s, a) [S, A] of float64, and the policies that follow from it: nothing here is worth a tensor."""
+    """Q(s, a) [S, A] in float64 numpy, and the policies derived from it."""
 
     METRICS: ClassVar = ("loss", "q_mean")
 
@@ -93,10 +93,10 @@ class ActionTable:
         self.values = np.full((states, actions), cfg.initial_value)
         self.counting = cfg.exploration_type == "ucb"
         self.counts = np.zeros(self.values.shape, np.int64)
-        """Steps that were learned from, where acting depends on them."""
+        """Visit counts of state-action pairs, if exploration depends on them."""
 
     def exploration(self, progress: Progress) -> dict[str, float]:
-        """The setting that is at work."""
+        """Returns the exploration parameter in effect."""
         cfg = self.cfg
         match cfg.exploration_type:
             case "e-greedy":
@@ -109,7 +109,7 @@ class ActionTable:
                 return {}
 
     def explore(self, obs: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
-        """observations [N, ...] -> actions [N]."""
+        """Returns actions [N] for observations [N, ...]."""
         state = self.index(obs)
         values, strength = self.values[state], self.exploration(progress)
         match self.cfg.exploration_type:
@@ -123,7 +123,7 @@ class ActionTable:
                 return greedy(values, mask)
 
     def policy(self, state: Array, progress: Progress, mask: Array | None) -> Array:
-        """Probabilities [N, A] with which explore chooses in these states [N]."""
+        """Returns the probabilities [N, A] with which explore chooses in states [N]."""
         values, strength = self.values[state], self.exploration(progress)
         match self.cfg.exploration_type:
             case "e-greedy":
@@ -136,16 +136,16 @@ class ActionTable:
                 return greedy_policy(values, mask)
 
     def best(self, obs: Array, mask: Array | None) -> Array:
-        """observations [N, ...] -> actions [N]."""
+        """Returns actions [N] for observations [N, ...]."""
         return greedy(self.values[self.index(obs)], mask)
 
     def visited(self, state: Array, action: Array) -> None:
-        """Count steps [B], each of them, where acting depends on how many there were."""
+        """Counts the visits of steps [B], if exploration depends on them."""
         if self.counting:
             np.add.at(self.counts, (state, action), 1)
 
     def learn(self, state: Array, action: Array, error: Array, lr: float | Array) -> Result:
-        """Move the values by their errors [B]; the metrics are METRICS."""
+        """Updates the values by their TD errors [B]; returns the METRICS."""
         move(self.values, state, action, error, lr)
         return Result({"loss": torch.tensor((error**2).mean()), "q_mean": torch.tensor(self.values.mean())})
 

@@ -1,4 +1,4 @@
-"""Target networks: slow copies of a network that is learning."""
+"""Target networks: slowly updated copies of an online network."""
 
 from copy import deepcopy
 from typing import TypeVar
@@ -13,23 +13,23 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def freeze(module: Module) -> Module:
-    """The module itself, from now on without gradients."""
+    """Disables gradients of a module; returns the module."""
     return module.requires_grad_(False)
 
 
 def frozen_copy(module: Module) -> Module:
-    """A target network: own weights without gradients, but the same statistics of the observations."""
+    """Returns a target network: a copy without gradients that shares the observation statistics."""
     shared = {id(part): part for part in module.modules() if isinstance(part, Normalizer)}
     return freeze(deepcopy(module, shared))
 
 
 @torch.no_grad()
 def soft_update(target: list[Tensor], online: list[Tensor], tau: float) -> None:
-    """target = (1 - tau) target + tau online, in place. Both are the lists of the parameters, made once."""
+    """Computes target = (1 - tau) target + tau online in place, on lists of parameters."""
     torch._foreach_lerp_(target, online, tau)
 
 
 def follow(target: list[Tensor], online: list[Tensor], cfg: TargetConfig, updates: int) -> None:
-    """Move the target at each target_update-th update. The count is the agent's own, which it saves."""
+    """Updates the target network every target_update updates; `updates` is the agent's saved counter."""
     if updates % cfg.target_update == 0:
         soft_update(target, online, cfg.tau)

@@ -1,4 +1,4 @@
-"""The temperature alpha of maximum entropy learning: what a unit of entropy is worth."""
+"""The entropy temperature alpha of maximum entropy reinforcement learning."""
 
 import math
 
@@ -11,13 +11,13 @@ from algos.common.settings import TemperatureConfig
 
 
 def temperature_loss(log_alpha: Tensor, entropy: Tensor, target: Tensor | float) -> Tensor:
-    """log alpha times what there is of entropy [B] above its target: equation 18 of Haarnoja et al. (2018), with the
-    logarithm in place of alpha, so that the step does not shrink with it."""
+    """Returns log alpha times the excess of the entropy [B] over its target: equation 18 of Haarnoja et al. (2018),
+    with log alpha in place of alpha, so that steps do not shrink with alpha."""
     return log_alpha * (entropy.detach() - target).mean()
 
 
 class Temperature(nn.Module):
-    """alpha, kept as its logarithm; learned, or a constant that is no weight."""
+    """alpha, stored as its logarithm; learned, or a constant."""
 
     log_alpha: Tensor
 
@@ -27,7 +27,7 @@ class Temperature(nn.Module):
         self.optimizer: optim.Optimizer | None = None
         if cfg.alpha == "auto":
             self.log_alpha = nn.Parameter(first)
-            # a decay would pull alpha to 1
+            # weight decay would pull alpha towards 1
             self.optimizer = optim.make([self.log_alpha], cfg.model_copy(update={"weight_decay": 0.0}), cfg.alpha_lr)
         else:
             self.register_buffer("log_alpha", first, persistent=False)
@@ -37,21 +37,21 @@ class Temperature(nn.Module):
         return self.log_alpha.detach().exp()
 
     def step(self, entropy: Tensor, target: Tensor | float, reduce: optim.Reduce) -> None:
-        """Towards a larger alpha where the entropy [B] is below its target."""
+        """Makes one step, towards a larger alpha if the entropy [B] is below its target."""
         if self.optimizer is not None:
             temperature_loss(self.log_alpha, entropy, target).backward()
             optim.apply_gradients(self.optimizer, [self.log_alpha], None, reduce)
 
     def follow(self, schedule: str, lr: float, fraction: float) -> None:
-        """Set the learning rate for this part of the run."""
+        """Sets the learning rate for this part of the run."""
         if self.optimizer is not None:
             optim.set_lr(self.optimizer, optim.lr_at(schedule, lr, fraction))
 
     def state(self) -> Tree | None:
-        """Of the optimizer; alpha itself is a weight."""
+        """Returns the state of the optimizer; alpha itself is a weight."""
         return None if self.optimizer is None else optim.state_tree(self.optimizer)
 
     def load_state(self, state: Tree | None) -> None:
-        """Go on where state() was taken."""
+        """Restores state()."""
         if self.optimizer is not None and state is not None:
             optim.load_state_tree(self.optimizer, state)

@@ -1,4 +1,4 @@
-"""Networks with and without a memory, treated alike: while acting, over a window [T, N], over a minibatch."""
+"""Uniform treatment of feed-forward and recurrent networks: in acting, over a window [T, N], over a minibatch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ from algos.common.recurrent import Recurrent
 
 
 def of_window(network: nn.Module, window: Batch, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Outputs for obs and for the true successors, [T, N, ...] each, without gradients. Only where an episode ended,
-    and behind the last step, is the successor not simply the next observation. state [N, S] is that before the first
-    step, of a network that remembers."""
+    """Returns outputs for obs and for the true successors, [T, N, ...] each, without gradients. The successor is the
+    next observation, except at episode ends and after the last step. state [N, S] is the recurrent state before the
+    first step."""
     obs, next_obs = window["obs"], window["next_obs"]
     with torch.no_grad():
         if isinstance(network, Recurrent) and state is not None:
@@ -28,13 +28,13 @@ def of_window(network: nn.Module, window: Batch, state: Tensor | None = None) ->
 
 
 def samples(batch: Batch, chosen: Tensor) -> Batch:
-    """Some samples of a minibatch: of single steps [B, ...], or of sequences [L, B, ...] with a state [B, S]."""
+    """Selects samples of a minibatch: single steps [B, ...], or sequences [L, B, ...] with a stored state [B, S]."""
     sequences = "first" in batch
     return {name: column.index_select(int(sequences and name != "state"), chosen) for name, column in batch.items()}
 
 
 def _real(column: Tensor, valid: Tensor | None) -> Tensor:
-    """[L, B, ...] -> [M, ...], without dummy steps."""
+    """Flattens [L, B, ...] to [M, ...], without dummy steps."""
     flat = column.flatten(0, 1)
     return flat if valid is None else flat[valid.flatten()]
 
@@ -44,26 +44,26 @@ def _real(column: Tensor, valid: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True)
 class View:
-    """What M single steps show that stand in sequences [L, B, ...]: their observations, or their true successors."""
+    """Observations, or true successors, of the M single steps within sequences [L, B, ...]."""
 
     steps: Batch
     """Columns [L, B, ...]."""
     before: Batch
-    """obs and first [W, B, ...] of the steps that only bring states up to date."""
+    """obs and first [W, B, ...] of the burn-in steps, which only refresh the recurrent state."""
     states: Mapping[str, Tensor]
-    """[B, S] before those, by the name of each network that remembers."""
+    """Stored states [B, S] before the burn-in, by the name of each recurrent network."""
     valid: Tensor | None
-    """[L, B], false at dummy steps, which are none of the M."""
+    """[L, B], False for dummy steps, which are not among the M."""
     successors: bool = False
 
     def through(self, network: nn.Module, name: str) -> Tensor:
-        """Outputs [M, ...]; of true successors without gradients, where the network remembers."""
+        """Returns outputs [M, ...]; for true successors of a recurrent network, without gradients."""
         if isinstance(network, Recurrent):
             return self.both(network, name)[1] if self.successors else self._unrolled(network, name)
         return network(_real(self.steps["next_obs" if self.successors else "obs"], self.valid))
 
     def both(self, network: Recurrent, name: str) -> tuple[Tensor, Tensor]:
-        """Outputs for the observations and for their successors, [M, ...] each, from one pass."""
+        """Returns outputs for the observations and their successors, [M, ...] each, from one pass."""
         steps, state = self.steps, self._state(network, name)
         out, following = network.unroll_both(steps["obs"], steps["next_obs"], state, steps["first"])
         return _real(out, self.valid), _real(following, self.valid)
@@ -78,16 +78,16 @@ class View:
 
 
 Observed = Tensor | View
-"""Observations of single steps [M, ...], as they are or within sequences."""
+"""Observations of single steps [M, ...], plain or within sequences."""
 
 
 def outputs_of(network: nn.Module, obs: Observed, name: str) -> Tensor:
-    """Outputs [M, ...] of a network whose state, if it has one, is carried under this name."""
+    """Returns outputs [M, ...] of a network whose recurrent state, if any, has this name."""
     return network(obs) if isinstance(obs, Tensor) else obs.through(network, name)
 
 
 def outputs_of_both(network: nn.Module, obs: Observed, next_obs: Observed, name: str) -> Tensor:
-    """Outputs for the observations and, behind them, for their successors [2 M, ...], from one pass."""
+    """Returns outputs for the observations followed by those for their successors, [2 M, ...], from one pass."""
     if isinstance(obs, Tensor) and isinstance(next_obs, Tensor):
         return network(torch.cat([obs, next_obs]))
     if isinstance(obs, View) and isinstance(network, Recurrent):
@@ -96,8 +96,8 @@ def outputs_of_both(network: nn.Module, obs: Observed, next_obs: Observed, name:
 
 
 class Carried:
-    """The states of a policy network and of networks beside it, as one vector [N, S]: of those that remember, in the
-    order in which they were added."""
+    """Recurrent state of a policy network and of networks beside it as one vector [N, S], in the order in which the
+    networks were added. Feed-forward networks have no part in it."""
 
     def __init__(self, actor: nn.Module, device: torch.device) -> None:
         self.actor, self.device = actor, device
@@ -107,18 +107,18 @@ class Carried:
         self.add("actor", actor)
 
     def add(self, name: str, network: nn.Module | None) -> None:
-        """Carry the state of this network too, if it has one."""
+        """Adds the recurrent state of a network, if it has one."""
         if isinstance(network, Recurrent):
             self.networks[name] = network
             self.sizes.append(network.state_size)
             self.size += network.state_size
 
     def initial(self, rows: int) -> Array | None:
-        """[N, S] at the start of an episode; None where nothing is remembered."""
+        """Returns the state [N, S] at the start of an episode; None if no network is recurrent."""
         return np.zeros((rows, self.size), np.float32) if self.size else None
 
     def parts(self, state: Tensor | None) -> dict[str, Tensor]:
-        """The states by the names of their networks; what stands behind them is left out."""
+        """Splits the state by the names of the networks; further columns are ignored."""
         if state is None or not self.size:
             return {}
         parts = state[:, : self.size].split(self.sizes, 1)
@@ -126,7 +126,7 @@ class Carried:
 
     @torch.inference_mode()
     def act(self, obs: Array, state: Array | None) -> tuple[Tensor, Array | None]:
-        """One step of N rows: what the actor gives, and the states after it."""
+        """Makes one step of N rows; returns the actor's outputs and the state after it."""
         x = torch.from_numpy(obs).to(self.device)
         if state is None:
             return self.actor.forward(x), None
@@ -135,9 +135,24 @@ class Carried:
         outputs = steps["actor"][0] if "actor" in steps else self.actor.forward(x)
         return outputs, torch.cat([after for _, after in steps.values()], 1).cpu().numpy()
 
+    @torch.no_grad()
+    def recomputed(self, window: Batch, length: int) -> Batch:
+        """Returns the window [T, N, ...] with the stored states of sequences of `length` steps as the networks give
+        them now. The stored ones are those of acting, before new statistics changed what the networks see."""
+        if not self.size:
+            return window
+        state = window["state"].clone()
+        for start in range(0, len(state) - length, length):
+            steps, parts = slice(start, start + length), self.parts(state[start])
+            after = [
+                n.state_after(window["obs"][steps], parts[k], window["first"][steps]) for k, n in self.networks.items()
+            ]
+            state[start + length] = torch.cat(after, 1)
+        return {**window, "state": state}
+
     def with_views(self, batch: Batch, burn_in: int = 0, *, dummies: bool = False) -> Batch:
-        """A minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W steps of the burn-in and, unless
-        dummies are asked for, the dummy steps; obs and next_obs become views."""
+        """Returns a minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W burn-in steps and, unless
+        `dummies` is true, the dummy steps; obs and next_obs become views."""
         if "first" not in batch:
             return batch
         before: Batch = {name: batch[name][:burn_in] for name in ("obs", "first")}

@@ -1,4 +1,4 @@
-"""Weights of a module as numpy arrays, and back, to the bit."""
+"""Conversion of the weights of a module to numpy arrays and back, to the bit."""
 
 from collections.abc import Mapping
 
@@ -10,13 +10,13 @@ Array = np.ndarray
 
 
 def weights_of(module: nn.Module) -> dict[str, Array]:
-    """Every parameter and statistic of the module by name, each an array of its own."""
+    """Returns a copy of every parameter and statistic of the module by name."""
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in module.state_dict().items()}
 
 
 @torch.no_grad()
 def load_weights(module: nn.Module, weights: Mapping[str, Array]) -> None:
-    """Copy arrays that weights_of gave into a module of the same layers, in place."""
+    """Copies weights_of() into a module of the same layers, in place."""
     own = module.state_dict()
     shapes = {name: tuple(tensor.shape) for name, tensor in own.items()}
     given = {name: np.shape(array) for name, array in weights.items()}

@@ -1,4 +1,4 @@
-"""CrossQ: SAC without target networks, for batch renormalisation keeps present and next actions comparable."""
+"""CrossQ: SAC without target networks; joint batch renormalisation of both action distributions replaces them."""
 
 from typing import ClassVar
 
@@ -17,8 +17,8 @@ from algos.crossq.config import Config
 
 
 def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob: Tensor, alpha: Tensor) -> Tensor:
-    """r + discount (min_i Q_i(s', a') - alpha log pi(a'|s')) [B] with the critics themselves; next_q is [n, B].
-    discount [B] is gamma^k, and 0 where s' is terminal. No gradient flows through it."""
+    """Returns r + discount (min_i Q_i(s', a') - alpha log pi(a'|s')) [B] with the critics themselves; next_q is [n, B].
+    discount [B] is gamma^k, and 0 if s' is terminal. No gradient flows through it."""
     return torch.addcmul(reward, discount, next_q.detach().amin(0) - alpha * next_log_prob)
 
 
@@ -85,7 +85,7 @@ class Agent(base.Agent):
         return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics}, priorities)
 
     def _values(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Q(s, a) [n, B] and its target [B], from one pass over both halves, so that they share their statistics."""
+        """Returns Q(s, a) [n, B] and its target [B], from one pass over both, so that they share batch statistics."""
         with torch.no_grad():
             next_action, next_log_prob = self.policy.draw(batch["next_obs"])
         action = torch.cat([self.policy.bounds.to_unit(batch["action"]), next_action])
@@ -96,6 +96,6 @@ class Agent(base.Agent):
         return q, soft_target(reward, batch["discount"], next_q, next_log_prob, alpha)
 
     def _improve(self, obs: Observed) -> None:
-        """The policy learns with the statistics of this batch, and from critics with their running ones."""
+        """Makes one actor step, with batch statistics in the policy and running statistics in the critics."""
         with batch_statistics(self.policy.network):
             self.policy.improve(obs, lambda action: self.critic(obs, action).squeeze(-1).amin(0), self.reduce)

@@ -10,13 +10,13 @@ from config.schema import BatchRenorm, Layers, Linear, Positive, PositiveInt, Pr
 
 
 def renormalised(*sizes: int) -> Layers:
-    """Batch renormalisation before each linear layer, and before the output."""
+    """Returns linear layers with batch renormalisation before each, and before the output."""
     blocks: list[Layers] = [[BatchRenorm(), Linear(layer_size=[size])] for size in sizes]
     return [*(layer for block in blocks for layer in block), BatchRenorm()]
 
 
 class Config(ContinuousConfig, TemperatureConfig):
-    """CrossQ: SAC without target networks, which batch renormalisation makes possible."""
+    """CrossQ: SAC with batch renormalisation in place of target networks."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "batchrenorm")
 
@@ -26,7 +26,7 @@ class Config(ContinuousConfig, TemperatureConfig):
     alpha_lr: Positive = 1e-3
     policy_freq: PositiveInt = 3
     adam_beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5
-    """Share of the old mean of gradients in the new one, with optimizer adam or adamw."""
+    """Beta1 of Adam (decay rate of the first moment), with optimizer adam or adamw."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
@@ -35,5 +35,14 @@ class Config(ContinuousConfig, TemperatureConfig):
         elif not any(isinstance(layer, BatchRenorm) for layer in self.critic_layers):
             yield Problem("critic_layers", "has no batchrenorm, which takes the place of target networks")
         if self.batch_size < 2:
-            yield Problem("batch_size", "is 1, and a single transition has no deviation to be divided by")
+            yield Problem("batch_size", "is 1, and batch normalisation needs more than one transition")
         yield from self.only_with("optimizer", ("adam", "adamw"), "adam_beta1")
+
+    def advice(self, steps: int, updates: int) -> Iterator[str]:
+        warmup = min((layer.warmup for _, layer in self._layers() if isinstance(layer, BatchRenorm)), default=0)
+        planned = min((n for n in (updates, steps * self.updates_per_train // self.train_fre) if n > 0), default=warmup)
+        if planned < warmup:
+            yield (
+                f"the run makes at most {planned:,} updates, and the warmup of batchrenorm is {warmup:,}: all of them "
+                "use batch normalisation without the running statistics"
+            )

@@ -1,4 +1,4 @@
-"""DDPG: TD3 with one critic, no noise in its targets, and an actor that moves at each update."""
+"""DDPG: TD3 with one critic, no target policy smoothing and no policy delay."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -9,7 +9,7 @@ from config.schema import NonNegative, Positive, PositiveFraction, PositiveInt, 
 
 
 class Config(TD3):
-    """DDPG: a policy without randomness climbs the value that a critic gives its actions."""
+    """DDPG: a deterministic policy trained by the gradient of one critic."""
 
     FIXED: ClassVar[dict[str, Any]] = {"n_critics": 1, "policy_noise": 0.0}
 

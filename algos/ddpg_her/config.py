@@ -1,4 +1,4 @@
-"""DDPG with hindsight: DDPG's values, and goals that were reached later in the place of those that were wanted."""
+"""DDPG with hindsight experience replay."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
@@ -10,7 +10,7 @@ from config.schema import Fraction, NonNegative, Positive, PositiveFraction, Pos
 
 
 class Config(TD3):
-    """DDPG_HER: DDPG for observations that name a goal."""
+    """DDPG_HER: DDPG with hindsight experience replay, for goal-conditioned environments."""
 
     FIXED: ClassVar[dict[str, Any]] = {"n_critics": 1, "policy_noise": 0.0}
 
@@ -26,4 +26,4 @@ class Config(TD3):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.her_ratio == 0:
-            yield Problem("her_ratio", "0 replaces no goal: without hindsight this is DDPG")
+            yield Problem("her_ratio", "0 disables hindsight: this is DDPG then")

@@ -7,7 +7,7 @@ from config.schema import Dropout, LayerNorm, Layers, Linear, PositiveInt
 
 
 def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
-    """Of each size: linear, dropout, normalisation, relu."""
+    """Returns for each size: linear, dropout, layer normalisation, relu."""
     blocks: list[Layers] = [
         [Linear(layer_size=[size], activation="none"), Dropout(rate=rate), LayerNorm(activation="relu")]
         for size in sizes
@@ -16,7 +16,8 @@ def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
 
 
 class Config(SAC):
-    """DroQ: critics with dropout stand for a large ensemble, so that more can be learned from each step."""
+    """DroQ: SAC with dropout and layer normalisation in two critics in place of a large ensemble, and many updates per
+    step."""
 
     critic_layers: Layers = dropout_layers(256, 256)
     actor_value: Literal["min", "mean"] = "mean"

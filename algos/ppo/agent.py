@@ -1,4 +1,4 @@
-"""PPO: raise the probability of what went better than expected, within a limit, and learn what to expect."""
+"""PPO: policy gradient with a clipped surrogate or an adaptive KL penalty, and a value baseline."""
 
 from typing import ClassVar, NamedTuple
 
@@ -15,7 +15,7 @@ from algos.ppo.config import Config
 
 
 class PolicyLoss(NamedTuple):
-    """loss [], kl [], clipped []: an estimate of how far the policy moved, and the share of clipped ratios."""
+    """loss [], kl [] (an estimate of KL(old, new)) and clipped [] (the share of clipped ratios)."""
 
     loss: Tensor
     kl: Tensor
@@ -23,7 +23,7 @@ class PolicyLoss(NamedTuple):
 
 
 def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> PolicyLoss:
-    """-mean min(r A, clip(r, 1 - c, 1 + c) A) with r = pi/pi_old (equation 7); all arguments [B].
+    """Returns -mean min(r A, clip(r, 1 - c, 1 + c) A) with r = pi/pi_old (equation 7); all [B].
     kl is the estimator mean((r - 1) - log r), never negative."""
     log_ratio = log_prob - old_log_prob
     ratio = log_ratio.exp()
@@ -38,22 +38,23 @@ def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor,
 def penalised_surrogate(
     log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, kl: Tensor, penalty: float
 ) -> PolicyLoss:
-    """-mean r A + penalty * mean KL(pi_old, pi) (equation 8); all tensors [B]. No ratio is clipped."""
+    """Returns -mean r A + penalty * mean KL(pi_old, pi) (equation 8); all tensors [B]. No ratio is clipped."""
     mean_kl = kl.mean()
     loss = penalty * mean_kl - ((log_prob - old_log_prob).exp() * advantage).mean()
     return PolicyLoss(loss, mean_kl.detach(), torch.zeros_like(mean_kl))
 
 
 def adapted(penalty: float, kl: float, target: float, tolerance: float, factor: float) -> float:
-    """The coefficient for the next window (section 4): smaller where the policy moved too little, larger where it
-    moved too far."""
+    """Returns the penalty for the next window (section 4): smaller if the KL divergence was below its target, larger if
+    above."""
     if kl < target / tolerance:
         return penalty / factor
     return penalty * factor if kl > target * tolerance else penalty
 
 
 def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | None) -> Tensor:
-    """Half the mean squared error; with a clip, the worse of it and that of the value held near the old one."""
+    """Returns half the mean squared error; with a clip, the larger of the errors with and without clipping the
+    value."""
     error = (value - target).square()
     if clip is not None:
         near = old_value + (value - old_value).clamp(-clip, clip)
@@ -64,7 +65,7 @@ def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | N
 class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
-    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped")
+    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -101,6 +102,7 @@ class Agent(base.Agent):
         self.penalty, self.moved = self._next_penalty(), []
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
+            window = self.policy.carried.recomputed(window, cfg.lookup_step)
         columns = seen(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":
             outputs, columns["log_prob"] = self.policy.before(columns)
@@ -109,7 +111,7 @@ class Agent(base.Agent):
         return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
     def _next_penalty(self) -> float:
-        """The coefficient after the updates so far: by the mean KL divergence within their last epoch."""
+        """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""
         cfg = self.cfg
         if not self.moved:
             return self.penalty
@@ -130,7 +132,8 @@ class Agent(base.Agent):
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped)
+        explained = self.policy.explained_variance
+        metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped, explained)
         stop = cfg.target_kl is not None and self.everywhere(policy.kl).item() > 1.5 * cfg.target_kl
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, stop=stop)
 
@@ -145,7 +148,7 @@ class Agent(base.Agent):
         self.moved.append(self.everywhere(policy.kl))
         return policy
 
-    # carrying on ------------------------------------------------------------------------------------------
+    # checkpoints ------------------------------------------------------------------------------------------
 
     def state(self) -> Tree:
         return {**super().state(), "penalty": self._next_penalty()}

@@ -22,7 +22,7 @@ from config.schema import (
 
 
 class Config(NetworkConfig):
-    """PPO: a policy learns from fresh steps, and no single update may move it far."""
+    """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
@@ -30,67 +30,71 @@ class Config(NetworkConfig):
     MAY_LAG: ClassVar = True
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers between the observation and the policy; the output layer is added by itself."""
+    """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers between the observation and the value of the state."""
+    """Layers of the value network; its output layer is added automatically."""
     gamma: Fraction = 0.99
-    """Discount of the reward one step later."""
+    """Discount factor."""
     gae_lambda: Fraction = 0.95
-    """Bias against variance of the advantage: 0 looks one step ahead, 1 to the end of the episode."""
+    """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
     lr: Positive = 3e-4
-    """Learning rate of actor and critic, unless the next two say otherwise."""
+    """Learning rate of actor and critic, unless actor_lr or critic_lr is set."""
     actor_lr: Positive | None = None
     """Learning rate of the actor; null is lr."""
     critic_lr: Positive | None = None
     """Learning rate of the critic; null is lr."""
     batch_size: PositiveInt = 2048
-    """Transitions collected, over all rows, before each round of learning."""
+    """Transitions collected per window, over all rows."""
     sgd_batch_size: PositiveInt = 64
-    """Transitions of a minibatch."""
+    """Transitions per minibatch; where the window does not divide evenly, the last one of an epoch is smaller."""
     k_epochs: PositiveInt = 10
-    """Passes over the collected transitions."""
+    """Epochs: passes over each window."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
-    """With lstm or gru layers: steps of a sequence that is learned from as a whole."""
+    """With lstm or gru layers: steps per training sequence (truncated backpropagation through time)."""
     buffer_type: Annotated[Literal["ONPOLICY_QUE", "ONPOLICY"], BeforeValidator(upper)] = "ONPOLICY_QUE"
-    """Only fresh transitions; both names mean the same."""
+    """Rollout buffer of on-policy transitions; both names mean the same."""
 
     ppo_type: Annotated[Literal["clip", "kl"], BeforeValidator(lower)] = "clip"
-    """Form of the limit on each update: clip holds each ratio near 1, kl puts a price on the KL divergence."""
+    """Objective: clip is the clipped surrogate, kl the surrogate with an adaptive KL penalty."""
     eps_clip: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
-    """clip: how far the ratio of new to old probability may leave 1 before its gradient stops."""
+    """clip: clip range of the probability ratio, 1 - eps_clip to 1 + eps_clip."""
     target_kl: Positive | None = None
-    """clip: stop the epochs of a round when the policy has moved this far; null runs all."""
+    """clip: stop the epochs of a window after the update whose approximate KL divergence exceeds 1.5 times this; null
+    runs all epochs."""
     kl_target: Positive = 0.01
-    """kl: how far the policy should move in a round; the price follows from it."""
+    """kl: target KL divergence per window, to which the penalty adapts."""
     kl_lambda: Positive = 0.5
-    """kl: price of the divergence in the first round."""
+    """kl: initial penalty coefficient."""
     kl_beta: Annotated[float, Field(ge=1.0)] = 1.5
-    """kl: the price changes when the policy moved more than kl_target times this, or less than kl_target by this."""
+    """kl: tolerance; the penalty changes if the KL divergence is above kl_target times this, or below kl_target divided
+    by this."""
     kl_alpha: Annotated[float, Field(gt=1.0)] = 2.0
-    """kl: factor of each change of the price."""
+    """kl: factor of each change of the penalty."""
     value_clip: Positive | None = None
-    """How far the value may move from the old one in a round; null does not limit it."""
+    """Clip range of the value around its value before the updates of the window; null disables value clipping."""
     entropy_coef: NonNegative = 0.0
-    """Reward for an undecided policy."""
+    """Entropy bonus coefficient."""
     value_coef: NonNegative = 0.5
-    """Weight of the value loss beside the policy loss."""
+    """Value loss coefficient."""
     max_grad_norm: Positive | None = 0.5
-    """Longest gradient, as its norm over all parameters; null does not clip."""
+    """Clips the global gradient norm to this value; null disables clipping."""
     normalize_advantage: bool = True
-    """Bring the advantages of each minibatch to mean 0 and deviation 1."""
+    """Normalize the advantages of each minibatch to mean 0 and standard deviation 1."""
     log_std_init: float = 0.0
-    """Logarithm of the first standard deviation of continuous actions."""
+    """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
     normalize_reward: bool = False
-    """Divide rewards by the running deviation of the discounted return. Saved with the model."""
+    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
         sequence = self.lookup_step if self.remembers() else 1
-        return RolloutSpec.of_transitions(self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence)
+        return RolloutSpec.of_transitions(
+            self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence, self.reward_clip
+        )
 
     def must_wait(self) -> str | None:
         if self.normalize_obs or self.ppo_type == "kl":
-            return "normalize_obs and ppo_type kl compare with the policy as it is when a window arrives"
+            return "normalize_obs and ppo_type kl compare with the policy at the time a window arrives"
         return None
 
     def problems(self) -> Iterator[Problem]:

@@ -82,6 +82,7 @@ class Agent(base.Agent):
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.lr, progress.fraction))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
+            window = self.carried.recomputed(window, cfg.lookup_step)
         _, next_values = unroll.of_window(self.network, window, window["state"][0] if self.carried.size else None)
         if (mask := window.get("next_action_mask")) is not None:
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)

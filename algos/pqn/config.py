@@ -65,8 +65,9 @@ class Config(NetworkConfig):
     """Divide rewards by the running deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
+        sequence = self.lookup_step if self.remembers() else 1
         return RolloutSpec.of_transitions(
-            self.batch_size, rows, self.k_epochs, self.sgd_batch_size, self.lookup_step if self.remembers() else 1
+            self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence, self.reward_clip
         )
 
     def problems(self) -> Iterator[Problem]:

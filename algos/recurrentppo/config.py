@@ -7,14 +7,14 @@ from config.schema import Layers, Linear, Lstm, Problem
 
 
 class Config(Family):
-    """RecurrentPPO: PPO with a memory of the episode so far, learned from sequences."""
+    """RecurrentPPO: PPO with recurrent layers, trained on sequences."""
 
     actor_layers: Layers = [Linear(layer_size=[64], activation="tanh"), Lstm(layer_size=[64])]
-    """Layers between the observation and the policy, with lstm or gru among them; the output is added by itself."""
+    """Layers of the policy network, with lstm or gru among them; its output layer is added automatically."""
     critic_layers: Layers = [Linear(layer_size=[64], activation="tanh"), Lstm(layer_size=[64])]
-    """Layers between the observation and the value of the state; they may do without a memory."""
+    """Layers of the value network; recurrent layers are optional here."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if not self.remembers():
-            yield Problem("actor_layers", "has no lstm or gru: without a memory this is PPO")
+            yield Problem("actor_layers", "has no lstm or gru layer: this is PPO then")

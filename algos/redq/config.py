@@ -7,7 +7,7 @@ from config.schema import PositiveInt
 
 
 class Config(SAC):
-    """REDQ: many critics, of which two, drawn at random, make each target, so that more can be learned from each
+    """REDQ: SAC with a large ensemble of critics, a random subset of which makes each target, and many updates per
     step."""
 
     n_critics: PositiveInt = 10

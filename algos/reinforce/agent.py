@@ -1,4 +1,4 @@
-"""REINFORCE: after complete episodes, raise the probability of each action by the return that followed it."""
+"""REINFORCE: Monte Carlo policy gradient from complete episodes."""
 
 from typing import ClassVar
 
@@ -9,26 +9,34 @@ from torch import Tensor
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import networks, optim
-from algos.common.actor_critic import ActorCritic, follow_schedule, make_optimizer, policy_loss, seen, squared_error
+from algos.common.actor_critic import (
+    ActorCritic,
+    explained_variance,
+    follow_schedule,
+    make_optimizer,
+    policy_loss,
+    seen,
+    squared_error,
+)
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.returns import discounted_sums
 from algos.reinforce.config import Config
 
 
 def monte_carlo(reward: Tensor, ended: Tensor, gamma: float) -> Tensor:
-    """G[t] = r[t] + gamma r[t + 1] + ... up to the end of the episode; all [T, N]."""
+    """Returns G[t] = r[t] + gamma r[t + 1] + ... up to the end of the episode; all [T, N]."""
     return discounted_sums(reward, gamma * ~ended)
 
 
 def scaled(advantage: Tensor, valid: Tensor) -> Tensor:
-    """[T, N] divided by the root mean square of those that are valid."""
+    """Divides advantages [T, N] by the root mean square of the valid ones."""
     return advantage / (advantage[valid].square().mean().sqrt() + 1e-8)
 
 
 class Agent(base.Agent):
-    """A policy network, and a value network where that is the baseline, with one optimizer."""
+    """A policy network and, with baseline value, a value network, with one optimizer."""
 
-    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy")
+    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -66,13 +74,13 @@ class Agent(base.Agent):
         if self.scaler is not None:
             reward = self.scaler.scale(reward, ended, valid)
         if self.policy.critic is not None:
-            # What an episode that was cut off would still have brought is the value of where it stood. Without a critic
-            # nobody knows it, and it counts as nothing.
+            # A truncated episode is bootstrapped from the value of its last state; without a critic, from 0.
             expected, next_value = self.policy.values(window)
             reward = reward + cfg.gamma * next_value * cut
         target = monte_carlo(reward, ended, cfg.gamma)
         if cfg.baseline == "mean":
             expected = target[valid].mean()
+        self.policy.explained_variance = explained_variance(expected, target, valid)
         advantage = target - expected
         if cfg.normalize_advantage:
             advantage = scaled(advantage, valid)
@@ -91,5 +99,5 @@ class Agent(base.Agent):
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        metrics = (loss, policy, value, entropy)
+        metrics = (loss, policy, value, entropy, self.policy.explained_variance)
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})

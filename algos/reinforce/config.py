@@ -8,40 +8,41 @@ from config.schema import Layers, NonNegative, Positive, PositiveInt, Problem, R
 
 
 class Config(NetworkConfig):
-    """REINFORCE: after complete episodes, actions become likelier in proportion to the return that followed them."""
+    """REINFORCE: the Monte Carlo policy gradient, from complete episodes."""
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers between the observation and the policy; the output layer is added by itself."""
+    """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers between the observation and the value of the state, with baseline value."""
+    """Layers of the value network, with baseline value."""
 
     lr: Positive = 2e-3
-    """Learning rate of policy and value, unless the next two say otherwise."""
+    """Learning rate of policy and value network, unless actor_lr or critic_lr is set."""
     actor_lr: Positive | None = None
-    """Learning rate of the policy; null is lr."""
+    """Learning rate of the policy network; null is lr."""
     critic_lr: Positive | None = None
-    """Learning rate of the value; null is lr."""
+    """Learning rate of the value network; null is lr."""
     batch_episode: PositiveInt = 8
-    """Complete episodes, over all rows, for one update."""
+    """Complete episodes per update, over all rows."""
     baseline: Literal["none", "mean", "value"] = "mean"
-    """What is subtracted from each return: nothing, the mean return of the window, or a learned value of the state."""
+    """Baseline subtracted from each return: none, the mean return of the window, or a learned state value."""
     normalize_advantage: bool = True
-    """Divide what is left by its root mean square over the window."""
+    """Divide advantages by their root mean square over the window."""
     entropy_coef: NonNegative = 0.0
-    """Reward for an undecided policy."""
+    """Entropy bonus coefficient."""
     value_coef: NonNegative = 0.5
-    """Weight of the value loss beside the policy loss, with baseline value."""
+    """Value loss coefficient, with baseline value."""
     log_std_init: float = 0.0
-    """Logarithm of the first standard deviation of continuous actions."""
+    """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
     normalize_reward: bool = False
-    """Divide rewards by the running deviation of the discounted return. Saved with the model."""
+    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec(length=self.batch_episode, unit="episodes", sequence=0 if self.remembers() else 1)
+        sequence = 0 if self.remembers() else 1
+        return RolloutSpec(self.batch_episode, unit="episodes", sequence=sequence, reward_clip=self.reward_clip)
 
     def problems(self) -> Iterator[Problem]:
         yield from self.only_with("baseline", ("value",), "critic_layers", "critic_lr", "value_coef")

@@ -1,4 +1,5 @@
-"""SAC: critics learn the reward and the entropy that are still to come, and the policy follows them."""
+"""SAC: critics learn the soft action values, and the policy maximizes them. The actor's loss is in soft_policy.py, that
+of the temperature in temperature.py, the TD loss in critics.py."""
 
 from typing import ClassVar
 
@@ -16,13 +17,13 @@ from algos.sac.config import Config
 
 
 def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob: Tensor, alpha: Tensor) -> Tensor:
-    """r + discount (min_i Q'_i(s', a') - alpha log pi(a'|s')) [B] (equations 2, 3 and 5); next_q is [n, B].
-    discount [B] is gamma^k, and 0 where s' is terminal."""
+    """Returns r + discount (min_i Q'_i(s', a') - alpha log pi(a'|s')) [B] (equations 2, 3 and 5); next_q is [n, B].
+    discount [B] is gamma^k, and 0 if s' is terminal."""
     return torch.addcmul(reward, discount, next_q.amin(0) - alpha * next_log_prob)
 
 
 class Agent(base.Agent):
-    """A squashed Gaussian policy, critics and their targets."""
+    """A squashed Gaussian policy, critics and target critics."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
@@ -34,10 +35,10 @@ class Agent(base.Agent):
         self.critic = self._critic(cfg.n_critics).to(device)
         self.policy.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
-        # of many critics, those that judge the next action are copied to a place of their own
-        few = cfg.target_critics < cfg.n_critics
-        self.judges = targets.freeze(self._critic(cfg.target_critics).to(device)) if few else self.target
-        self.judges.front = self.target.front
+        # REDQ: the random subset of target critics in an update is copied to a smaller ensemble
+        subset = cfg.target_critics < cfg.n_critics
+        self.target_subset = targets.freeze(self._critic(cfg.target_critics).to(device)) if subset else self.target
+        self.target_subset.front = self.target.front
         self.parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
@@ -93,15 +94,15 @@ class Agent(base.Agent):
     def _target(self, batch: Batch) -> Tensor:
         with torch.no_grad():
             next_action, next_log_prob = self.policy.draw(batch["next_obs"])
-        if self.judges is not self.target:
+        if self.target_subset is not self.target:
             chosen = self.streams.learn.permutation(self.cfg.n_critics)[: self.cfg.target_critics]
-            critics.choose(self.judges, self.target, torch.from_numpy(chosen).to(self.device))
-        # not within no_grad: dropout is active in targets too (DroQ), and frozen weights need no graph
-        next_q = self.judges(batch["next_obs"], next_action).squeeze(-1)
+            critics.copy_members(self.target_subset, self.target, torch.from_numpy(chosen).to(self.device))
+        # not within no_grad: dropout is active in target networks too (DroQ), and frozen weights need no graph
+        next_q = self.target_subset(batch["next_obs"], next_action).squeeze(-1)
         alpha = self.policy.temperature.alpha()
         return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)
 
     def _value(self, obs: Observed, action: Tensor) -> Tensor:
-        """What the policy follows [B]."""
+        """Returns the value that the actor maximizes [B]."""
         q = self.critic(obs, action).squeeze(-1)
         return q.amin(0) if self.cfg.actor_value == "min" else q.mean(0)

@@ -8,14 +8,15 @@ from config.schema import PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
-    """SAC: a policy that is as random as it can afford, for continuous actions."""
+    """SAC: maximum entropy actor-critic for continuous actions."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     target_critics: PositiveInt = 2
-    """Critics whose smallest value makes the target; fewer than n_critics are drawn anew for each update."""
+    """Size of the subset of target critics whose minimum is the target; below n_critics, a new random subset is drawn
+    in each update."""
     actor_value: Literal["min", "mean"] = "min"
-    """What the actor follows of its critics: the smallest value, or their mean."""
+    """Value that the actor maximizes: the minimum or the mean of the critics."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

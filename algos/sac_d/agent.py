@@ -1,4 +1,4 @@
-"""SAC_D: critics give the values of all actions, so that expectations over the policy are sums."""
+"""SAC_D: SAC for discrete actions; expectations over the policy are sums over all actions."""
 
 from typing import ClassVar
 
@@ -19,22 +19,22 @@ from algos.sac_d.config import Config
 
 
 def log_policy(logits: Tensor, mask: Tensor | None) -> Tensor:
-    """log pi(.|s) [B, A] over the legal actions; those with mask false have probability 0."""
+    """Returns log pi(.|s) [B, A]; actions with mask False have probability 0."""
     return F.log_softmax(logits if mask is None else logits.masked_fill(~mask, IMPOSSIBLE), -1)
 
 
 def soft_value(log_pi: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
-    """sum_a pi(a|s) (Q(s, a) - alpha log pi(a|s)) [B] (equation 10); log_pi and q are [B, A]."""
+    """Returns sum_a pi(a|s) (Q(s, a) - alpha log pi(a|s)) [B] (equation 10); log_pi and q are [B, A]."""
     return (log_pi.exp() * (q - alpha * log_pi)).sum(-1)
 
 
 def entropy_of(log_pi: Tensor) -> Tensor:
-    """[B, A] -> [B]."""
+    """Returns the entropy [B] of log probabilities [B, A]."""
     return -(log_pi.exp() * log_pi).sum(-1)
 
 
 class Agent(base.Agent):
-    """A categorical policy, critics and their targets."""
+    """A categorical policy, critics and target critics."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "entropy", "alpha")
     KEPT: ClassVar = ("networks", "target", "actor_optimizer", "critic_optimizer", "temperature", "metrics", "updates")
@@ -59,7 +59,7 @@ class Agent(base.Agent):
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
-        self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         self.updates = 0
@@ -77,7 +77,7 @@ class Agent(base.Agent):
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
         random = progress.step < self.cfg.start_steps
-        if state is not None or not random:  # what is remembered goes on, whoever chooses the action
+        if state is not None or not random:  # the recurrent state is updated in random steps too
             logits, state = self._logits(obs, state)
         if random:
             logits = np.zeros((len(obs), self.actions))
@@ -117,13 +117,13 @@ class Agent(base.Agent):
 
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
-        """r + discount V(s') [B]; discount is gamma^k, and 0 where s' is terminal."""
+        """Returns the TD target r + discount V(s') [B]; discount is gamma^k, and 0 if s' is terminal."""
         log_pi = log_policy(outputs_of(self.actor, batch["next_obs"], "actor"), batch.get("next_action_mask"))
         value = soft_value(log_pi, self.target(batch["next_obs"]).amin(0), self.temperature.alpha())
         return torch.addcmul(batch["reward"] * self.cfg.reward_scale, batch["discount"], value)
 
     def _improve(self, obs: Observed, mask: Tensor | None) -> None:
-        """One step of the policy towards a larger soft value (equation 12), and one of the temperature."""
+        """Makes one actor step towards a larger soft value (equation 12), and one of the temperature."""
         alpha = self.temperature.alpha()
         with torch.no_grad():
             q = self.critic(obs).amin(0)
@@ -136,7 +136,7 @@ class Agent(base.Agent):
         self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}
 
     def _target_entropy(self, mask: Tensor | None) -> Tensor | float:
-        """Of each state by the number of its legal actions: where there is one, no policy has any entropy."""
+        """Returns the target entropy; with a mask, [B] by the number of legal actions of each state."""
         cfg = self.cfg
         if cfg.target_entropy is not None:
             return cfg.target_entropy

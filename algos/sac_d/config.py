@@ -8,13 +8,14 @@ from config.schema import PositiveFraction, Problem
 
 
 class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
-    """SAC_D: a policy that is as random as it can afford, for a finite set of actions."""
+    """SAC_D: maximum entropy actor-critic for discrete actions."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     target_entropy_scale: PositiveFraction = 0.98
-    """Share of the largest entropy, the logarithm of the number of legal actions, that a target_entropy of null is."""
+    """Target entropy as a share of the maximum, the logarithm of the number of legal actions, if target_entropy is
+    null."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -1,4 +1,4 @@
-"""SAC with hindsight: goals that were reached later in the place of those that were wanted."""
+"""SAC with hindsight experience replay."""
 
 from collections.abc import Iterator
 
@@ -7,11 +7,11 @@ from config.schema import Fraction, Problem
 
 
 class Config(SAC):
-    """SAC_HER: SAC for observations that name a goal."""
+    """SAC_HER: SAC with hindsight experience replay, for goal-conditioned environments."""
 
     her_ratio: Fraction = 0.8
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.her_ratio == 0:
-            yield Problem("her_ratio", "0 replaces no goal: without hindsight this is SAC")
+            yield Problem("her_ratio", "0 disables hindsight: this is SAC then")

@@ -1,4 +1,4 @@
-"""TD3, and DDPG within it: the policy climbs the value of its own action."""
+"""TD3, and DDPG as a special case: a deterministic policy follows the gradient of the critic's value."""
 
 from typing import ClassVar
 
@@ -16,23 +16,24 @@ from algos.td3.config import Config
 
 
 def smoothed(action: Tensor, noise: Tensor, clip: float) -> Tensor:
-    """clip(pi'(s') + clip(noise, -c, c), -1, 1) [B, A]: the target's action (algorithm 1)."""
+    """Returns clip(pi'(s') + clip(noise, -c, c), -1, 1) [B, A]: the target action with smoothing noise
+    (algorithm 1)."""
     return (action + noise.clamp(-clip, clip)).clamp(-1.0, 1.0)
 
 
 def td_target(reward: Tensor, discount: Tensor, next_q: Tensor) -> Tensor:
-    """r + discount min_i Q'_i(s', a') [B] (equation 10); next_q is [n, B], and n is 1 in DDPG.
-    discount [B] is gamma^k, and 0 where s' is terminal."""
+    """Returns the TD target r + discount min_i Q'_i(s', a') [B] (equation 10); next_q is [n, B], and n is 1 in DDPG.
+    discount [B] is gamma^k, and 0 if s' is terminal."""
     return torch.addcmul(reward, discount, next_q.amin(0))
 
 
 def policy_loss(q: Tensor) -> Tensor:
-    """-mean Q_1(s, pi(s)): its gradient is the deterministic policy gradient; q is [n, B]."""
+    """Returns -mean Q_1(s, pi(s)): its gradient is the deterministic policy gradient; q is [n, B]."""
     return -q[0].mean()
 
 
 class Agent(base.Agent):
-    """A policy and critics, and a slow copy of each."""
+    """A deterministic policy and critics, with a target network of each."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss")
     KEPT: ClassVar = ("networks", "targets", "actor_optimizer", "critic_optimizer", "actor_loss", "updates")
@@ -58,7 +59,7 @@ class Agent(base.Agent):
         self.actor_parameters = list(self.actor.parameters())
         self.critic_parameters = list(self.critic.parameters())
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
-        self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
         self.actor_loss = torch.zeros((), device=device)
         self.updates = 0
 
@@ -112,7 +113,7 @@ class Agent(base.Agent):
         return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)
 
     def _improve(self, obs: Observed) -> None:
-        """One step of the policy; the critics only pass gradients on."""
+        """Makes one actor step; the critics receive no gradients."""
         loss = policy_loss(self.critic(obs, outputs_of(self.actor, obs, "actor")).squeeze(-1))
         loss.backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)

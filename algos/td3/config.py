@@ -10,18 +10,19 @@ from config.schema import NonNegative, PositiveInt, Problem, lower
 
 
 class Config(ContinuousConfig, TargetConfig):
-    """TD3: a policy without randomness follows the smaller of two values, more slowly than they learn."""
+    """TD3: a deterministic policy with two critics, target policy smoothing and delayed policy updates."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     policy_freq: PositiveInt = 2
-    """Updates of the critics for one of the actor, with which the target networks move."""
+    """Critic updates per update of the actor and the target networks (policy delay)."""
     target_update: PositiveInt = 1
-    """Updates of the actor between two moves of the target networks: target_update times policy_freq of the critics."""
+    """Update the target networks every this many actor updates: every target_update times policy_freq critic
+    updates."""
     policy_noise: NonNegative = 0.2
-    """Standard deviation of the noise on the target's actions, where actions go from -1 to 1."""
+    """Standard deviation of the noise on target actions (smoothing), with actions scaled to -1..1."""
     noise_clip: NonNegative = 0.5
-    """Largest such noise."""
+    """Clip range of that noise."""
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"
 
     def problems(self) -> Iterator[Problem]:

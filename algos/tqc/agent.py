@@ -1,4 +1,4 @@
-"""TQC: SAC whose critics learn a distribution, from all but the largest values of what they say together."""
+"""TQC: SAC with quantile critics, whose pooled largest quantiles are truncated in the target."""
 
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from algos.tqc.config import Config
 
 
 def truncated(quantiles: Tensor, drop: int) -> Tensor:
-    """Quantiles of all critics [n, B, M] together, in order, without the n * drop largest: [B, n (M - drop)]."""
+    """Pools and sorts the quantiles of all critics [n, B, M] and drops the n * drop largest: [B, n (M - drop)]."""
     pooled = quantiles.transpose(0, 1).flatten(1).sort(1).values
     return pooled[:, : pooled.shape[1] - len(quantiles) * drop]
 
@@ -24,15 +24,16 @@ def truncated(quantiles: Tensor, drop: int) -> Tensor:
 def quantile_target(
     reward: Tensor, discount: Tensor, quantiles: Tensor, next_log_prob: Tensor, alpha: Tensor
 ) -> Tensor:
-    """r + discount (z_k - alpha log pi(a'|s')) for each quantile [B, K] (algorithm 1).
-    discount [B] is gamma^k, and 0 where s' is terminal."""
+    """Returns the targets r + discount (z_k - alpha log pi(a'|s')) for each quantile [B, K] (algorithm 1).
+    discount [B] is gamma^k, and 0 if s' is terminal."""
     value = quantiles - (alpha * next_log_prob).unsqueeze(1)
     return torch.addcmul(reward.unsqueeze(1), discount.unsqueeze(1), value)
 
 
 def quantile_loss(quantiles: Tensor, target: Tensor, levels: Tensor, weight: Tensor | None) -> Tensor:
-    """mean |tau_m - 1{y_k < z_m}| Huber(y_k - z_m) over all pairs of quantiles z [n, B, M] and targets y [B, K]
-    (equation 10 of Dabney et al., 2018); levels [M] are the tau_m, weight [B] corrects for drawing by priority."""
+    """Returns mean |tau_m - 1{y_k < z_m}| Huber(y_k - z_m) over all pairs of quantiles z [n, B, M] and targets y [B, K]
+    (equation 10 of Dabney et al., 2018); levels [M] are the tau_m, weight [B] are importance
+    sampling weights."""
     z, y = torch.broadcast_tensors(quantiles.unsqueeze(2), target.unsqueeze(2))
     share = torch.where(y < z, 1.0 - levels, levels)
     if weight is not None:
@@ -42,7 +43,7 @@ def quantile_loss(quantiles: Tensor, target: Tensor, levels: Tensor, weight: Ten
 
 
 class Agent(base.Agent):
-    """A squashed Gaussian policy, critics with several quantiles each, and their targets."""
+    """A squashed Gaussian policy, quantile critics, and target critics."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")

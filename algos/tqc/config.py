@@ -10,16 +10,16 @@ from config.schema import Int, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
-    """TQC: SAC whose critics give the distribution of the return, without its largest values."""
+    """TQC: SAC with quantile critics, whose largest quantiles are truncated in the target."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     FIXED: ClassVar[dict[str, Any]] = {"loss": "huber"}
 
     loss: Literal["mse", "huber"] = "huber"
     n_quantiles: PositiveInt = 25
-    """Values by which each critic describes the distribution of the return."""
+    """Quantiles per critic."""
     drop_quantiles: Annotated[Int, Field(ge=0)] = 2
-    """Largest of them left out of the target, for each critic: against values that are too good to be true."""
+    """Largest quantiles dropped from the target, per critic, against overestimation."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

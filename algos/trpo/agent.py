@@ -1,4 +1,4 @@
-"""TRPO: a step along the natural gradient, as long as the new policy stays near the old one."""
+"""TRPO: natural gradient steps within a trust region."""
 
 from typing import ClassVar, NamedTuple
 
@@ -17,12 +17,12 @@ from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_produc
 
 
 def surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Tensor:
-    """mean r A with r = pi/pi_old (equation 14), all [B]: what a step should raise."""
+    """Returns mean r A with r = pi/pi_old (equation 14), the objective of a step; all [B]."""
     return ((log_prob - old_log_prob).exp() * advantage).mean()
 
 
 class Found(NamedTuple):
-    """gain, kl and the share of the full step, of the step that was taken; all 0 where none was good."""
+    """gain, kl and share of the full step, for the accepted step; all 0 if none was accepted."""
 
     gain: float = 0.0
     kl: float = 0.0
@@ -32,7 +32,7 @@ class Found(NamedTuple):
 class Agent(base.Agent):
     """A policy network without an optimizer, and a value network with one."""
 
-    METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step")
+    METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
     CUTS_MINIBATCHES: ClassVar = True
 
@@ -67,23 +67,25 @@ class Agent(base.Agent):
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
+            window = self.policy.carried.recomputed(window, cfg.lookup_step)
         return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
     def standardise(self, batch: Batch) -> Batch:
         return standardised(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
-        """One step of the policy with the whole window, and epochs of minibatches for the value."""
+        """Makes one policy step with the whole window, and epochs of minibatches for the value network."""
         networks.seed_dropout(self.networks, self.streams.learn)
         steps = self.policy.carried.with_views(self.share(batch))
         step, entropy = self._full_step(steps)
         found = self._line_search(steps, step)
-        metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share)
+        explained = self.policy.explained_variance
+        metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share, explained)
         tensors = (torch.as_tensor(metric, device=self.device) for metric in metrics)
         return Result(dict(zip(self.METRICS, tensors, strict=True)))
 
     def _full_step(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """F^-1 g [P], as long as max_kl allows where the divergence is quadratic, and the mean entropy."""
+        """Returns F^-1 g [P], scaled to max_kl in the quadratic model of the divergence, and the mean entropy."""
         cfg, distribution, parameters = self.cfg, self.policy.distribution, self.policy_parameters
         with differentiable_twice(self.policy.actor):
             outputs = self.policy.outputs(batch)
@@ -105,12 +107,13 @@ class Agent(base.Agent):
 
     @torch.no_grad()
     def _line_search(self, batch: Batch, step: Tensor) -> Found:
-        """Take the step, or half of it and so on, so that it does good and moves the policy no farther than max_kl."""
+        """Backtracking line search: halves the step until the objective grows and the KL divergence is within
+        max_kl."""
         start = [p.clone() for p in self.policy_parameters]
         old = self.policy.outputs(batch)
         for k in range(self.cfg.line_search_steps):
             place(self.policy_parameters, start, 0.5**k * step)
-            numbers = self._judge(batch, old)
+            numbers = self._gain_and_kl(batch, old)
             self.reduce([numbers])
             gain, kl = numbers.tolist()
             if gain > 0 and kl <= self.cfg.max_kl:
@@ -118,8 +121,8 @@ class Agent(base.Agent):
         place(self.policy_parameters, start, torch.zeros_like(step))
         return Found()
 
-    def _judge(self, batch: Batch, old: Tensor) -> Tensor:
-        """[2]: how much more the policy promises than the old one, and its mean KL divergence from that."""
+    def _gain_and_kl(self, batch: Batch, old: Tensor) -> Tensor:
+        """Returns [2]: the gain in the objective over the old policy, and the mean KL divergence from it."""
         distribution, new = self.policy.distribution, self.policy.outputs(batch)
         old_log_prob = distribution.log_prob(old, batch["drawn"])
         gain = surrogate(distribution.log_prob(new, batch["drawn"]), old_log_prob, batch["advantage"])
@@ -128,12 +131,12 @@ class Agent(base.Agent):
         return torch.stack([gain, distribution.kl(old, new).mean()])
 
     def _fit_value(self, batch: Batch) -> Tensor:
-        """Epochs of minibatches in a new order each; the mean loss of all of them."""
+        """Trains the value network for k_epochs epochs of shuffled minibatches; returns the mean loss."""
         cfg, losses = self.cfg, []
         steps, total = batch["target"].numel(), batch["target"].shape[-1]  # of single steps, or of sequences
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
-            for chosen in order.chunk(max(1, steps // cfg.sgd_batch_size)):
+            for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
                 part = self.policy.carried.with_views(self.share(unroll.samples(batch, chosen)))
                 loss = squared_error(self.policy.value(part), part["target"])
                 loss.backward()

@@ -10,49 +10,51 @@ from config.schema import Fraction, Int, Layers, NonNegative, Positive, Positive
 
 
 class Config(NetworkConfig):
-    """TRPO: the longest step along the natural gradient that keeps the new policy near the old one."""
+    """TRPO: natural gradient steps within a trust region of the KL divergence."""
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "kl_target": "max_kl", "target_kl": "max_kl"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers between the observation and the policy; the output layer is added by itself."""
+    """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers between the observation and the value of the state."""
+    """Layers of the value network; its output layer is added automatically."""
     gae_lambda: Fraction = 0.95
-    """Bias against variance of the advantage: 0 looks one step ahead, 1 to the end of the episode."""
+    """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
     batch_size: PositiveInt = 2048
-    """Transitions collected, over all rows, for each step of the policy."""
+    """Transitions per policy step, over all rows."""
     max_kl: Positive = 0.01
-    """Farthest that one step may move the policy, as the mean KL divergence."""
+    """Trust region: largest mean KL divergence of a policy step."""
     cg_steps: PositiveInt = 10
-    """Steps of the conjugate gradient method that finds the direction."""
+    """Iterations of the conjugate gradient method."""
     cg_damping: Positive = 0.1
-    """Part of the identity that is added to the Fisher matrix: shorter steps where it is nearly singular."""
+    """Damping: multiple of the identity added to the Fisher matrix."""
     line_search_steps: PositiveInt = 10
-    """Lengths that are tried, each half of the one before, until the step is given up."""
+    """Step lengths that the line search tries, each half of the one before."""
     entropy_coef: NonNegative = 0.0
-    """Reward for an undecided policy."""
+    """Entropy bonus coefficient."""
     normalize_advantage: bool = True
-    """Bring the advantages of each window to mean 0 and deviation 1."""
+    """Normalize the advantages of each window to mean 0 and standard deviation 1."""
 
     critic_lr: Positive = 1e-3
-    """Learning rate of the value; the policy has none."""
+    """Learning rate of the value network; the policy has none."""
     sgd_batch_size: PositiveInt = 64
-    """Transitions of a minibatch of the value."""
+    """Transitions per minibatch of the value network; where the window does not divide evenly, the last one of an epoch
+    is smaller."""
     k_epochs: PositiveInt = 10
-    """Passes of the value over the collected transitions."""
+    """Epochs of the value network: passes over each window."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
-    """With lstm or gru layers: steps of a sequence that is learned from as a whole."""
+    """With lstm or gru layers: steps per training sequence (truncated backpropagation through time)."""
     log_std_init: float = 0.0
-    """Logarithm of the first standard deviation of continuous actions."""
+    """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
     normalize_reward: bool = False
-    """Divide rewards by the running deviation of the discounted return. Saved with the model."""
+    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        return RolloutSpec.of_transitions(self.batch_size, rows, sequence=self.lookup_step if self.remembers() else 1)
+        sequence = self.lookup_step if self.remembers() else 1
+        return RolloutSpec.of_transitions(self.batch_size, rows, sequence=sequence, reward_clip=self.reward_clip)
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:

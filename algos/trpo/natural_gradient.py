@@ -7,25 +7,25 @@ import torch
 from torch import Tensor
 
 Product = Callable[[Tensor], Tensor]
-"""A vector [P] -> the matrix times this vector [P]."""
+"""Function from a vector [P] to its product with a matrix [P]."""
 
 SMALL = 1e-10
-"""Part of the first squared residual at which more steps only add rounding."""
+"""Tolerance: share of the initial squared residual below which more steps only add rounding errors."""
 
 
 def flat(tensors: Iterable[Tensor]) -> Tensor:
-    """One vector [P] of them all."""
+    """Concatenates tensors to one vector [P]."""
     return torch.cat([tensor.reshape(-1) for tensor in tensors])
 
 
 def hessian_product(value: Tensor, parameters: Sequence[Tensor]) -> Product:
-    """Products with the matrix of second derivatives of a scalar, without the matrix: the gradient of g^T v."""
+    """Returns Hessian-vector products of a scalar, as gradients of g^T v."""
     gradient = flat(torch.autograd.grad(value, parameters, create_graph=True))
     return lambda vector: flat(torch.autograd.grad(gradient @ vector, parameters, retain_graph=True))
 
 
 def conjugate_gradient(product: Product, b: Tensor, steps: int) -> Tensor:
-    """x [P] with A x = b, for a positive definite A; exact after P steps, and near after few."""
+    """Solves A x = b for x [P] with positive definite A; exact after P steps, approximate after fewer."""
     x, residual, direction = torch.zeros_like(b), b.clone(), b.clone()
     length = residual @ residual
     enough = SMALL * length
@@ -42,14 +42,15 @@ def conjugate_gradient(product: Product, b: Tensor, steps: int) -> Tensor:
 
 
 def longest_step(direction: Tensor, product: Product, limit: float) -> Tensor:
-    """sqrt(2 limit / (x^T H x)) x: as far along x as the quadratic model of the divergence allows. 0 for x = 0."""
+    """Returns sqrt(2 limit / (x^T H x)) x: the longest step along x within the limit of the quadratic model; 0 for x =
+    0."""
     curvature = direction @ product(direction)
     return torch.where(curvature > 0, (2 * limit / curvature).sqrt(), 0.0) * direction
 
 
 @torch.no_grad()
 def place(parameters: Sequence[Tensor], start: Sequence[Tensor], step: Tensor) -> None:
-    """Set the parameters to start + step, in the memory that they have."""
+    """Sets the parameters to start + step, in place."""
     pieces = step.split([p.numel() for p in parameters])
     for p, origin, piece in zip(parameters, start, pieces, strict=True):
         torch.add(origin, piece.view_as(p), out=p)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import gymnasium
-from gymnasium.envs.registration import load_env_creator
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from envs.base import EnvError, VectorEnv
 from envs.gym import registry
@@ -58,12 +58,16 @@ def _native(cfg: Config, rows: int) -> bool:
     return cfg.constructor.keys() <= inspect.signature(load_env_creator(_SAME_AS_SCALAR)).parameters.keys()
 
 
+def _raw_rewards(spec: EnvSpec | None) -> dict[str, bool]:
+    """Atari's own vector environment clips rewards by default, and then every score would be that of clipped ones.
+    The agent can clip what it learns from (algo_cfg.reward_clip)."""
+    return {"reward_clipping": False} if str(spec and spec.vector_entry_point).startswith("ale_py") else {}
+
+
 def _make_native(cfg: Config, rows: int) -> VectorEnv:
     try:
-        registry.lookup(cfg.id)
-        env: Any = gymnasium.make_vec(
-            cfg.id, rows, vectorization_mode="vector_entry_point", **cfg.constructor, **_rendering(cfg)
-        )
+        keywords = {**_raw_rewards(registry.lookup(cfg.id)), **cfg.constructor, **_rendering(cfg)}
+        env: Any = gymnasium.make_vec(cfg.id, rows, vectorization_mode="vector_entry_point", **keywords)
         return GymnasiumVector(mode_of(env), cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(f"{cfg.id} could not be made: {type(error).__name__}: {error}") from error

@@ -19,3 +19,7 @@ class Chunk(NamedTuple):
 
     columns: Columns
     keys: Keys | None = None
+    fraction: float | None = None
+    """Share of the planned run that was done when the collection of a window began: learning rates follow from it, so
+    that the first window is learned with the full rate and the last one not with 0. None for samples of a replay
+    memory, which have no such beginning."""

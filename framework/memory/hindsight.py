@@ -9,6 +9,7 @@ import numpy as np
 from config.schema import ReplaySpec
 from envs.base import Goal
 from framework.fragment import Columns
+from framework.memory.rewards import clipped
 
 
 class Hindsight:
@@ -50,7 +51,7 @@ class Hindsight:
         for name in ("obs", "next_obs"):
             columns[name][..., self.goal.desired][chosen] = wanted
         reward, terminated = self.goal.judge(columns["next_obs"][..., self.goal.achieved][chosen], wanted)
-        columns["reward"][chosen] = reward
+        columns["reward"][chosen] = clipped(reward, self.spec.reward_clip)
         columns["discount"][chosen] *= ~terminated
 
     def _later(self, place: np.ndarray, step: np.ndarray, newest: int, rng: np.random.Generator) -> np.ndarray:

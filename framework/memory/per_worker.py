@@ -8,7 +8,7 @@ import numpy as np
 from algos.base import Tree
 from config.schema import RolloutSpec
 from framework.checkpoint.journal import Frame, Journal
-from framework.fragment import Columns, Fragment
+from framework.fragment import Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.rollout import Rollout
 
@@ -18,19 +18,20 @@ class PerWorker:
 
     def __init__(self, spec: RolloutSpec, collectors: int) -> None:
         self._rollouts = [Rollout(spec) for _ in range(collectors)]
-        self._full: deque[Columns] = deque()
+        self._full: deque[Chunk] = deque()
 
     def add(self, fragment: Fragment) -> None:
         rollout = self._rollouts[fragment.origin.worker]
         rollout.add(fragment)
         while (chunk := rollout.take(0.0)) is not None:
-            self._full.append({name: _kept(value, fragment.columns.get(name)) for name, value in chunk.columns.items()})
+            own = {name: _kept(value, fragment.columns.get(name)) for name, value in chunk.columns.items()}
+            self._full.append(chunk._replace(columns=own))
 
     def owed(self) -> int:
         return len(self._full)
 
     def take(self, fraction: float, most: int = 1) -> Chunk | None:
-        return Chunk(self._full.popleft()) if self._full else None
+        return self._full.popleft() if self._full else None
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """Does nothing: fresh steps have no priority."""
@@ -41,7 +42,8 @@ class PerWorker:
     def state(self) -> Tree:
         return {
             "apart": [rollout.state() for rollout in self._rollouts],
-            "full": [dict(sorted(window.items())) for window in self._full],
+            "full": [dict(sorted(chunk.columns.items())) for chunk in self._full],
+            "fractions": [chunk.fraction for chunk in self._full],
         }
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
@@ -50,7 +52,9 @@ class PerWorker:
         if len(saved) == len(self._rollouts):
             for rollout, part in zip(self._rollouts, saved, strict=True):
                 rollout.load_state(part, ())
-        self._full = deque(state.get("full", []))
+        windows = state.get("full", [])
+        fractions = state.get("fractions", [None] * len(windows))
+        self._full = deque(Chunk(window, fraction=at) for window, at in zip(windows, fractions, strict=True))
 
 
 def _kept(column: np.ndarray, of_fragment: np.ndarray | None) -> np.ndarray:

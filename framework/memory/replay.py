@@ -14,6 +14,7 @@ from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
 from framework.memory.replay_journal import ReplayJournal
+from framework.memory.rewards import clipped
 from framework.memory.ring import Rings
 from framework.memory.sum_tree import SumTree
 from framework.resources import MOST_AT_ONCE
@@ -73,6 +74,7 @@ class Replay:
         kept = {name: value for name, value in columns.items() if name not in ("terminated", "truncated")}
         kept["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
         kept["end"] = columns["terminated"] | columns["truncated"]
+        kept["reward"] = clipped(columns["reward"], self.spec.reward_clip)
         return kept
 
     def _allocate(self, columns: Columns) -> None:

@@ -9,6 +9,7 @@ from config.schema import RolloutSpec
 from framework.checkpoint.journal import Frame, Journal
 from framework.fragment import Columns, Fragment
 from framework.memory.chunk import Chunk, Keys
+from framework.memory.rewards import clipped
 
 
 class Rollout:
@@ -17,6 +18,8 @@ class Rollout:
     def __init__(self, spec: RolloutSpec) -> None:
         self.spec = spec
         self._pending: list[Columns] = []
+        self._fractions: list[float] = []
+        """Share of the run that was done when the collection of each pending part began."""
         self._steps = 0
         self._episodes = 0
         """Number of episodes that ended in the pending steps."""
@@ -27,9 +30,11 @@ class Rollout:
         whole = spec.unit == "steps" and not self._pending and not spec.overlap and fragment.steps >= spec.length
         # a fragment that fills the window is learned from before the collector reuses its arrays
         columns = fragment.columns if whole else {name: value.copy() for name, value in fragment.columns.items()}
+        columns = {**columns, "reward": clipped(columns["reward"], spec.reward_clip)}
         if spec.unit == "episodes":
             columns["fresh"] = np.ones_like(columns["terminated"])
         self._pending.append(columns)
+        self._fractions.append(fragment.origin.fraction)
         self._steps += fragment.steps
         self._episodes += int(_ended(columns).sum())
 
@@ -55,13 +60,13 @@ class Rollout:
             return None
         if spec.unit == "episodes":
             return self._take_episodes()
-        columns = self._joined()
+        columns, began = self._joined(), self._fractions[0]
         self._keep({name: value[spec.length :].copy() for name, value in columns.items()} if spec.overlap else None)
-        return Chunk(self._with_beginnings(columns))
+        return Chunk(self._with_beginnings(columns), fraction=began)
 
     def _take_episodes(self) -> Chunk:
         """Returns each row up to the end of its last complete episode, and keeps the steps after it."""
-        columns = self._joined()
+        columns, began = self._joined(), self._fractions[0]
         ended = _ended(columns)
         steps = len(ended)
         reach = np.where(ended.any(0), steps - ended[::-1].argmax(0), 0)
@@ -75,7 +80,7 @@ class Rollout:
             self._keep(None)
         last = int(reach.max())
         window = {name: value[:last] for name, value in columns.items()}
-        return Chunk(self._with_beginnings({**window, "valid": valid[:last]}))
+        return Chunk(self._with_beginnings({**window, "valid": valid[:last]}), fraction=began)
 
     def _with_beginnings(self, columns: Columns) -> Columns:
         """Adds the column `first` if samples are sequences."""
@@ -92,6 +97,7 @@ class Rollout:
     def _keep(self, columns: Columns | None) -> None:
         """Replaces the pending steps."""
         self._pending = [] if columns is None else [columns]
+        self._fractions = [] if columns is None else self._fractions[-1:]
         self._steps = 0 if columns is None else len(columns["reward"])
         self._episodes = 0
 
@@ -103,11 +109,13 @@ class Rollout:
 
     def state(self) -> Tree:
         # in one order, whether the columns come from a collector or from a checkpoint
-        return {"pending": [dict(sorted(part.items())) for part in self._pending]}
+        pending = [dict(sorted(part.items())) for part in self._pending]
+        return {"pending": pending, "fractions": list(self._fractions)}
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         # drops windows that were not joined; copies, since arrays from another process cannot be written to
         self._pending = [{name: value.copy() for name, value in part.items()} for part in state.get("pending", [])]
+        self._fractions = list(state.get("fractions", [0.0] * len(self._pending)))
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
         self._episodes = sum(int(_ended(part).sum()) for part in self._pending)
 

@@ -31,7 +31,7 @@ class RunLog:
         self.task, self.agent, self.console = task, agent, console
         self.every_episodes, self.every_updates = every_episodes, every_updates
         exploration = tuple(agent.exploration(Progress()))
-        self.train = CsvLog(task.results / "train.csv", [*EPISODE_COLUMNS, *agent.METRICS, *exploration])
+        self.train = CsvLog(task.results / "train.csv", [*EPISODE_COLUMNS, *agent.metric_names(), *exploration])
         self.eval = CsvLog(task.results / "eval.csv", list(EVAL_COLUMNS))
         self.board = TensorBoard(task.tb_logs, console.warn)
         self._sums: dict[str, list[float]] = {}
@@ -58,7 +58,8 @@ class RunLog:
                 **explored,
             }
         )
-        self.console.episode(count.episode, episode.total, episode.length, {**self._last, **explored})
+        shown = {name: self._last[name] for name in self.agent.METRICS if name in self._last}
+        self.console.episode(count.episode, episode.total, episode.length, {**shown, **explored})
         if count.episode % self.every_episodes == 0:
             values = {"train_ep_reward": episode.total, "train_ep_step": episode.length}
             self.board.scalars("interact", values, count.step)
