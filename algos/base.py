@@ -5,7 +5,7 @@ numpy on the environment side ([N, ...] in, [N, ...] out), torch on the learning
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -138,6 +138,11 @@ class Agent(ABC):
     @abstractmethod
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         """The best known action, without randomness."""
+
+    def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
+        """Returns a sentence for the user if these metrics (means since the last episode) show that a setting is wrong.
+        It is shown once."""
+        return None
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         """What a person wants to see of the exploration, such as {"epsilon": 0.05}."""

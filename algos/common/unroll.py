@@ -135,14 +135,14 @@ class Carried:
         outputs = steps["actor"][0] if "actor" in steps else self.actor.forward(x)
         return outputs, torch.cat([after for _, after in steps.values()], 1).cpu().numpy()
 
-    def with_views(self, batch: Batch, burn_in: int = 0, *, dummies: bool = False) -> Batch:
-        """A minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W steps of the burn-in and, unless
-        dummies are asked for, the dummy steps; obs and next_obs become views."""
+    def with_views(self, batch: Batch, burn_in: int = 0) -> Batch:
+        """Returns a minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W steps of the burn-in and
+        the dummy steps; obs and next_obs become views."""
         if "first" not in batch:
             return batch
         before: Batch = {name: batch[name][:burn_in] for name in ("obs", "first")}
         steps: Batch = {name: value[burn_in:] for name, value in batch.items() if name != "state"}
-        valid = None if dummies else steps.pop("valid", None)
+        valid = steps.pop("valid", None)
         view = View(steps, before, self.parts(batch["state"]), valid)
         seen = ("obs", "next_obs", "first")
         columns = {name: _real(value, valid) for name, value in steps.items() if name not in seen}

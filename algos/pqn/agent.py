@@ -44,7 +44,7 @@ class Agent(base.Agent):
         actions = actions_of(spec.action_space)
         self.network = networks.build(
             spec, cfg.value_layers, lambda features: value_layer(features, actions, dueling=cfg.dueling),
-            cfg, streams.init, normalizer=self.normalizer,
+            cfg, streams.init, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.carried = unroll.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
