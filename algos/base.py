@@ -112,6 +112,9 @@ class Agent(ABC):
     CUTS_MINIBATCHES: ClassVar[bool] = False
     """update cuts minibatches of its own: it is given the whole, and takes its `share` of each."""
 
+    normalizer: Any = None
+    """Statistics of observations, an algos.common.normalize.Normalizer; None without normalize_obs."""
+
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
@@ -139,6 +142,13 @@ class Agent(ABC):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         """The best known action, without randomness."""
 
+    def evaluate_action(
+        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        """Returns the action of an evaluation or test: the best known one, unless the protocol of the algorithm's paper
+        wants some randomness. rng gives the same numbers in each evaluation."""
+        return self.predict_action(obs, state, mask)
+
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
         """Returns a sentence for the user if these metrics (means since the last episode) show that a setting is wrong.
         It is shown once."""
@@ -149,6 +159,12 @@ class Agent(ABC):
         return {}
 
     # learning -------------------------------------------------------------------------------------------
+
+    def observe(self, obs: torch.Tensor) -> None:
+        """Updates the statistics of observations with new ones [M, ...] of a replay memory, each of which comes once.
+        Observations of a rollout are counted in `prepare`."""
+        if self.normalizer is not None:
+            self.normalizer.update(obs)
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Once per chunk: adds advantages and returns, sets learning rates. For a rollout, the window is one of fresh

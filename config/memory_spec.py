@@ -30,6 +30,8 @@ class ReplaySpec:
     relabel: float = 0.0
     """Share of the samples whose goal is replaced by one that was reached later in the same episode; for an
     environment with goals, with n_step 1 and sequence 1."""
+    statistics: bool = False
+    """True if the algorithm keeps statistics of observations: each chunk carries the observations that are new."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class Collector:
     env: VectorEnv
     agent: Agent
     rng: np.random.Generator
-    """Stream of the exploration."""
+    """Stream of the actions' randomness."""
     episode_seed: Callable[[int, int], int]
     """(row, episode number) -> seed."""
     max_step: int = -1
@@ -60,7 +60,7 @@ class Collector:
         if self.explore:
             act = self.agent.sample_action(obs, state, progress, self.rng, mask)
         else:
-            act = self.agent.predict_action(obs, state, mask)
+            act = self.agent.evaluate_action(obs, state, self.rng, mask)
         now.state = act.state
         step = self._advance(act.action)
         if state is not None:

@@ -62,7 +62,7 @@ class Evaluator:
         self.collector: Collector | None = None
 
     def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
-        """Greedy episodes 0 .. episodes-1."""
+        """Plays episodes 0 .. episodes-1 without exploration."""
         collector = self._collector(agent, recorders)
         evaluation = Evaluation(collector.play(episodes, Progress(), self.check))
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
@@ -93,7 +93,7 @@ class Evaluator:
             return number(self.seed, "evaluation", episode * rows + row)
 
         self.collector = Collector(
-            self.env, agent, stream(self.seed, "unused"), seed_of, self.longest,
+            self.env, agent, stream(self.seed, "evaluation actions"), seed_of, self.longest,
             recorders=tuple(recorders), explore=False,
         )  # fmt: skip
         return self.collector
@@ -109,7 +109,7 @@ class _RandomPolicy:
     def initial_state(self, rows: int) -> None:
         return None
 
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
         masks: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
         actions = np.stack([self.space.sample(legal) for legal in masks])
         start = getattr(self.space, "start", None)
@@ -125,7 +125,7 @@ class Replayed:
     def initial_state(self, rows: int) -> None:
         return None
 
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
         return Act(next(self._actions)[None])
 
 

@@ -86,9 +86,8 @@ class NetworkConfig(AlgoConfig):
     """Layers for each named part of a Dict or Tuple observation; the results are joined before the layer list.
     null flattens the whole observation into one vector."""
     normalize_obs: bool = False
-    """Subtract the running mean of the observations and divide by their deviation: of those that are learned from,
-    fresh or drawn from the memory. Saved with the weights, frozen in evaluation and test. Observations that are choices
-    (Discrete) stay as they are."""
+    """Subtract the running mean of the observations and divide by their standard deviation. Each collected observation
+    counts once. Saved with the weights, frozen in evaluation and test. Discrete observations stay as they are."""
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
@@ -223,6 +222,7 @@ class ReplayConfig(NetworkConfig):
             priority_epsilon=self.per_epsilon,
             relabel=self.her_ratio,
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
+            statistics=self.normalize_obs,
         )
 
     def problems(self) -> Iterator[Problem]:

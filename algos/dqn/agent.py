@@ -11,7 +11,7 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
 from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
-from algos.common.exploration import Explorer, greedy
+from algos.common.exploration import Explorer, epsilon_greedy, greedy
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
 from algos.dqn.config import Config
@@ -72,12 +72,17 @@ class Agent(base.Agent):
         values, after = self.values(obs, state)
         return Act(greedy(values, mask), state=after)
 
+    def evaluate_action(
+        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        modules.draw(self.noise, None)
+        values, after = self.values(obs, state)
+        return Act(epsilon_greedy(values, self.cfg.eval_epsilon, rng, mask), state=after)
+
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
-        if self.normalizer is not None:
-            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:

@@ -57,6 +57,10 @@ class Config(ReplayConfig, TargetConfig):
     epsilon_schedule: Literal["exponential", "linear"] = "exponential"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
 
+    eval_epsilon: Fraction = 0.0
+    """Share of random actions in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or 0.001,
+    so that a policy cannot repeat the same game."""
+
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.soft and self.double:

@@ -3,6 +3,6 @@
 from algos.drqn.config import Config
 
 NAME = "DRQN"
-ALIASES = ("RecurrentDQN", "R2D2")
+ALIASES = ("RecurrentDQN",)
 
 __all__ = ["ALIASES", "NAME", "Config"]

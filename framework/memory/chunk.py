@@ -22,3 +22,5 @@ class Chunk(NamedTuple):
 
     columns: Columns
     keys: Keys | None = None
+    arrived: np.ndarray | None = None
+    """Observations [M, ...] that a replay memory got since its last chunk; None if nobody keeps statistics of them."""

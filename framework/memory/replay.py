@@ -8,6 +8,7 @@ from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
 from envs.base import Goal
 from framework.fragment import Columns, Fragment
+from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
 from framework.memory.hindsight import Hindsight
 from framework.memory.ring import Rings
@@ -30,6 +31,7 @@ class Replay:
             raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
         self.spec, self.rng, self._goal = spec, rng, goal
         self._rings = Rings(spec.capacity, collectors)
+        self._arrivals = Arrivals(self._rings, spec.statistics)
         self._credit = 0.0
         """Updates owed."""
         self._journalled = np.zeros(collectors, np.int64)
@@ -133,7 +135,7 @@ class Replay:
             self._relabel(columns, place, step)
         if weights is not None:
             columns["weight"] = weights
-        return Chunk(columns, Keys(place, step))
+        return Chunk(columns, Keys(place, step), arrived=self._arrivals.take())
 
     def _draw(self, shape: tuple[int, int]) -> np.ndarray:
         place = self._rings.choose(self.rng, shape)
@@ -163,7 +165,7 @@ class Replay:
             columns["state"] = rings.flat["state"][begin]
         if "valid" in rings.flat:
             columns["valid"] = rings.flat["valid"][places]
-        return Chunk(columns, Keys(begin, rings.serial(begin)))
+        return Chunk(columns, Keys(begin, rings.serial(begin)), arrived=self._arrivals.take())
 
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
@@ -209,6 +211,7 @@ class Replay:
             "added": self._rings.added.tolist(),
             "position": self._position,
             "credit": self._credit,
+            "taken": self._arrivals.taken.tolist(),
             "rng": stream_state(self.rng),
             "highest": None if self._tree is None else self._tree.highest,
         }
@@ -258,6 +261,7 @@ class Replay:
             raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {oldest} to {added}")
         self._offered = added.copy()
         self._credit = state["credit"]
+        self._arrivals.taken = np.array(state.get("taken", added))
         restore_stream(self.rng, state["rng"])
         if self._rings.flat:
             self._look_back()
@@ -298,3 +302,5 @@ class Replay:
                 first = int(self._rings.added[here])
                 self._rings.write(here, columns)
                 self._judge(here, first, columns)
+        if other._arrivals.taken.any():
+            self._arrivals.taken = self._rings.added.copy()
