@@ -1,4 +1,4 @@
-"""Deep recurrent Q-learning (Hausknecht and Stone, 2015): values that depend on what was seen before."""
+"""Deep recurrent Q-learning (Hausknecht and Stone, 2015): values from a recurrent network."""
 
 from algos.drqn.config import Config
 
