@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-
 NEAREST = {"r2d2": "R2D2 is not available, DRQN is the nearest"}
 """Algorithms that are often asked for and are not here."""
 

@@ -12,6 +12,7 @@ from algos.common.exploration import epsilon_greedy, greedy, softmax
 from algos.common.modules import ImplicitQuantiles, NoisyLinear
 from algos.dqn.heads import HEADS, Successor, project, quantile_huber, soft_value
 from config.schema import Gru, Linear, Lstm, mlp
+from framework.evaluator import Evaluator
 
 FAMILY = ("DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "C51", "QRDQN", "IQN", "RainbowDQN", "DRQN")
 ALL_OF_THEM = pytest.mark.parametrize("algo", FAMILY)
@@ -128,6 +129,29 @@ def test_a_soft_value_is_the_logarithm_of_the_mean_exponential():
     out = tensor([1.0, 3.0], [1.0, 3.0])
     target, _ = soft.target(Successor(tensor(1.0, 1.0), tensor(0.5, 0.0), out, out, None))
     torch.testing.assert_close(target, tensor(1 + 0.5 * 3.626523, 1.0))
+
+
+@ALL_OF_THEM
+def test_evaluations_take_the_best_action_but_for_a_share_of_random_ones(algo):
+    """Whatever the exploration; the share is 0 unless it is set."""
+    env, obs = toy_of("match", rows=400), np.zeros((400, 1), np.float32)
+    plain, mixed = (agent_of(algo, spec_of(env), **settings) for settings in ({}, {"eval_epsilon": 0.5}))
+    state, rng = plain.initial_state(400), np.random.default_rng(0)
+    best = plain.predict_action(obs, state).action
+    np.testing.assert_array_equal(plain.evaluate_action(obs, state, rng).action, best)
+    mask = np.zeros((400, 2), bool)
+    mask[np.arange(400), 1 - best] = True
+    others = mixed.evaluate_action(obs, state, rng).action != best
+    assert others.mean() == pytest.approx(0.25, abs=0.07)  # half of the random actions are the best one
+    np.testing.assert_array_equal(mixed.evaluate_action(obs, state, rng, mask).action, 1 - best)
+
+
+def test_the_random_actions_of_evaluations_are_the_same_each_time():
+    env = toy_of("match", rows=2, steps=50)
+    agent = agent_of("DQN", spec_of(env), eval_epsilon=0.5)
+    scores = [Evaluator(env, 7, -1).play(agent, 4).returns.tolist() for _ in range(2)]
+    assert scores[0] == scores[1]
+    assert scores[0] != Evaluator(env, 8, -1).play(agent, 4).returns.tolist()
 
 
 def test_boltzmann_exploration_has_the_probabilities_of_its_formula():
