@@ -154,9 +154,8 @@ def test_epsilon_falls_with_the_steps_of_the_run():
 
 def test_statistics_of_observations_are_learned_shared_with_the_target_and_part_of_the_weights():
     agent, batch = agent_and_batch(normalize_obs=True)
-    window = {key: value[None] for key, value in batch.items()}
-    agent.prepare(window, Progress())
-    assert agent.normalizer.moments.mean.item() == pytest.approx(window["obs"].double().mean().item())
+    agent.observe(batch["obs"])
+    assert agent.normalizer.moments.mean.item() == pytest.approx(batch["obs"].double().mean().item())
     assert agent.target[0] is agent.network[0] is agent.normalizer
     other, _ = agent_and_batch(normalize_obs=True)
     other.load_weights(agent.weights())

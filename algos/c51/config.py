@@ -20,8 +20,8 @@ class Config(Family):
     v_min: float = -10.0
     """Lowest atom. No discounted return should be below it; a warning says if targets pile up there."""
     v_max: float = 10.0
-    """Highest atom. No discounted return should be above it; at most it is the highest reward of a step / (1 - gamma). A
-    warning says if targets pile up there."""
+    """Highest atom. No discounted return should be above it; at most it is the highest reward of a step / (1 - gamma).
+    A warning says if targets pile up there."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
