@@ -53,14 +53,25 @@ def test_c51_reports_the_mass_at_each_edge_of_its_support_and_beyond_it():
     """Support 0, 1, 2; the best next action has 0, 0.5 and 0.5."""
     categorical = head("C51", n_atoms=3, v_min=0.0, v_max=2.0)
     logits = torch.log(tensor([[0.5, 0.5, 1e-12], [1e-12, 0.5, 0.5]]).expand(3, 2, 3))
-    # atoms +1: 2 and 3, all at 2, half from beyond; atoms -2: -1 and 0, all at 0, half from beyond; atoms +0.25:
-    # 1.25 and 2.25, at 2 are 0.125 and 0.5; 2.25 is within half a spacing of the edge
-    reward, discount = tensor(1.0, -2.0, 0.25), tensor(1.0, 1.0, 1.0)
+    # atoms +1: 2 and 3, all at 2, half from beyond; atoms -2: -1 and 0, all at 0, half from beyond; atoms / 2 + 1:
+    # 1.5 and 2, at 2 are 0.25 and 0.5
+    reward, discount = tensor(1.0, -2.0, 1.0), tensor(1.0, 1.0, 0.5)
     after = Successor(reward, discount, logits, categorical.values(logits), None)
     _, metrics = categorical.target(after)
-    expected = {"at_v_min": 1 / 3, "at_v_max": (1 + 0.625) / 3, "outside": 1 / 3}
+    expected = {"at_v_min": 1 / 3, "at_v_max": (1 + 0.75) / 3, "outside": 1 / 3}
     assert {name: value.item() for name, value in metrics.items()} == pytest.approx(expected)
     assert tuple(metrics) == categorical.METRICS
+
+
+def test_the_greatest_possible_return_is_not_beyond_the_support():
+    """1 + 0.99 * 100, for every number of atoms and n-step return."""
+    categorical = head("C51", actions=1, n_atoms=7, v_min=0.0, v_max=100.0)
+    logits = torch.full((3, 1, 7), -50.0)
+    logits[:, :, -1] = 50.0
+    reward, discount = tensor(1.0, 1.99, 2.9701), tensor(0.99, 0.9801, 0.970299)
+    _, metrics = categorical.target(Successor(reward, discount, logits, categorical.values(logits), None))
+    assert metrics["outside"] == 0
+    assert metrics["at_v_max"].item() == pytest.approx(1.0)
 
 
 def test_c51_says_which_edge_of_its_support_the_returns_pass():

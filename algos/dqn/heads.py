@@ -83,9 +83,9 @@ def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
 
 
 def outside(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
-    """Returns the mean share of the mass that `project` moves to an edge of the support from beyond it. Half a spacing
-    beyond is still the edge, so that the greatest possible return r / (1 - gamma) does not count."""
-    margin = (support[1] - support[0]) / 2
+    """Returns the mean share of the mass that `project` moves to an edge of the support from beyond. The margin is for
+    rounding: r + gamma v_max is v_max where that is the greatest possible return, r / (1 - gamma)."""
+    margin = (support[1] - support[0]) / 100
     beyond = (atoms < support[0] - margin) | (atoms > support[-1] + margin)
     return (probability * beyond).sum(1).mean()
 
