@@ -12,9 +12,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+NEAREST = {"r2d2": "R2D2 is not available, DRQN is the nearest"}
+"""Algorithms that are often asked for and are not here."""
+
 
 class UnknownAlgorithm(LookupError):
     """No folder has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.instead = NEAREST.get(name.lower(), "")
+        """What to use instead, if it is known."""
 
 
 @cache

@@ -5,7 +5,7 @@ numpy on the environment side ([N, ...] in, [N, ...] out), torch on the learning
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -117,6 +117,9 @@ class Agent(ABC):
     """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients
     (optim.apply_gradients keeps it) are metrics too."""
 
+    normalizer: Any = None
+    """Statistics of observations, an algos.common.normalize.Normalizer; None without normalize_obs."""
+
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
@@ -144,6 +147,18 @@ class Agent(ABC):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         """Returns the best known actions, without randomness."""
 
+    def evaluate_action(
+        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        """Returns the action of an evaluation or test: the best known one, unless the protocol of the algorithm's paper
+        wants some randomness. rng gives the same numbers in each evaluation."""
+        return self.predict_action(obs, state, mask)
+
+    def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
+        """Returns a sentence for the user if these metrics (means since the last episode) show that a setting is wrong.
+        It is shown once."""
+        return None
+
     def exploration(self, progress: Progress) -> dict[str, float]:
         """Returns exploration parameters to log, such as {"epsilon": 0.05}."""
         return {}
@@ -153,6 +168,12 @@ class Agent(ABC):
     def metric_names(self) -> tuple[str, ...]:
         """Returns the names of all metrics that learning gives."""
         return self.METRICS if self.optimizer is None else (*self.METRICS, "grad_norm", "lr")
+
+    def observe(self, obs: torch.Tensor) -> None:
+        """Updates the statistics of observations with new ones [M, ...] of a replay memory, each of which comes once.
+        Observations of a rollout are counted in `prepare`."""
+        if self.normalizer is not None:
+            self.normalizer.update(obs)
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Adds advantages and returns, sets learning rates; called once per chunk. A rollout's window holds on-policy

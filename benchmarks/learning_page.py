@@ -80,7 +80,10 @@ def rows() -> list[Row]:
     found = table()
     return [
         *[Row(**{**row, "words": tuple(row.get("words", ()))}) for row in found["rows"]],
-        *[Row(row["env"], row["algo"], words=_steps(row), seeds=1, short=True) for row in found.get("short", [])],
+        *[
+            Row(row["env"], row["algo"], preset=row.get("preset", ""), words=_steps(row), seeds=1, short=True)
+            for row in found.get("short", [])
+        ],
     ]
 
 

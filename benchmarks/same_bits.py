@@ -17,7 +17,7 @@ from typing import Any
 from safetensors.numpy import load_file
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("CartPole-v1", "Pendulum-v1", "FrozenLake-v1")
+FOLDERS = ("CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "FrozenLake-v1-notslippery")
 SHORT = [
     "general_cfg.max_episode=-1",
     "general_cfg.max_update=-1",

@@ -74,7 +74,7 @@ def load(
         work.compare(earlier, task)
     source = document or earlier
     return work.finish(
-        expected_return=presets.promised_return(source.comment) if source else None,
+        expected_return=presets.promised_return(source.comment) if source and work.same_task(source, preset) else None,
         preset=str(preset) if preset else None,
         task=task,
         into=Path(into) if into else None,
@@ -169,6 +169,16 @@ class _Assembly:
             command["id"] = preset.sections.get("env_cfg", {}).get("id", env)
         return path
 
+    def same_task(self, document: Document, preset: Path | None) -> bool:
+        """Returns False if the command line makes the environment another one than that of the document."""
+        written = sources.from_document(document, written=False).sections.get("env_cfg", {})
+        return all(
+            key in presets.NOT_THE_TASK
+            or written.get(key) == value
+            or (key == "id" and preset is not None and presets.named(preset, str(value)))
+            for key, value in self.sources[-1].sections.get("env_cfg", {}).items()
+        )
+
     def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
         """The package that algo_name or env_name means, or why there is none. A user's own needs permission."""
         finder, base = self.finders[key], AlgoConfig if key == "algo_name" else EnvConfig
@@ -179,9 +189,11 @@ class _Assembly:
             if isinstance(package.Config, type) and issubclass(package.Config, base):
                 return package, ""
             return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
-        except LookupError:
+        except LookupError as error:
             known = f"(python main.py list {key.removesuffix('_name')}s shows all)"
-            return None, f"unknown name {name!r}{did_you_mean(name, finder.available())} {known}"
+            instead = getattr(error, "instead", "")
+            hint = f"; {instead}" if instead else did_you_mean(name, finder.available())
+            return None, f"unknown name {name!r}{hint} {known}"
         except Exception as error:
             if "." not in name:
                 raise

@@ -35,6 +35,8 @@ class ReplaySpec:
     environment with goals, with n_step 1 and sequence 1."""
     reward_clip: RewardClip = "none"
     """Applied to single rewards, before n-step returns are folded."""
+    statistics: bool = False
+    """True if the algorithm keeps statistics of observations: each chunk carries the observations that are new."""
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,12 @@ def notes(path: Path | None, algo: str, env: str, root: Path = PRESETS) -> Itera
         yield f"{env} may need what the presets of {root.name}/{shared} set under env_cfg; they are for {others}"
 
 
+NOT_THE_TASK = ("n_envs", "vectorization", "render_mode")
+"""Settings under env_cfg that change no return."""
+
+
 def promised_return(comment: str) -> float | None:
-    """The return that a comment such as `# Return 500 in about 20 s: ...` promises."""
+    """Returns the return that a comment such as `# Return 500 in about 20 s: ...` promises."""
     found = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", comment)
     return float(found[1]) if found else None
 

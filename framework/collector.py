@@ -62,7 +62,7 @@ class Collector:
         if self.explore:
             act = self.agent.sample_action(obs, state, progress, self.rng, mask)
         else:
-            act = self.agent.predict_action(obs, state, mask)
+            act = self.agent.evaluate_action(obs, state, self.rng, mask)
         now.state = act.state
         step = self._advance(act.action)
         if self.env.valid is not None:

@@ -76,7 +76,7 @@ class Evaluator:
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
 
     def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
-        """Plays greedy episodes 0 .. episodes-1."""
+        """Plays episodes 0 .. episodes-1 without exploration."""
         collector = self._collector(agent, recorders)
         evaluation = Evaluation(collector.play(episodes, Progress(), self.check))
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
@@ -117,7 +117,7 @@ class Evaluator:
             return number(self.seed, "evaluation", episode * rows + row)
 
         return Collector(
-            self.env, agent, stream(self.seed, "unused"), seed_of, self.longest,
+            self.env, agent, stream(self.seed, "evaluation actions"), seed_of, self.longest,
             recorders=tuple(recorders), explore=False, watch=self.watch,
         )  # fmt: skip
 
@@ -132,7 +132,7 @@ class _RandomPolicy:
     def initial_state(self, rows: int) -> None:
         return None
 
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
         masks: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
         actions = np.stack([self.space.sample(legal) for legal in masks])
         start = getattr(self.space, "start", None)
@@ -148,7 +148,7 @@ class Replayed:
     def initial_state(self, rows: int) -> None:
         return None
 
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
         return Act(next(self._actions)[None])
 
 

@@ -94,6 +94,8 @@ class Learner:
     def _learn(self, chunk: Chunk, progress: Progress) -> Learned:
         device = self.agent.device
         window = {name: torch.from_numpy(value).to(device) for name, value in chunk.columns.items()}
+        if chunk.arrived is not None:
+            self.agent.observe(torch.from_numpy(chunk.arrived).to(device))
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):

@@ -143,7 +143,7 @@ class CountingEnv(VectorEnv):
 
 
 class TapeAgent:
-    """What a collector asks of an agent: explores with the collector's stream, and predicts action 3."""
+    """What a collector asks of an agent: explores with the collector's stream, and takes action 3 in evaluations."""
 
     def __init__(self, tape: list[tuple] | None = None) -> None:
         self.tape = [] if tape is None else tape
@@ -156,7 +156,7 @@ class TapeAgent:
         action = rng.integers(0, 2, len(obs))
         return Act(action, {"log_prob": -action.astype(np.float32)})
 
-    def predict_action(self, obs, state, mask=None):
+    def evaluate_action(self, obs, state, rng, mask=None):
         self.tape.append(("predict", obs[:, 0].tolist()))
         return Act(np.full(len(obs), 3))
 
@@ -173,7 +173,7 @@ class PolicyOfNothing:
     def sample_action(self, obs, state, progress, rng, mask=None):
         return Act(rng.integers(0, self.actions, len(obs)))
 
-    def predict_action(self, obs, state, mask=None):
+    def evaluate_action(self, obs, state, rng, mask=None):
         return Act(np.zeros(len(obs), np.int64))
 
 

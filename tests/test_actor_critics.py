@@ -248,7 +248,7 @@ def test_simba_and_other_first_weights_train(algo):
 @every
 def test_statistics_of_observations_are_shared_by_all_networks_and_part_of_the_weights(algo):
     agent, batch = agent_for(algo, normalize_obs=True), batch_for(algo)
-    agent.prepare({name: value[None] for name, value in batch.items()}, Progress())
+    agent.observe(batch["obs"])
     torch.testing.assert_close(agent.normalizer.moments.mean, batch["obs"].double().mean(0))
     fronts = [getattr(agent, name).front[0] for name in ("critic", "target", "target_critic") if hasattr(agent, name)]
     assert all(front is agent.normalizer for front in fronts)

@@ -11,7 +11,7 @@ import yaml
 
 import algos
 from config import json_schema, presets, yaml_reader
-from config.loader import ConfigError
+from config.loader import ConfigError, load
 from config.yaml_reader import DocumentError
 from framework import catalog
 from tests.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root
@@ -525,10 +525,35 @@ def test_the_nearest_preset_is_taken_and_named(preset_root: Path, algo: str, env
     assert config.env.id == ("Acrobot-v1" if env and "crobot" in env else env or "CartPole-v1")
     if taken:
         assert config.notes[0] == f"preset: {preset_root / taken}.yaml"
-        assert (config.algo.lr, config.expected_return) == (0.01, -85)
+        promised = None if env and taken.startswith("_") else -85
+        assert (config.algo.lr, config.expected_return) == (0.01, promised)
         assert "algo_cfg.lr" not in config.explicit
     else:
         assert "no preset for DQN on Acrobot-v1: the Python defaults are used" in config.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("algo", "env", "words", "promised"),
+    [
+        ("PPO", "MinAtar/Breakout-v1", (), 8.1),
+        ("PPO", "MinAtar/Freeway-v1", (), None),
+        ("PPO", "MinAtar/Breakout-v1", ("env_cfg.sticky_action_prob=0.5",), None),
+        ("PPO", "MinAtar/Breakout-v1", ("env_cfg.n_envs=8", "algo_cfg.lr=1e-4"), 8.1),
+        ("QLearning", "FrozenLake-v1-notslippery", (), 1.0),
+        ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=false",), 1.0),
+        ("QLearning", "FrozenLake-v1-notslippery", ("env_cfg.is_slippery=true",), None),
+        ("DRQN", "CartPole-v1-hidden", (), 498),
+    ],
+)
+def test_no_return_is_promised_of_another_environment(
+    algo: str, env: str, words: tuple[str, ...], promised: float | None
+) -> None:
+    config = load(None, words, algo=algo, env=env, find_algo=ALGOS, find_env=catalog.ENVS)
+    assert config.expected_return == promised
+
+
+def test_an_algorithm_that_is_not_here_is_answered_with_the_nearest() -> None:
+    assert "unknown name 'R2D2'; R2D2 is not available, DRQN is the nearest (python main" in refused(None, algo="R2D2")
 
 
 def test_a_flag_wins_over_the_yaml_and_no_preset_is_taken(preset_root: Path) -> None:

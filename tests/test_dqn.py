@@ -6,9 +6,8 @@ import torch
 from helpers_core import agent_of, ramp, score, spec_of, toy_of, trained
 
 from algos.base import Progress
-from algos.common.modules import Dueling
 from algos.dqn.config import Config
-from algos.dqn.heads import Scalar, Successor, of_action
+from algos.dqn.heads import Scalar, Successor
 from config.schema import mlp
 
 
@@ -26,11 +25,11 @@ def head(**settings):
 
 
 def td_target(reward, discount, next_q, next_q_online):
-    return head().target(Successor(reward, discount, next_q, next_q, next_q_online))
+    return head().target(Successor(reward, discount, next_q, next_q, next_q_online))[0]
 
 
 def td_loss(q, action, target, huber=False):
-    return head(loss="huber" if huber else "mse").loss(of_action(q, action), target)
+    return head(loss="huber" if huber else "mse").loss(q, action, target)
 
 
 def test_the_target_is_the_reward_plus_the_discounted_best_value():
@@ -72,11 +71,6 @@ def test_samples_count_as_much_as_their_weights_say():
         each, _ = td_loss(agent.network(batch["obs"]), batch["action"], target)
     weight = torch.linspace(0, 1, 6)
     assert agent.update({**batch, "weight": weight}).metrics["loss"].item() == pytest.approx((weight * each).mean())
-
-
-def test_a_dueling_head_centres_the_advantages():
-    """Wang et al. (2016), equation 9: 10 + (1, 2, 6) - 3."""
-    assert Dueling(atoms=1)(tensor([10.0, 1.0, 2.0, 6.0])).tolist() == [[8.0, 9.0, 13.0]]
 
 
 # ------------------------------------------------------------------------------------------------------- updates
@@ -160,9 +154,8 @@ def test_epsilon_falls_with_the_steps_of_the_run():
 
 def test_statistics_of_observations_are_learned_shared_with_the_target_and_part_of_the_weights():
     agent, batch = agent_and_batch(normalize_obs=True)
-    window = {key: value[None] for key, value in batch.items()}
-    agent.prepare(window, Progress())
-    assert agent.normalizer.moments.mean.item() == pytest.approx(window["obs"].double().mean().item())
+    agent.observe(batch["obs"])
+    assert agent.normalizer.moments.mean.item() == pytest.approx(batch["obs"].double().mean().item())
     assert agent.target[0] is agent.network[0] is agent.normalizer
     other, _ = agent_and_batch(normalize_obs=True)
     other.load_weights(agent.weights())

@@ -375,7 +375,7 @@ def learned_to_flip(relabel, n=5, steps=400):
         def sample_action(self, obs, state, progress, rng, mask=None):
             return Act(rng.integers(0, n, len(obs)))
 
-        def predict_action(self, obs, state, mask=None):
+        def evaluate_action(self, obs, state, rng, mask=None):
             return Act(table[index(obs)].argmax(axis=1))
 
     spec = ReplaySpec(capacity=10**4, batch_size=64, warmup=64, updates_per_step=0.5, gamma=0.9, relabel=relabel)

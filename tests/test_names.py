@@ -57,10 +57,11 @@ def test_a_name_that_only_looks_like_an_old_game_stays(env):
     assert gym.present_name(env) == env
 
 
-@pytest.mark.parametrize("algo", ["RainbowDQN", "QRDQN"])
+@pytest.mark.parametrize("algo", ["IQN", "QRDQN"])
 def test_without_a_preset_of_the_family_those_of_others_are_named(algo):
     notes = loaded(algo=algo, env="ALE/Pong-v5").notes
+    others = "DQN, PPO, RainbowDQN"
     assert (
-        notes[1] == "ALE/Pong-v5 may need what the presets of presets/_atari set under env_cfg; they are for DQN, PPO"
+        notes[1] == f"ALE/Pong-v5 may need what the presets of presets/_atari set under env_cfg; they are for {others}"
     )
     assert len(loaded(algo="DQN", env="ALE/Pong-v5").notes) == 1

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, Space
-from torch import nn
+from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
-from algos.common.modules import Dueling
+from algos.common.modules import Dueling, value_layer
 from algos.common.networks import NetworkError, RandomZeros, build, seed_dropout
 from algos.common.normalize import normalizer_for
 from algos.common.settings import NetworkConfig
@@ -160,12 +160,67 @@ def test_simba_without_an_activation_is_refused_in_a_sentence() -> None:
         build(spec_of(VECTOR), mlp(8, activation="none"), 2, NetworkConfig(architecture="simba"), 0)
 
 
+class Some(nn.Module):
+    """Some of the features, as they are."""
+
+    def __init__(self, start: int, stop: int) -> None:
+        super().__init__()
+        self.part = slice(start, stop)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[..., self.part]
+
+
 def test_a_dueling_head_adds_the_value_to_the_advantages_less_their_mean() -> None:
+    """Wang et al. (2016), equation 9."""
     # value 10, advantages 1, 2, 6 with mean 3
-    assert Dueling(atoms=1)(torch.tensor([[10.0, 1.0, 2.0, 6.0]])).tolist() == [[8.0, 9.0, 13.0]]
+    head = Dueling(Some(0, 1), Some(1, 4), atoms=1)
+    assert head(torch.tensor([[10.0, 1.0, 2.0, 6.0]])).tolist() == [[8.0, 9.0, 13.0]]
     # with two atoms, each is done by itself: 10 + (1, 3) - 2 and 20 + (5, 7) - 6
     outputs = torch.tensor([[10.0, 20.0, 1.0, 5.0, 3.0, 7.0]])
-    assert Dueling(atoms=2)(outputs).tolist() == [[[9.0, 19.0], [11.0, 21.0]]]
+    assert Dueling(Some(0, 2), Some(2, 6), atoms=2)(outputs).tolist() == [[[9.0, 19.0], [11.0, 21.0]]]
+
+
+def dueling(layers: Layers, architecture: str = "mlp", init: str = "default") -> nn.Module:
+    cfg = NetworkConfig(architecture=architecture, init=init)  # type: ignore[arg-type]
+    return build(
+        spec_of(VECTOR), layers, lambda features: value_layer(features, 3, dueling=True), cfg, 0, split=True
+    )  # fmt: skip
+
+
+def test_each_stream_of_a_dueling_network_has_the_last_hidden_layer_for_itself() -> None:
+    """The value depends on features that the advantages do not see, and the other way round: no linear layer on shared
+    features can do that."""
+    network = dueling([*mlp(8, 5), LayerNorm()])
+    (head,) = (part for part in network.modules() if isinstance(part, Dueling))
+    assert [tuple(p.shape) for p in head.value.parameters()] == [(5, 8), (5,), (5,), (5,), (1, 5), (1,)]
+    assert [tuple(p.shape) for p in head.advantage.parameters()] == [(5, 8), (5,), (5,), (5,), (3, 5), (3,)]
+    assert sum(p.numel() for part in list(network)[:-1] for p in part.parameters()) == 4 * 8 + 8
+    torch.manual_seed(0)
+    x = torch.randn(4, 4)
+    before = network(x).detach()
+    with torch.no_grad():
+        for parameter in head.value.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    # what the value stream learns moves all actions alike: the advantages stay
+    moved = network(x).detach() - before
+    torch.testing.assert_close(moved, moved[:, :1].expand(-1, 3))
+    assert moved.abs().min() > 1e-3
+
+
+@pytest.mark.parametrize("layers", [[], [Linear(layer_size=[8]), Lstm(layer_size=[4])]])
+def test_a_dueling_network_without_a_last_hidden_layer_has_linear_streams(layers: Layers) -> None:
+    (head,) = (part for part in dueling(layers).modules() if isinstance(part, Dueling))
+    assert [len(list(stream)) for stream in (head.value, head.advantage)] == [1, 1]
+
+
+def test_hidden_layers_of_the_streams_begin_like_other_hidden_layers() -> None:
+    """Orthogonal rows have length sqrt(2) in hidden layers and 1 in output layers."""
+    network = dueling(mlp(8, 5), init="orthogonal")
+    (head,) = (part for part in network.modules() if isinstance(part, Dueling))
+    hidden, _, output = head.advantage
+    torch.testing.assert_close(hidden.weight.norm(dim=1), torch.full((5,), 2**0.5))
+    torch.testing.assert_close(output.weight.norm(dim=1), torch.ones(3))
 
 
 # ----------------------------------------------------------------------------------------------- first weights

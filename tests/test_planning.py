@@ -140,7 +140,7 @@ def test_policy_iteration_says_why_it_needs_a_discount():
     assert list(PolicyIteration(gamma=0.9999).problems()) == []
     (problem,) = PolicyIteration(gamma=1.0).problems()
     assert problem.key == "gamma"
-    assert "never ends" in problem.message
+    assert "never reaches the end" in problem.message
 
 
 @pytest.mark.parametrize("algo", ["ValueIteration", "PolicyIteration"])

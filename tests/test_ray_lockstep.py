@@ -7,7 +7,10 @@ from tests.helpers_ray import EPISODES, RAY, same, train, weights
 pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
 
 ALGOS = {
-    "DQN": ("--algo=DQN", "general_cfg.max_total_step=400", "algo_cfg.batch_size=16", "algo_cfg.learning_starts=50"),
+    "DQN": (
+        "--algo=DQN", "general_cfg.max_total_step=400", "algo_cfg.batch_size=16", "algo_cfg.learning_starts=50",
+        "algo_cfg.normalize_obs=true",
+    ),
     "PPO": (
         "--algo=PPO", "general_cfg.max_total_step=512", "algo_cfg.batch_size=128", "algo_cfg.sgd_batch_size=32",
         "env_cfg.n_envs=4", "algo_cfg.normalize_obs=true", "algo_cfg.normalize_reward=true",

@@ -7,10 +7,12 @@ from helpers_core import agent_of, collector_of, memory_of, score, spec_of, toy_
 
 import algos
 from algos.base import Progress
+from algos.common import unroll
 from algos.common.exploration import epsilon_greedy, greedy, softmax
 from algos.common.modules import ImplicitQuantiles, NoisyLinear
 from algos.dqn.heads import HEADS, Successor, project, quantile_huber, soft_value
 from config.schema import Gru, Linear, Lstm, mlp
+from framework.evaluator import Evaluator
 
 FAMILY = ("DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "C51", "QRDQN", "IQN", "RainbowDQN", "DRQN")
 ALL_OF_THEM = pytest.mark.parametrize("algo", FAMILY)
@@ -44,13 +46,51 @@ def test_the_target_of_c51_is_the_shifted_distribution_of_the_best_next_action()
     torch.testing.assert_close(categorical.values(logits)[0], tensor(0.5, 1.5))
     # atoms 0, 1, 2 -> 0.25, 0.75, 1.25 with 0, 0.5, 0.5: 0.75 gives 1/4 to 0 and 3/4 to 1, 1.25 gives 3/4 and 1/4 to 2
     expected = tensor([0.125, 0.75, 0.125], [0.0, 1.0, 0.0])
-    torch.testing.assert_close(categorical.target(after), expected)
+    torch.testing.assert_close(categorical.target(after)[0], expected)
+
+
+def test_c51_reports_the_mass_at_each_edge_of_its_support_and_beyond_it():
+    """Support 0, 1, 2; the best next action has 0, 0.5 and 0.5."""
+    categorical = head("C51", n_atoms=3, v_min=0.0, v_max=2.0)
+    logits = torch.log(tensor([[0.5, 0.5, 1e-12], [1e-12, 0.5, 0.5]]).expand(3, 2, 3))
+    # atoms +1: 2 and 3, all at 2, half from beyond; atoms -2: -1 and 0, all at 0, half from beyond; atoms / 2 + 1:
+    # 1.5 and 2, at 2 are 0.25 and 0.5
+    reward, discount = tensor(1.0, -2.0, 1.0), tensor(1.0, 1.0, 0.5)
+    after = Successor(reward, discount, logits, categorical.values(logits), None)
+    _, metrics = categorical.target(after)
+    expected = {"at_v_min": 1 / 3, "at_v_max": (1 + 0.75) / 3, "outside": 1 / 3}
+    assert {name: value.item() for name, value in metrics.items()} == pytest.approx(expected)
+    assert tuple(metrics) == categorical.METRICS
+
+
+def test_the_greatest_possible_return_is_not_beyond_the_support():
+    """1 + 0.99 * 100, for every number of atoms and n-step return."""
+    categorical = head("C51", actions=1, n_atoms=7, v_min=0.0, v_max=100.0)
+    logits = torch.full((3, 1, 7), -50.0)
+    logits[:, :, -1] = 50.0
+    reward, discount = tensor(1.0, 1.99, 2.9701), tensor(0.99, 0.9801, 0.970299)
+    _, metrics = categorical.target(Successor(reward, discount, logits, categorical.values(logits), None))
+    assert metrics["outside"] == 0
+    assert metrics["at_v_max"].item() == pytest.approx(1.0)
+
+
+def test_c51_says_which_edge_of_its_support_the_returns_pass():
+    categorical = head("C51", v_min=-5.0, v_max=10.0)
+    assert categorical.warning({"at_v_min": 0.5, "at_v_max": 0.4, "outside": 0.5}) is None
+    # returns of exactly v_min, such as 0 with v_min 0, are not beyond it
+    assert categorical.warning({"at_v_min": 0.9, "at_v_max": 0.0, "outside": 0.0}) is None
+    assert "v_max 10 is too low for the returns seen: 60% of" in categorical.warning({"at_v_max": 0.6, "outside": 0.6})
+    assert "v_min -5 is too high for the returns seen" in categorical.warning({"at_v_min": 0.6, "outside": 0.6})
+    agent = agent_of("C51", spec_of(toy_of("match")))
+    assert agent.METRICS == ("loss", "q_mean", "at_v_min", "at_v_max", "outside")
+    assert agent.warning({"at_v_max": 0.6, "outside": 0.6}, 1000) is None
+    assert agent.warning({"at_v_max": 0.6, "outside": 0.6}, 1001)
 
 
 def test_the_loss_of_c51_is_the_cross_entropy_and_its_priority_the_divergence():
     categorical = head("C51", n_atoms=2, v_min=0.0, v_max=1.0)
-    out, target = torch.log(tensor([0.25, 0.75], [0.5, 0.5])), tensor([0.5, 0.5], [0.5, 0.5])
-    each, error = categorical.loss(out, target)
+    out, target = torch.log(tensor([[0.25, 0.75]], [[0.5, 0.5]])), tensor([0.5, 0.5], [0.5, 0.5])
+    each, error = categorical.loss(out, torch.zeros(2, dtype=torch.int64), target)
     # -(0.5 ln 0.25 + 0.5 ln 0.75) = 0.836988, less the entropy ln 2 = 0.693147
     torch.testing.assert_close(each, tensor(0.836988, 0.693147), atol=1e-6, rtol=0)
     torch.testing.assert_close(error, tensor(0.143841, 0.0), atol=1e-6, rtol=0)
@@ -88,7 +128,7 @@ def test_the_target_of_quantiles_is_that_of_the_action_with_the_best_mean():
     quantile = head("QRDQN", n_quantiles=2)
     out = tensor([[0.0, 4.0], [1.0, 2.0]], [[0.0, 4.0], [9.0, 9.0]])
     after = Successor(tensor(1.0, 1.0), tensor(0.5, 0.0), out, quantile.values(out), None)
-    assert quantile.target(after).tolist() == [[1.0, 3.0], [1.0, 1.0]]
+    assert quantile.target(after)[0].tolist() == [[1.0, 3.0], [1.0, 1.0]]
     assert quantile.middle.tolist() == [0.25, 0.75]
 
 
@@ -98,8 +138,31 @@ def test_a_soft_value_is_the_logarithm_of_the_mean_exponential():
     assert soft_value(tensor([1.0, 3.0]), 0.01).item() == pytest.approx(3.0)
     soft = head("SoftQ", temperature=2.0)
     out = tensor([1.0, 3.0], [1.0, 3.0])
-    target = soft.target(Successor(tensor(1.0, 1.0), tensor(0.5, 0.0), out, out, None))
+    target, _ = soft.target(Successor(tensor(1.0, 1.0), tensor(0.5, 0.0), out, out, None))
     torch.testing.assert_close(target, tensor(1 + 0.5 * 3.626523, 1.0))
+
+
+@ALL_OF_THEM
+def test_evaluations_take_the_best_action_but_for_a_share_of_random_ones(algo):
+    """Whatever the exploration; the share is 0 unless it is set."""
+    env, obs = toy_of("match", rows=400), np.zeros((400, 1), np.float32)
+    plain, mixed = (agent_of(algo, spec_of(env), **settings) for settings in ({}, {"eval_epsilon": 0.5}))
+    state, rng = plain.initial_state(400), np.random.default_rng(0)
+    best = plain.predict_action(obs, state).action
+    np.testing.assert_array_equal(plain.evaluate_action(obs, state, rng).action, best)
+    mask = np.zeros((400, 2), bool)
+    mask[np.arange(400), 1 - best] = True
+    others = mixed.evaluate_action(obs, state, rng).action != best
+    assert others.mean() == pytest.approx(0.25, abs=0.07)  # half of the random actions are the best one
+    np.testing.assert_array_equal(mixed.evaluate_action(obs, state, rng, mask).action, 1 - best)
+
+
+def test_the_random_actions_of_evaluations_are_the_same_each_time():
+    env = toy_of("match", rows=2, steps=50)
+    agent = agent_of("DQN", spec_of(env), eval_epsilon=0.5)
+    scores = [Evaluator(env, 7, -1).play(agent, 4).returns.tolist() for _ in range(2)]
+    assert scores[0] == scores[1]
+    assert scores[0] != Evaluator(env, 8, -1).play(agent, 4).returns.tolist()
 
 
 def test_boltzmann_exploration_has_the_probabilities_of_its_formula():
@@ -163,7 +226,7 @@ def test_noise_is_drawn_for_every_batch_and_is_off_in_a_test():
 
 def test_the_two_networks_have_noise_of_their_own_in_each_update():
     work = trained(agent_of("NoisyDQN", spec_of(toy_of("match")), batch_size=8), toy_of("match"), 10)
-    first, second = work.chance[0].noise[0], work.target_chance[0].noise[0]
+    first, second = work.noise[0].noise[0], work.target_noise[0].noise[0]
     assert not torch.equal(first, second)
 
 
@@ -173,11 +236,11 @@ def test_the_two_networks_have_noise_of_their_own_in_each_update():
 def test_implicit_quantiles_are_drawn_while_learning_and_evenly_spaced_in_a_test():
     module = ImplicitQuantiles(4, torch.nn.Linear(4, 2), quantiles=2)
     features = torch.ones(3, 4)
-    assert module(features).shape == (3, 2, 2)
-    assert module.fractions[0].tolist() == [0.25, 0.75]
+    out = module(features)
+    assert out.shape == (3, 3, 2)
+    assert out[0, -1].tolist() == [0.25, 0.75]
     module.draw(np.random.default_rng(0))
-    module(features)
-    assert len(module.fractions.unique()) == 6
+    assert len(module(features)[:, -1].unique()) == 6
 
 
 def test_implicit_quantiles_follow_the_formula():
@@ -188,8 +251,19 @@ def test_implicit_quantiles_follow_the_formula():
         module.embed.bias.fill_(0.5)
         module.embed.weight[0, 2] = 1.0
     module.rng = type("Given", (), {"random": lambda self, size, dtype: np.full(size, 1 / 12, dtype)})()
-    # cos(2 pi / 12) = 0.866025, and 0.5: 1.366025 times 2
-    torch.testing.assert_close(module(tensor([2.0]).view(1, 1)), tensor(2.732051).view(1, 1, 1))
+    # cos(2 pi / 12) = 0.866025, and 0.5: 1.366025 times 2; then the fraction itself
+    torch.testing.assert_close(module(tensor([2.0]).view(1, 1)), tensor(2.732051, 1 / 12).view(1, 2, 1))
+
+
+def test_the_loss_of_implicit_quantiles_reads_the_fractions_of_its_own_outputs():
+    """Whatever the network was asked in between. Action 1 has quantiles 0 and 1 at fractions 1/4 and 3/4."""
+    implicit = head("IQN", n_quantiles=2)
+    out = tensor([[9.0, 9.0], [0.0, 1.0], [0.25, 0.75]])
+    target = tensor([0.5, 3.0])
+    assert implicit.values(out).tolist() == [[9.0, 0.5]]
+    each, error = implicit.loss(out, tensor(1), target)
+    assert each.item() == pytest.approx(0.328125 + 0.578125)  # computed by hand above
+    assert error.item() == 1.25
 
 
 # ------------------------------------------------------------------------------------------------- memory of a policy
@@ -239,9 +313,9 @@ def test_burn_in_steps_bring_the_state_up_to_date_and_are_not_learned_from():
     memory.add(collector.collect(40, Progress())[0])
     chunk = memory.take(0.0).columns
     batch = {name: torch.from_numpy(value[0].copy()) for name, value in chunk.items()}
-    out, next_out, online, flat = agent._outputs(batch)
-    assert out.shape == next_out.shape == (32, 2)
-    assert online is None
+    flat = agent.carried.with_views(batch, agent.cfg.burn_in)
+    out = unroll.outputs_of(agent.network, flat["obs"], "actor")
+    assert out.shape == unroll.outputs_of(agent.target, flat["next_obs"], "actor").shape == (32, 2)
     # by hand, step by step, each row from its stored state
     state, expected = batch["state"], []
     for step in range(6):
@@ -270,7 +344,7 @@ def test_the_successor_of_a_step_is_judged_with_the_memory_of_its_own_episode():
 
 @pytest.mark.parametrize("algo", ["DQN", "C51", "QRDQN", "IQN"])
 def test_dummy_steps_within_sequences_are_not_learned_from(algo):
-    """Whatever stands in them, the loss and the statistics of the observations stay the same."""
+    """Whatever they hold, the loss stays the same."""
     layers = [Linear(layer_size=[8]), Gru(layer_size=[8])]
     settings = {"value_layers": layers, "lookup_step": 4, "burn_in": 2, "normalize_obs": True, "double": True}
     valid = torch.ones(1, 6, 3, dtype=torch.bool)
@@ -290,7 +364,7 @@ def test_dummy_steps_within_sequences_are_not_learned_from(algo):
         }  # fmt: skip
         batch = {name: value[0] for name, value in agent.prepare(chunk, Progress()).items()}
         metrics = agent.update(batch).metrics
-        results.append([*(metric.item() for metric in metrics.values()), agent.normalizer.shift.item()])
+        results.append([metric.item() for metric in metrics.values()])
     assert results[0] == pytest.approx(results[1])
 
 
@@ -315,11 +389,10 @@ def test_an_illegal_next_action_is_worth_nothing_in_the_target(algo):
     """The loss with a mask is the loss of a network to which the illegal action does not look good."""
     settings = {"value_layers": [Linear(layer_size=[8]), Lstm(layer_size=[8])]} if algo == "DRQN" else {}
     agent = agent_of(algo, spec_of(toy_of("match")), **settings)
-    values = tensor([1.0, 7.0])
-    agent.head.values = lambda out: out
-    batch = {"reward": tensor(0.0).view(1), "discount": tensor(1.0).view(1)}
+    agent.head.values = agent.network = agent.target = lambda out: out
+    batch = {"reward": tensor(0.0).view(1), "discount": tensor(1.0).view(1), "next_obs": tensor([1.0, 7.0])}
     best = [
-        agent._successor({**batch, **mask}, values, None).best().item()
+        agent._successor({**batch, **mask}).best().item()
         for mask in ({}, {"next_action_mask": tensor([True, False]).view(1, 2)})
     ]
     assert best == [1, 0]
@@ -328,11 +401,11 @@ def test_an_illegal_next_action_is_worth_nothing_in_the_target(algo):
 @ALL_OF_THEM
 def test_the_online_network_chooses_among_legal_actions(algo):
     """Its best action of three is illegal, and the target network's is not: its second best is taken."""
-    agent = agent_of(algo, spec_of(toy_of("match")))
+    agent = agent_of(algo, spec_of(toy_of("match")), double=True)
     agent.head.values = lambda out: out
-    batch = {"reward": tensor(0.0).view(1), "discount": tensor(1.0).view(1)}
-    mask = {"next_action_mask": tensor([True, True, False])}
-    after = agent._successor({**batch, **mask}, tensor([9.0, 1.0, 2.0]), tensor([3.0, 5.0, 7.0]))
+    agent.target, agent.network = lambda obs: tensor([9.0, 1.0, 2.0]), lambda obs: tensor([3.0, 5.0, 7.0])
+    batch = {"reward": tensor(0.0).view(1), "discount": tensor(1.0).view(1), "next_obs": tensor([0.0])}
+    after = agent._successor({**batch, "next_action_mask": tensor([True, True, False])})
     assert after.best().item() == 1
 
 

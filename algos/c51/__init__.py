@@ -1,4 +1,4 @@
-"""C51 (Bellemare et al., 2017): the distribution of the return, as probabilities of fixed values."""
+"""C51 (Bellemare et al., 2017): the distribution of the return, as probabilities of fixed atoms."""
 
 from algos.c51.config import Config
 

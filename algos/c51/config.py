@@ -1,4 +1,4 @@
-"""Defaults of C51: those of DQN but for these."""
+"""Defaults of C51: those of DQN, except for these."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
@@ -16,12 +16,12 @@ class Config(Family):
     HEAD: ClassVar = "categorical"
 
     n_atoms: Annotated[Int, Field(ge=2)] = 51
-    """Number of values whose probabilities are learned."""
+    """Number of atoms: returns, evenly spaced from v_min to v_max, whose probabilities are learned."""
     v_min: float = -10.0
-    """Lowest of these values: as low as the discounted return may get."""
+    """Lowest atom. No discounted return should be below it; a warning says if targets pile up there."""
     v_max: float = 10.0
-    """Highest of these values: as high as the discounted return may get. At most the highest reward of a step divided
-    by 1 - gamma."""
+    """Highest atom. No discounted return should be above it; at most it is the highest reward of a step / (1 - gamma).
+    A warning says if targets pile up there."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

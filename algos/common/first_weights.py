@@ -24,12 +24,15 @@ INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
 
 
 def initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
-    """Initializes the weights of linear and convolutional layers and zeroes their biases; default keeps torch's."""
+    """Draws the weights of linear and convolutional layers and sets their biases to 0; default leaves torch's. Hidden
+    layers that are part of the output count as hidden."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
+    drawn: set[nn.Module] = set()
     for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
         for layer in (layer for module in modules for layer in module.modules()):
-            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear):
+            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear) and layer not in drawn:
+                drawn.add(layer)
                 draw(layer.weight, gain)
                 nn.init.zeros_(layer.bias)  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
-"""Layers that torch does not have. Those with chance have `draw`: a generator turns it on, None turns it off."""
+"""Layers that torch does not have. Those with noise have `draw`: a generator turns it on, None turns it off."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -60,20 +62,19 @@ class PerAction(nn.Module):
 
 
 class Dueling(nn.Module):
-    """[B, (1 + A) K] -> [B, A, K], or [B, A] with K = 1: the value of the state plus each advantage less their mean
-    (Wang et al., 2016, equation 9)."""
+    """Sum of the value of the state and the centred advantages (Wang et al., 2016, equation 9): features [B, F] ->
+    [B, A], or [B, A, K] with K atoms. Each stream is a network of its own on the shared features."""
 
-    def __init__(self, atoms: int) -> None:
+    def __init__(self, value: nn.Module, advantage: nn.Module, atoms: int) -> None:
         super().__init__()
-        self.atoms = atoms
+        self.value, self.advantage, self.atoms = value, advantage, atoms
 
     def forward(self, x: Tensor) -> Tensor:
+        value, advantage = self.value.forward(x), self.advantage.forward(x)
         if self.atoms == 1:
-            value, advantage = x[..., :1], x[..., 1:]
             return value + advantage - advantage.mean(-1, keepdim=True)
-        streams = x.unflatten(-1, (-1, self.atoms))
-        value, advantage = streams[..., :1, :], streams[..., 1:, :]
-        return value + advantage - advantage.mean(-2, keepdim=True)
+        advantage = advantage.unflatten(-1, (-1, self.atoms))
+        return value.unsqueeze(-2) + advantage - advantage.mean(-2, keepdim=True)
 
 
 class NoisyLinear(nn.Module):
@@ -109,8 +110,9 @@ class NoisyLinear(nn.Module):
 
 
 class ImplicitQuantiles(nn.Module):
-    """Features [B, F] -> values [B, A, K] of the return at K fractions, which are drawn anew for each batch, or are the
-    midpoints of K equal parts while chance is off (Dabney et al., 2018b, equation 4)."""
+    """Features [B, F] -> [B, A + 1, K]: the quantiles of the return of each action at K fractions, and in the last row
+    these fractions. They are drawn for each batch, or are the midpoints of K equal parts while noise is off (Dabney et
+    al., 2018b, equation 4)."""
 
     COSINES = 64
 
@@ -120,42 +122,60 @@ class ImplicitQuantiles(nn.Module):
         self.output = output
         self.quantiles = quantiles
         self.rng: Generator | None = None
-        self.fractions = torch.empty(0)
-        """[B, K] of the last batch."""
 
     def draw(self, rng: Generator | None) -> None:
-        """Where fractions come from, from now on."""
+        """Sets the generator of the fractions; None stands for the midpoints."""
         self.rng = rng
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.rng is None:
-            middle = (torch.arange(self.quantiles, device=x.device) + 0.5) / self.quantiles
-            self.fractions = middle.expand(len(x), -1)
-        else:
-            drawn = self.rng.random((len(x), self.quantiles), dtype=np.float32)
-            self.fractions = torch.from_numpy(drawn).to(x.device)
+        fractions = self._fractions(len(x)).to(x.device).unsqueeze(2)
         angles = math.pi * torch.arange(self.COSINES, device=x.device)
-        seen = F.relu(self.embed(torch.cos(self.fractions.unsqueeze(2) * angles)))
-        return self.output(x.unsqueeze(1) * seen).transpose(1, 2)
+        embedded = F.relu(self.embed(torch.cos(fractions * angles)))
+        quantiles = self.output(x.unsqueeze(1) * embedded)
+        return torch.cat([quantiles, fractions], 2).transpose(1, 2)
+
+    def _fractions(self, batch: int) -> Tensor:
+        """Returns fractions [B, K]."""
+        if self.rng is None:
+            return ((torch.arange(self.quantiles) + 0.5) / self.quantiles).expand(batch, -1)
+        return torch.from_numpy(self.rng.random((batch, self.quantiles), dtype=np.float32))
+
+
+class Features(NamedTuple):
+    """Input of an output layer."""
+
+    width: int
+    """Number of features [B, width] that all outputs share."""
+    stream: Callable[[], tuple[list[nn.Module], int]]
+    """Builds the hidden layer of one stream of a dueling network: its modules, and their number of outputs. There are
+    no modules if the network has no hidden layer to split."""
 
 
 def value_layer(
-    features: int, actions: int, atoms: int = 1, *, dueling: bool, std_init: float | None = None
+    features: Features, actions: int, atoms: int = 1, *, dueling: bool, std_init: float | None = None
 ) -> nn.Module:
-    """The output layer of action values [B, A], or with atoms [B, A, K]; with std_init a noisy one."""
-    outputs = (actions + dueling) * atoms
-    linear = nn.Linear(features, outputs) if std_init is None else NoisyLinear(features, outputs, std_init)
-    if dueling:
-        return Network(linear, Dueling(atoms))
-    return linear if atoms == 1 else Network(linear, PerAction(atoms))
+    """Returns the output layer of action values [B, A], or with atoms [B, A, K]; with std_init a noisy one."""
+
+    def linear(inputs: int, outputs: int) -> nn.Module:
+        return nn.Linear(inputs, outputs) if std_init is None else NoisyLinear(inputs, outputs, std_init)
+
+    if not dueling:
+        output = linear(features.width, actions * atoms)
+        return output if atoms == 1 else Network(output, PerAction(atoms))
+
+    def stream(outputs: int) -> nn.Module:
+        hidden, width = features.stream()
+        return Network(*hidden, linear(width, outputs))
+
+    return Dueling(stream(atoms), stream(actions * atoms), atoms)
 
 
-def with_chance(network: nn.Module) -> list[nn.Module]:
-    """The parts of a network that have `draw`."""
+def noisy_parts(network: nn.Module) -> list[nn.Module]:
+    """Returns the parts of a network that have `draw`."""
     return [part for part in network.modules() if isinstance(part, NoisyLinear | ImplicitQuantiles)]
 
 
 def draw(parts: list[nn.Module], rng: Generator | None) -> None:
-    """Let chance play its part in the next batches, drawn from rng, or not."""
+    """Draws the noise of the next batches from rng, or turns it off."""
     for part in parts:
         part.draw(rng)  # type: ignore[operator]

@@ -9,9 +9,11 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Part
+from algos.common import layer_lists
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.first_weights import initialise
-from algos.common.modules import Network, NoisyLinear, RandomZeros, Residual, seed_dropout
+from algos.common.layer_lists import OBSERVING
+from algos.common.modules import Features, Network, NoisyLinear, RandomZeros, Residual, seed_dropout
 from algos.common.recurrent import Gru, Lstm, Recurrent
 from algos.common.renorm import BatchRenorm
 from algos.common.settings import NetworkConfig
@@ -20,8 +22,6 @@ from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Lay
 
 __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 
-OBSERVING = (Conv2d, Pooling, Flatten, Embed, schema.Lstm, schema.Gru)
-"""Layers that see only the observation, before an action is concatenated."""
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
 
@@ -248,29 +248,40 @@ def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.
 def build(
     spec: EnvSpec,
     layers: Layers,
-    out: int | Callable[[int], nn.Module],
+    out: int | Callable[[Features], nn.Module],
     cfg: NetworkConfig,
     seed: int,
     *,
     init: str = "default",
     gain: float = 1.0,
     noise: float | None = None,
+    split: bool = False,
     normalizer: nn.Module | None = None,
 ) -> "Network | Recurrent":
     """Returns the network from raw observations [B, ...] to [B, out], with initial weights that depend only on the
-    seed. out may be a function from the number of features to the output layer.
+    seed. out may be a function that builds the output layer.
 
     init is the algorithm's own choice where cfg.init is default; gain is that of the output layer; noise is the size
-    of that on the weights of the linear layers.
+    of that on the weights of the linear layers. With split, the last hidden layer is left to the streams of the output.
     """
     with torch.random.fork_rng(devices=[]), named(cfg, layers):
         torch.default_generator.manual_seed(seed)
         chain, rest = _observed(spec, layers, cfg, normalizer)
-        add = _add_simba if cfg.architecture == "simba" else _add_layers
-        add(chain, rest if noise is None else noisy(rest, noise))
+        simba = cfg.architecture == "simba"
+        rest = rest if noise is None else layer_lists.noisy(rest, noise)
+        rest, last = layer_lists.before_last_hidden(rest) if split and not simba else (rest, [])
+        (_add_simba if simba else _add_layers)(chain, rest)
         chain.flatten()
-        output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(chain.shape[0])
-        initialise(chain.modules, output, init if cfg.init == "default" else cfg.init, gain)
+        streams: list[nn.Module] = []
+
+        def stream() -> tuple[list[nn.Module], int]:
+            hidden = _Chain([], chain.shape, chain.text)
+            _add_layers(hidden, last)
+            streams.extend(hidden.modules)
+            return hidden.modules, hidden.shape[0]
+
+        output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(Features(chain.shape[0], stream))
+        initialise([*chain.modules, *streams], output, init if cfg.init == "default" else cfg.init, gain)
     return assembled([*chain.modules, output])
 
 
@@ -286,16 +297,6 @@ def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
         return Network(*modules)
     whole = [stage for stage in stages if stage]
     return Recurrent([stage[0] if isinstance(stage[0], Lstm | Gru) else Network(*stage) for stage in whole])
-
-
-def noisy(layers: Layers, std_init: float) -> Layers:
-    """Returns the layers with noisy linear layers in place of the linear ones."""
-    return [
-        schema.NoisyLinear(layer_size=layer.layer_size, activation=layer.activation, std_init=std_init)
-        if isinstance(layer, Linear)
-        else layer
-        for layer in layers
-    ]
 
 
 def features(

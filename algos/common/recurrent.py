@@ -71,12 +71,14 @@ class Recurrent(nn.Module):
         """Returns the outputs for obs and for the true successors next_obs, [L, B, ...] each; the latter without
         gradients. A successor is the next observation, except at episode ends and after the last step."""
         bounds = _bounds(first)
-        out, ends = self._run(obs, state, bounds, first)
-        t, row = torch.cat([first[1:], torch.ones_like(first[:1])]).nonzero(as_tuple=True)
-        run = torch.bucketize(t, torch.tensor(bounds[1:], device=t.device), right=True)
+        out, states = self._run(obs, state, bounds, first)
+        # The successor is the next observation, except in the last step of a run, in rows whose episode ends there.
+        ends = torch.cat([first[bounds[1:-1]], torch.ones_like(first[:1])])  # [runs, B]
+        run, row = ends.nonzero(as_tuple=True)
+        last = torch.tensor(bounds[1:], device=run.device)[run] - 1
         with torch.no_grad():
             following = torch.cat([out[1:], out[-1:]])
-            following[t, row] = self.step(next_obs[t, row], torch.stack(ends)[run, row])[0]
+            following[last, row] = self.step(next_obs[last, row], torch.stack(states)[run, row])[0]
         return out, following
 
     def state_after(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:

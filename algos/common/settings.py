@@ -92,9 +92,8 @@ class NetworkConfig(AlgoConfig):
     """Change of each reward before it is learned from, ahead of n-step returns and scaling: sign keeps only its sign
     (-1, 0 or 1), clip limits it to [-1, 1]. Returns and evaluation scores stay those of the unchanged rewards."""
     normalize_obs: bool = False
-    """Normalize observations by the running mean and standard deviation of those that are learned from, fresh or
-    sampled from the replay buffer. Saved with the weights, frozen in evaluation and test. Discrete observations are
-    not normalized."""
+    """Subtract the running mean of the observations and divide by their standard deviation. Each collected observation
+    counts once. Saved with the weights, frozen in evaluation and test. Discrete observations stay as they are."""
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
@@ -230,6 +229,7 @@ class ReplayConfig(NetworkConfig):
             relabel=self.her_ratio,
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
             reward_clip=self.reward_clip,
+            statistics=self.normalize_obs,
         )
 
     def problems(self) -> Iterator[Problem]:

@@ -150,14 +150,14 @@ class Carried:
             state[start + length] = torch.cat(after, 1)
         return {**window, "state": state}
 
-    def with_views(self, batch: Batch, burn_in: int = 0, *, dummies: bool = False) -> Batch:
-        """Returns a minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W burn-in steps and, unless
-        `dummies` is true, the dummy steps; obs and next_obs become views."""
+    def with_views(self, batch: Batch, burn_in: int = 0) -> Batch:
+        """Returns a minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W burn-in steps and
+        the dummy steps; obs and next_obs become views."""
         if "first" not in batch:
             return batch
         before: Batch = {name: batch[name][:burn_in] for name in ("obs", "first")}
         steps: Batch = {name: value[burn_in:] for name, value in batch.items() if name != "state"}
-        valid = None if dummies else steps.pop("valid", None)
+        valid = steps.pop("valid", None)
         view = View(steps, before, self.parts(batch["state"]), valid)
         seen = ("obs", "next_obs", "first")
         columns = {name: _real(value, valid) for name, value in steps.items() if name not in seen}

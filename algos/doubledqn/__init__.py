@@ -1,4 +1,4 @@
-"""Double DQN (van Hasselt et al., 2016): one network chooses the next action, the other judges it."""
+"""Double DQN (van Hasselt et al., 2016): one network selects the next action, the other evaluates it."""
 
 from algos.doubledqn.config import Config
 

@@ -1,4 +1,4 @@
-"""Defaults of DoubleDQN: those of DQN but for these."""
+"""Defaults of DoubleDQN: those of DQN, except for these."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from algos.dqn.config import Config as Family
 
 
 class Config(Family):
-    """DoubleDQN: DQN whose targets do not overrate actions that were lucky."""
+    """DoubleDQN: DQN with double Q-learning, which reduces the overestimation of values."""
 
     FIXED: ClassVar = {"double": True}
 

@@ -1,4 +1,4 @@
-"""Defaults of DQN: the quick start's values, but for a learning rate that needs less luck in 100 episodes."""
+"""Defaults of DQN: the values of the quick start, with a learning rate that is reliable in 100 episodes."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal
@@ -8,31 +8,33 @@ from config.schema import Fraction, Layers, Positive, PositiveFraction, Positive
 
 
 class Config(ReplayConfig, TargetConfig):
-    """DQN: a network learns the value of each action from stored transitions."""
+    """DQN: a network learns the value of each action from a replay buffer."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "noisy_linear")
     HEAD: ClassVar = "scalar"
-    """What the network's outputs mean; a class of algos/dqn/heads.py."""
+    """Meaning of the network's outputs; a class of algos/dqn/heads.py."""
 
     value_layers: Layers = mlp(256, 256)
-    """Layers between the observation and the values; the output layer is added by itself. With images and no list
-    of your own, a convolutional network is put before it."""
+    """Layers between the observation and the values; the output layer is added automatically. With images and no conv2d
+    layer in the list, a convolutional network is put before it."""
     dueling: bool = False
-    """Split the output into the value of the state and the advantages of the actions."""
+    """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of
+    value_layers becomes a hidden layer of each stream; without one behind lstm or gru layers, and with architecture
+    simba, the streams are linear."""
     double: bool = False
-    """Choose the next action with the online network and judge it with the target network."""
+    """Double Q-learning: select the next action with the online network, evaluate it with the target network."""
     noisy: bool = False
-    """Noise of learned size on the weights of the linear layers and of the output layer, drawn anew for each batch and
-    off in evaluation and test. exploration_type none goes with it."""
+    """Noisy networks: noise of learned size on the weights of the linear layers and of the output layer, resampled for
+    each batch and off in evaluation and test. Use exploration_type none with it."""
     std_init: Positive = 0.5
-    """Size of this noise at the start, divided by the root of the number of inputs."""
+    """Initial standard deviation of this noise, times the square root of a layer's number of inputs."""
     soft: bool = False
-    """Value of a state: the soft maximum over its actions at the temperature, in place of the highest value."""
+    """Use the soft maximum over the actions at the temperature as the value of a state, instead of the maximum."""
     temperature: Positive = 1.0
-    """With soft or exploration_type softmax: how much worse an action may be and still be taken often."""
+    """Softmax temperature, with soft or exploration_type softmax: a higher one makes worse actions more likely."""
     gamma: Fraction = 0.95
-    """Discount of the reward one step later."""
+    """Discount factor."""
 
     lr: Positive = 2e-4
     """Learning rate."""
@@ -41,21 +43,26 @@ class Config(ReplayConfig, TargetConfig):
     tau: PositiveFraction = 1.0
 
     adam_epsilon: Positive = 1e-8
-    """Added to the denominator of optimizer adam or adamw. Larger values hold a high learning rate back where gradients
-    are small; the papers on distributions of returns take 0.01 / batch_size."""
+    """Epsilon in the denominator of optimizer adam or adamw. A larger value limits the steps where gradients are small;
+    the papers on distributional methods use 0.01 / batch_size."""
 
     buffer_size: PositiveInt = 100_000
 
     exploration_type: Exploration = "e-greedy"
-    """e-greedy: the best action, or any with probability epsilon; softmax: by the values at the temperature; none."""
+    """e-greedy: the best action, or with probability epsilon a random one; softmax: in proportion to
+    exp(value / temperature); none: the best action."""
     epsilon_start: Fraction = 0.95
-    """Share of random actions at the start."""
+    """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.01
-    """Share of random actions that remains."""
+    """Probability of a random action at the end."""
     epsilon_decay: Positive = 500
-    """Environment steps: of the exponential's time constant, or until epsilon_end with epsilon_schedule linear."""
+    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
     epsilon_schedule: Literal["exponential", "linear"] = "exponential"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
+
+    eval_epsilon: Fraction = 0.0
+    """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or
+    0.001, so that a policy cannot repeat one memorised game."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -1,71 +1,80 @@
-"""What the network's outputs for an action mean, and what they are pulled towards: a number, or a distribution.
+"""Meanings of the network's outputs for an action: an expected return, or a distribution of returns.
 
 M samples, A actions, K atoms of a distribution. Outputs are [M, A] for a number and [M, A, K] for a distribution.
 """
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.modules import ImplicitQuantiles, value_layer
+from algos.common.modules import Features, ImplicitQuantiles, value_layer
+
+Metrics = dict[str, Tensor]
 
 
 class Successor(NamedTuple):
-    """What is known of the states that come next."""
+    """Estimates for the next states."""
 
     reward: Tensor
-    """[M], of all steps up to there."""
+    """[M], of all steps up to the next state."""
     discount: Tensor
     """[M], gamma^k, and 0 where the state is terminal."""
     out: Tensor
     """Outputs of the target network."""
     value: Tensor
-    """Its expected returns [M, A]; an illegal action has the lowest."""
+    """Expected returns [M, A] from these outputs; an illegal action has the lowest."""
     chooser: Tensor | None
-    """Those of the network that chooses the next action; None is the target network itself."""
+    """Expected returns [M, A] of the network that selects the next action; None is the target network itself."""
 
     def best(self) -> Tensor:
-        """The next action [M]."""
+        """Returns the next action [M]."""
         return (self.value if self.chooser is None else self.chooser).argmax(1)
 
 
 class Head(Protocol):
     """One meaning of the outputs."""
 
-    def layer(self, features: int) -> nn.Module:
-        """The output layer of the online network; the target network has a copy."""
+    METRICS: ClassVar[tuple[str, ...]]
+    """Names of the metrics that `target` returns."""
+
+    def layer(self, features: Features) -> nn.Module:
+        """Builds the output layer of the online network; the target network has a copy."""
 
     def values(self, out: Tensor) -> Tensor:
-        """Outputs -> expected returns [M, A]."""
+        """Returns the expected returns [M, A] of the outputs."""
 
-    def target(self, after: Successor) -> Tensor:
-        """What the output for the action taken is pulled towards, [M] or [M, K]."""
+    def target(self, after: Successor) -> tuple[Tensor, Metrics]:
+        """Returns the target of the output for the action taken, [M] or [M, K], and metrics of it."""
 
-    def loss(self, out: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs for the action taken, [M] or [M, K] -> penalty of each sample [M], and how wrong it was [M]."""
+    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the loss of each sample [M], and its TD error [M] for the priorities."""
+
+    def warning(self, metrics: Mapping[str, float]) -> str | None:
+        """Returns a sentence for the user if these means of METRICS show that a setting is wrong."""
 
 
 # ------------------------------------------------------------------------------------------------- pure functions
 
 
 def of_action(out: Tensor, action: Tensor) -> Tensor:
-    """The outputs [M] or [M, K] for one action [M] of each sample."""
+    """Returns the outputs [M] or [M, K] for one action [M] of each sample."""
     if out.ndim == 2:
         return out.gather(1, action.unsqueeze(1)).squeeze(1)
     return out.gather(1, action.view(-1, 1, 1).expand(-1, 1, out.shape[2])).squeeze(1)
 
 
 def soft_value(values: Tensor, temperature: float) -> Tensor:
-    """T log sum_a exp(Q(s, a) / T) [M]: the value of a state for a policy that is paid for its entropy
-    (Haarnoja et al., 2017, equation 5)."""
+    """Returns T log sum_a exp(Q(s, a) / T) [M]: the value of a state under maximum entropy (Haarnoja et al., 2017,
+    equation 5)."""
     return temperature * torch.logsumexp(values / temperature, 1)
 
 
 def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
-    """Probabilities [M, K] of returns at `atoms` [M, K] -> at the evenly spaced `support` [K]: each atom's share goes
-    to its two neighbours (Bellemare et al., 2017, algorithm 1)."""
+    """Projects a distribution with probabilities [M, K] of returns at `atoms` [M, K] onto the evenly spaced `support`
+    [K]: each atom's share goes to its two neighbours (Bellemare et al., 2017, algorithm 1)."""
     spacing = support[1] - support[0]
     place = (atoms.clamp(support[0], support[-1]) - support[0]) / spacing  # in atoms, 0 .. K - 1
     # [M, K support, K atoms]: how near each atom is to each point of the support, from 1 (on it) to 0
@@ -73,9 +82,17 @@ def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
     return (near * probability.unsqueeze(1)).sum(2)
 
 
+def outside(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
+    """Returns the mean share of the mass that `project` moves to an edge of the support from beyond. The margin is for
+    rounding: r + gamma v_max is v_max where that is the greatest possible return, r / (1 - gamma)."""
+    margin = (support[1] - support[0]) / 100
+    beyond = (atoms < support[0] - margin) | (atoms > support[-1] + margin)
+    return (probability * beyond).sum(1).mean()
+
+
 def quantile_huber(values: Tensor, fractions: Tensor, target: Tensor, kappa: float) -> Tensor:
-    """Quantile regression with Huber's penalty (Dabney et al., 2018a, equation 10): values [M, K] at the fractions
-    [M, K] or [K] against samples of the target distribution [M, J] -> [M]; sum over K, mean over J."""
+    """Returns the quantile regression loss [M] with Huber's penalty (Dabney et al., 2018a, equation 10): of values
+    [M, K] at the fractions [M, K] or [K] against samples of the target [M, J]; sum over K, mean over J."""
     error = target.unsqueeze(1) - values.unsqueeze(2)
     side = (fractions.unsqueeze(-1) - (error < 0).to(error.dtype)).abs()
     huber = F.huber_loss(error, torch.zeros_like(error), reduction="none", delta=kappa) / kappa
@@ -88,94 +105,126 @@ def quantile_huber(values: Tensor, fractions: Tensor, target: Tensor, kappa: flo
 class Scalar:
     """The expected return itself."""
 
+    METRICS: ClassVar[tuple[str, ...]] = ()
+
     def __init__(self, cfg: Any, actions: int) -> None:
         self.cfg, self.actions = cfg, actions
         self.penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
 
-    def layer(self, features: int) -> nn.Module:
+    def layer(self, features: Features) -> nn.Module:
         return value_layer(features, self.actions, dueling=self.cfg.dueling, std_init=_std_init(self.cfg))
 
     def values(self, out: Tensor) -> Tensor:
         return out
 
-    def target(self, after: Successor) -> Tensor:
-        """r + discount V(s'), where V is the value of the best next action, or the soft value."""
+    def target(self, after: Successor) -> tuple[Tensor, Metrics]:
+        """Returns r + discount V(s'), where V is the value of the best next action, or the soft value."""
         if self.cfg.soft:
             value = soft_value(after.value, self.cfg.temperature)
         elif after.chooser is None:
             value = after.value.amax(1)
         else:
             value = of_action(after.value, after.best())
-        return torch.addcmul(after.reward, after.discount, value)
+        return torch.addcmul(after.reward, after.discount, value), {}
 
-    def loss(self, out: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        return self.penalty(out, target, reduction="none"), (target - out.detach()).abs()
+    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        chosen = of_action(out, action)
+        return self.penalty(chosen, target, reduction="none"), (target - chosen.detach()).abs()
+
+    def warning(self, metrics: Mapping[str, float]) -> str | None:
+        return None
 
 
 class Categorical:
     """Logits of the probabilities of n_atoms returns, evenly spaced from v_min to v_max."""
 
+    METRICS: ClassVar[tuple[str, ...]] = ("at_v_min", "at_v_max", "outside")
+    """Shares of the target's mass: at the lowest atom, at the highest, and beyond both before the projection."""
+    MOST_AT_EDGE = 0.5
+    LEAST_OUTSIDE = 0.05
+    """Without mass outside, mass at the edge is right: a return of 0 is v_min where rewards are 0 and 1."""
+
     def __init__(self, cfg: Any, actions: int) -> None:
         self.cfg, self.actions = cfg, actions
         self.support = torch.linspace(cfg.v_min, cfg.v_max, cfg.n_atoms)
 
-    def layer(self, features: int) -> nn.Module:
+    def layer(self, features: Features) -> nn.Module:
         cfg = self.cfg
         return value_layer(features, self.actions, cfg.n_atoms, dueling=cfg.dueling, std_init=_std_init(cfg))
 
     def values(self, out: Tensor) -> Tensor:
         return out.softmax(2) @ self.support.to(out.device)
 
-    def target(self, after: Successor) -> Tensor:
-        """The distribution of r + discount Z(s', a') [M, K]."""
+    def target(self, after: Successor) -> tuple[Tensor, Metrics]:
+        """Returns the distribution of r + discount Z(s', a') [M, K], and its shares at the edges of the support."""
         support = self.support.to(after.out.device)
         atoms = torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), support)
-        return project(of_action(after.out, after.best()).softmax(1), atoms, support)
+        probability = of_action(after.out, after.best()).softmax(1)
+        target = project(probability, atoms, support)
+        edges = {"at_v_min": target[:, 0].mean(), "at_v_max": target[:, -1].mean()}
+        return target, {**edges, "outside": outside(probability, atoms, support)}
 
-    def loss(self, out: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross entropy; how wrong a sample was is its Kullback-Leibler divergence."""
-        each = -(target * out.log_softmax(1)).sum(1)
+    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the cross entropy, and the Kullback-Leibler divergence as the error."""
+        each = -(target * of_action(out, action).log_softmax(1)).sum(1)
         return each, each.detach() + torch.xlogy(target, target).sum(1)
+
+    def warning(self, metrics: Mapping[str, float]) -> str | None:
+        for setting, word in (("v_max", "low"), ("v_min", "high")):
+            share = metrics.get(f"at_{setting}", 0.0)
+            if share > self.MOST_AT_EDGE and metrics["outside"] > self.LEAST_OUTSIDE:
+                value = getattr(self.cfg, setting)
+                return (
+                    f"{setting} {value:g} is too {word} for the returns seen: {share:.0%} of the target mass is there; "
+                    f"set algo_cfg.{setting} beyond the discounted returns, or scale them (algo_cfg.reward_scale)"
+                )
+        return None
 
 
 class Quantile:
     """Returns at the midpoints of n_quantiles equal parts of the distribution."""
 
+    METRICS: ClassVar[tuple[str, ...]] = ()
+
     def __init__(self, cfg: Any, actions: int) -> None:
         self.cfg, self.actions = cfg, actions
         self.middle = (torch.arange(cfg.n_quantiles) + 0.5) / cfg.n_quantiles
 
-    def layer(self, features: int) -> nn.Module:
+    def layer(self, features: Features) -> nn.Module:
         cfg = self.cfg
         return value_layer(features, self.actions, cfg.n_quantiles, dueling=cfg.dueling, std_init=_std_init(cfg))
 
     def values(self, out: Tensor) -> Tensor:
         return out.mean(2)
 
-    def target(self, after: Successor) -> Tensor:
-        """Samples of r + discount Z(s', a') [M, K]."""
+    def target(self, after: Successor) -> tuple[Tensor, Metrics]:
+        """Returns samples of r + discount Z(s', a') [M, K]."""
         next_values = of_action(after.out, after.best())
-        return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), next_values)
+        return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), next_values), {}
 
-    def fractions(self, out: Tensor) -> Tensor:
-        """Of the quantiles that the outputs are."""
-        return self.middle.to(out.device)
+    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        return self._regression(of_action(out, action), self.middle.to(out.device), target)
 
-    def loss(self, out: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        each = quantile_huber(out, self.fractions(out), target, self.cfg.kappa)
-        return each, (target.mean(1) - out.detach().mean(1)).abs()
+    def _regression(self, values: Tensor, fractions: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        each = quantile_huber(values, fractions, target, self.cfg.kappa)
+        return each, (target.mean(1) - values.detach().mean(1)).abs()
+
+    def warning(self, metrics: Mapping[str, float]) -> str | None:
+        return None
 
 
 class Implicit(Quantile):
-    """Returns at fractions that are drawn anew for each batch."""
+    """Returns at random fractions of the distribution, which the network hands out in the last row of its outputs."""
 
-    def layer(self, features: int) -> nn.Module:
+    def layer(self, features: Features) -> nn.Module:
         output = value_layer(features, self.actions, dueling=self.cfg.dueling, std_init=_std_init(self.cfg))
-        self.module = ImplicitQuantiles(features, output, self.cfg.n_quantiles)
-        return self.module
+        return ImplicitQuantiles(features.width, output, self.cfg.n_quantiles)
 
-    def fractions(self, out: Tensor) -> Tensor:
-        return self.module.fractions
+    def values(self, out: Tensor) -> Tensor:
+        return out[:, :-1].mean(2)
+
+    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        return self._regression(of_action(out, action), out[:, -1], target)
 
 
 HEADS: dict[str, type[Scalar | Categorical | Quantile]] = {
@@ -187,5 +236,5 @@ HEADS: dict[str, type[Scalar | Categorical | Quantile]] = {
 
 
 def _std_init(cfg: Any) -> float | None:
-    """Of a noisy output layer; None for a plain one."""
+    """Returns the initial noise of the output layer; None for a plain one."""
     return cfg.std_init if cfg.noisy else None

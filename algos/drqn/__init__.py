@@ -1,8 +1,8 @@
-"""Deep recurrent Q-learning (Hausknecht and Stone, 2015): values that depend on what was seen before."""
+"""Deep recurrent Q-learning (Hausknecht and Stone, 2015): values from a recurrent network."""
 
 from algos.drqn.config import Config
 
 NAME = "DRQN"
-ALIASES = ("RecurrentDQN", "R2D2")
+ALIASES = ("RecurrentDQN",)
 
 __all__ = ["ALIASES", "NAME", "Config"]

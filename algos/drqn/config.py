@@ -1,4 +1,4 @@
-"""Defaults of DRQN: those of DQN but for these."""
+"""Defaults of DRQN: those of DQN, except for these."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,13 @@ from config.schema import Layers, Linear, Lstm, PositiveInt, Problem
 
 
 class Config(Family):
-    """DRQN: DQN with a memory of the episode so far, learned from sequences."""
+    """DRQN: DQN with a recurrent network, learned from sequences."""
 
     value_layers: Layers = [Linear(layer_size=[64]), Lstm(layer_size=[64])]
-    """Layers between the observation and the values, with lstm or gru among them; the output is added by itself."""
+    """Layers between the observation and the values, with lstm or gru among them; the output layer is added
+    automatically."""
     batch_size: PositiveInt = 16
-    """Sequences of a minibatch."""
+    """Number of sequences in a minibatch."""
     train_fre: PositiveInt = 4
 
     def problems(self) -> Iterator[Problem]:

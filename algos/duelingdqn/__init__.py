@@ -1,4 +1,4 @@
-"""Dueling DQN (Wang et al., 2016): the value of a state is learned once, not once for each action."""
+"""Dueling DQN (Wang et al., 2016): separate streams for the value of a state and for advantages."""
 
 from algos.duelingdqn.config import Config
 

@@ -1,4 +1,4 @@
-"""Defaults of DuelingDQN: those of DQN but for these."""
+"""Defaults of DuelingDQN: those of DQN, except for these."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from algos.dqn.config import Config as Family
 
 
 class Config(Family):
-    """DuelingDQN: DQN that learns the value of a state apart from the advantages of its actions."""
+    """DuelingDQN: DQN that estimates the value of a state and the advantages of its actions separately."""
 
     FIXED: ClassVar = {"dueling": True}
 

@@ -1,4 +1,4 @@
-"""Dyna-Q: Q-learning from what happens, and again from what is remembered of it."""
+"""Dyna-Q: Q-learning from real steps, and from steps simulated by a learned model."""
 
 from typing import ClassVar, NamedTuple
 
@@ -22,21 +22,21 @@ class Steps(NamedTuple):
 
 
 class World:
-    """The last outcome of each pair of state and action that was tried; Dyna-Q believes that it comes again."""
+    """The learned model: the last outcome of each pair of state and action that was tried."""
 
     def __init__(self, states: int, actions: int) -> None:
         self.reward = np.zeros((states, actions), np.float32)
         self.next_state = np.zeros((states, actions), np.int64)
         self.terminated = np.zeros((states, actions), bool)
         self.legal = np.ones((states, actions), bool)
-        """Actions that may be taken in a state, as the environment said last."""
+        """Legal actions of each state, by the last mask of the environment."""
         self.tried = np.zeros((states, actions), bool)
         self.pairs = np.zeros(states * actions, np.int64)
-        """Numbers of the pairs that were tried, in the order of their first time; the rest is empty."""
+        """Numbers of the tried pairs in the order of their first try; the rest is unused."""
         self.known = 0
 
     def remember(self, steps: Steps, next_mask: Array | None) -> None:
-        """Of rows that tried the same pair together, the last one counts."""
+        """Stores outcomes. If several rows tried the same pair, the last one counts."""
         at = steps.state, steps.action
         new = np.unique((steps.state * self.reward.shape[1] + steps.action)[~self.tried[at]])
         self.pairs[self.known : self.known + len(new)] = new
@@ -47,7 +47,7 @@ class World:
             self.legal[steps.next_state] = next_mask
 
     def recall(self, place: Array) -> Steps:
-        """What is remembered of the pairs at these places [B], 0 .. known - 1."""
+        """Returns the stored transitions of the pairs at these places [B], from 0 to known - 1."""
         at = state, action = np.divmod(self.pairs[place], self.reward.shape[1])
         return Steps(state, action, self.reward[at], self.next_state[at], self.terminated[at])
 
@@ -63,7 +63,7 @@ class World:
 
 
 class Agent(base.Agent):
-    """A table of action values and a model of the world."""
+    """A table of action values and a model of the environment."""
 
     METRICS: ClassVar = ActionTable.METRICS
 
@@ -101,14 +101,14 @@ class Agent(base.Agent):
         return result
 
     def _plan(self, rows: int) -> None:
-        """n_planning updates for each row, one after the other, from remembered pairs drawn at random."""
+        """Makes n_planning updates for each row, one after the other, from stored pairs drawn at random."""
         places = self.streams.learn.integers(self.world.known, size=(self.cfg.n_planning, rows))
         for place in places:
             steps = self.world.recall(place)
             move(self.table.values, steps.state, steps.action, self._error(steps), self.cfg.lr)
 
     def _error(self, steps: Steps) -> Array:
-        """Of Q-learning."""
+        """Returns the TD error of Q-learning."""
         next_value = best_value(self.table.values[steps.next_state], self.world.legal[steps.next_state])
         return td_error(
             self.table.values, steps.state, steps.action, steps.reward, next_value, steps.terminated, self.cfg.gamma

@@ -9,12 +9,12 @@ from config.schema import Int, PositiveFraction, RolloutSpec
 
 
 class Config(TableConfig):
-    """Dyna-Q: Q-learning from every step, and from steps that a learned model remembers."""
+    """Dyna-Q: Q-learning from every step, and from simulated steps of a learned model."""
 
     lr: PositiveFraction = 0.1
-    """Share of the error by which a value moves."""
+    """Learning rate: share of the TD error by which a value changes."""
     n_planning: Annotated[Int, Field(ge=0)] = 10
-    """Updates from the model after each environment step."""
+    """Number of updates from the model after each environment step."""
 
     def memory(self, rows: int) -> RolloutSpec:
         return RolloutSpec(length=1)

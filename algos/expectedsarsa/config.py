@@ -6,7 +6,7 @@ from algos.qlearning.config import Config as QLearning
 
 
 class Config(QLearning):
-    """Expected Sarsa: a table of action values, updated with the mean over the actions as they are explored."""
+    """Expected Sarsa: a table of action values, updated with the expectation under the exploring policy."""
 
     FIXED: ClassVar[dict[str, Any]] = {"next_value": "expected"}
 

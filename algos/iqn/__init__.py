@@ -1,4 +1,4 @@
-"""IQN (Dabney et al., 2018b): the distribution of the return, at any fraction that is asked for."""
+"""IQN (Dabney et al., 2018b): the quantile function of the return, at any fraction."""
 
 from algos.iqn.config import Config
 

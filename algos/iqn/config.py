@@ -1,4 +1,4 @@
-"""Defaults of IQN: those of DQN but for these."""
+"""Defaults of IQN: those of DQN, except for these."""
 
 from typing import ClassVar
 
@@ -7,11 +7,11 @@ from config.schema import Positive, PositiveInt
 
 
 class Config(Family):
-    """IQN: DQN that learns the return at fractions drawn at random."""
+    """IQN: DQN that learns quantiles of the return at random fractions."""
 
     HEAD: ClassVar = "implicit"
 
     n_quantiles: PositiveInt = 32
-    """Fractions drawn for each sample; as many evenly spaced ones are used in evaluation and test."""
+    """Number of fractions drawn for each sample; evaluation and test use as many evenly spaced ones."""
     kappa: Positive = 1.0
-    """Error of a quantile from which the penalty grows linearly."""
+    """Threshold of the Huber loss, above which the loss of a quantile's error is linear."""

@@ -1,4 +1,4 @@
-"""First-visit Monte Carlo control: a value is the return that followed when the action was taken."""
+"""First-visit Monte Carlo control: values are estimated from the returns of complete episodes."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from algos.montecarlo.config import Config
 
 
 def first_visits(pair: Array, ended: Array, valid: Array) -> Array:
-    """[T, N], true where a pair of state and action (a number) comes for the first time in its row's episode."""
+    """Returns a mask [T, N], true at the first visit of a pair of state and action (a number) in its row's episode."""
     episode = np.cumsum(ended, axis=0) - ended
     row = np.arange(pair.shape[1])
     visit = np.where(valid, (episode * len(row) + row) * (pair.max() + 1) + pair, -1)
@@ -31,7 +31,7 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, torch.device("cpu"))  # where numpy is
         self.table = ActionTable(cfg, spec)
         self.returns = np.zeros(self.table.values.shape, np.int64)
-        """How many returns each value has seen."""
+        """Number of returns that each value was learned from."""
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ class Agent(base.Agent):
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        """States as numbers, the return from each step on, and where a pair is met first; all [T, N]."""
+        """Returns states as numbers, the return from each step on, and a mask of first visits; all [T, N]."""
         shape, ended = window["reward"].shape, window["terminated"] | window["truncated"]
         state = torch.from_numpy(self.table.index(window["obs"].flatten(0, 1).numpy())).view(shape)
         pair = state * self.table.values.shape[1] + window["action"]
@@ -70,7 +70,7 @@ class Agent(base.Agent):
         return self.table.learn(state, action, returns - self.table.values[state, action], lr)
 
     def _counted(self, state: Array, action: Array) -> Array:
-        """Counts these returns [B], and gives the share of them in all returns of their pair."""
+        """Counts these returns [B], and returns their share in all returns of their pair."""
         before = self.returns[state, action]
         np.add.at(self.returns, (state, action), 1)
         after = self.returns[state, action]

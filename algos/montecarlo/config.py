@@ -5,10 +5,10 @@ from config.schema import PositiveFraction, RolloutSpec
 
 
 class Config(TableConfig):
-    """Monte Carlo: a table of action values, moved towards the returns of complete episodes."""
+    """Monte Carlo: a table of action values, learned from the returns of complete episodes."""
 
     lr: PositiveFraction | None = 0.1
-    """Share of the error by which a value moves; null: each value is the mean of its returns."""
+    """Learning rate: share of the error by which a value changes; null: each value is the mean of its returns."""
 
     def memory(self, rows: int) -> RolloutSpec:
         return RolloutSpec(length=1, unit="episodes")

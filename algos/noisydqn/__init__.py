@@ -1,4 +1,4 @@
-"""DQN with noisy networks (Fortunato et al., 2018): noise on the weights in place of random actions."""
+"""DQN with noisy networks (Fortunato et al., 2018): exploration by noise on the weights."""
 
 from algos.noisydqn.config import Config
 

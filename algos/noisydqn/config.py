@@ -1,4 +1,4 @@
-"""Defaults of NoisyDQN: those of DQN but for these."""
+"""Defaults of NoisyDQN: those of DQN, except for these."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ from algos.dqn.config import Config as Family
 
 
 class Config(Family):
-    """NoisyDQN: DQN that explores by noise of learned size on its weights."""
+    """NoisyDQN: DQN that explores by noise of learned size on its weights (noisy networks)."""
 
     FIXED: ClassVar = {"noisy": True}
 

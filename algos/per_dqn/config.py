@@ -1,4 +1,4 @@
-"""Defaults of PER_DQN: those of DQN but for these."""
+"""Defaults of PER_DQN: those of DQN, except for these."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from config.schema import Problem
 
 
 class Config(Family):
-    """PER_DQN: DQN that draws surprising transitions more often, and corrects for it."""
+    """PER_DQN: DQN with prioritised experience replay, which samples transitions with a large TD error more often."""
 
     buffer_type: ReplayKind = "PER"
 

@@ -1,4 +1,4 @@
-"""Policy iteration on the rules of a finite environment (Howard, 1960)."""
+"""Policy iteration with the known transition model of a finite environment (Howard, 1960)."""
 
 from algos.policyiteration.config import Config
 

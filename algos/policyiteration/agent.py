@@ -1,4 +1,4 @@
-"""Policy iteration: the values of the policy, then the policy that is best by these values, until it stays."""
+"""Policy iteration: alternates policy evaluation and policy improvement until the policy is stable."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from algos.policyiteration.config import Config
 
 
 class Agent(base.Agent):
-    """One action for every state, and the rules of the environment."""
+    """One action for every state, and the transition model of the environment."""
 
     METRICS: ClassVar = ("changed", "value_mean")
 
@@ -21,13 +21,13 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.model = rules_of(spec, "PolicyIteration")
         self.table = np.zeros(self.model.probability.shape[:2])
-        """Action values of the policy before; they choose where the policy's action is illegal."""
+        """Action values of the previous policy; they choose where the policy's action is illegal."""
         self.policy = np.zeros(len(self.table), np.int64)
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        """Nothing is learned from trying."""
+        """Returns the policy's action; planning needs no exploration."""
         return self.predict_action(obs, state, mask)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
@@ -38,7 +38,7 @@ class Agent(base.Agent):
         return Act(np.where(legal, action, greedy(self.table[obs], mask)))
 
     def update(self, batch: Batch) -> Result:
-        """One evaluation and one improvement; what was collected is not looked at."""
+        """Makes one evaluation and one improvement. The collected batch is not used."""
         value = evaluate(self.model, self.policy, self.cfg.gamma)
         self.table = backup(self.model, value, self.cfg.gamma)
         policy = improve(self.policy, self.table)

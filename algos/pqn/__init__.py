@@ -1,4 +1,4 @@
-"""PQN (Gallici et al., 2024): Q-learning from fresh steps of many environments, without replay or target network."""
+"""PQN (Gallici et al., 2024): on-policy Q-learning in many environments, without replay or target network."""
 
 from algos.pqn.config import Config
 

@@ -1,4 +1,4 @@
-"""PQN: the network is its own target, and what it is pulled towards looks several steps ahead."""
+"""PQN: Q-learning with lambda returns of the online network itself, without a target network."""
 
 from typing import ClassVar
 
@@ -22,9 +22,9 @@ from algos.pqn.config import Config
 def lambda_returns(
     reward: Tensor, next_value: Tensor, terminated: Tensor, truncated: Tensor, gamma: float, lam: float
 ) -> Tensor:
-    """G_t = r_t + gamma (lam G_{t+1} + (1 - lam) max_a Q(s_{t+1}, a)), all [T, N] (Gallici et al., 2024, equation 6).
-    Behind an end or the last step there is no G_{t+1}: the value of the true successor stands for it, or nothing where
-    the state is terminal."""
+    """Returns G_t = r_t + gamma (lam G_{t+1} + (1 - lam) max_a Q(s_{t+1}, a)), all [T, N] (Gallici et al., 2024,
+    equation 6). After the end of an episode or of the window, G_{t+1} is the value of the true successor, or 0 if that
+    is terminal."""
     goes_on = ~(terminated | truncated)
     goes_on[-1] = False
     decay = gamma * lam * goes_on
@@ -32,7 +32,7 @@ def lambda_returns(
 
 
 class Agent(base.Agent):
-    """One network."""
+    """One network, which makes its own targets."""
 
     METRICS: ClassVar = ("loss", "q_mean")
     KEPT: ClassVar = ("network", "optimizer", "scaler")
@@ -44,7 +44,7 @@ class Agent(base.Agent):
         actions = actions_of(spec.action_space)
         self.network = networks.build(
             spec, cfg.value_layers, lambda features: value_layer(features, actions, dueling=cfg.dueling),
-            cfg, streams.init, normalizer=self.normalizer,
+            cfg, streams.init, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.carried = unroll.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
@@ -57,7 +57,7 @@ class Agent(base.Agent):
         return self.carried.initial(rows)
 
     def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
-        """Q(s, .) [N, A], and the state after this step."""
+        """Returns Q(s, .) [N, A], and the recurrent state after this step."""
         values, after = self.carried.act(obs, state)
         return values.cpu().numpy(), after
 

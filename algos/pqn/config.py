@@ -10,59 +10,61 @@ from config.schema import Fraction, Int, LayerNorm, Layers, Linear, Positive, Po
 
 
 def _normalised(*sizes: int) -> Layers:
-    """Fully connected layers, each with layer normalisation before its activation."""
+    """Returns fully connected layers, each with layer normalisation before its activation."""
     pairs = [(Linear(layer_size=[size], activation="none"), LayerNorm(activation="relu")) for size in sizes]
     return [layer for pair in pairs for layer in pair]
 
 
 class Config(NetworkConfig):
-    """PQN: Q-learning from fresh steps of many environments at once, made stable by layer normalisation."""
+    """PQN: on-policy Q-learning in many environments at once, stabilised by layer normalisation."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     MAY_LAG: ClassVar = True
 
     value_layers: Layers = _normalised(128, 128)
-    """Layers between the observation and the values; without layer normalisation in them learning may diverge. The
-    output layer is added by itself."""
+    """Layers between the observation and the values; without layer normalisation learning may diverge. The output layer
+    is added automatically."""
     dueling: bool = False
-    """Split the output into the value of the state and the advantages of the actions."""
+    """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of
+    value_layers becomes a hidden layer of each stream."""
     gamma: Fraction = 0.99
-    """Discount of the reward one step later."""
+    """Discount factor."""
     q_lambda: Fraction = 0.65
-    """How far the target looks: 0 one step, 1 to the end of the window or of the episode."""
+    """Lambda of the return: 0 bootstraps after one step, 1 at the end of the window or of the episode."""
     loss: Literal["mse", "huber"] = "mse"
-    """Penalty of a wrong value: mse, or huber, which grows linearly beyond 1."""
+    """Loss of the TD error: mse, or huber, which is linear beyond 1."""
 
     lr: Positive = 5e-4
     """Learning rate."""
     max_grad_norm: Positive | None = 10.0
-    """Longest gradient, as its norm over all parameters; null does not clip."""
+    """Clip the global gradient norm to this value; null disables clipping."""
     batch_size: PositiveInt = 1024
-    """Transitions collected, over all rows, before each round of learning."""
+    """Number of transitions collected, over all rows, before each round of learning."""
     sgd_batch_size: PositiveInt = 256
-    """Transitions of a minibatch."""
+    """Number of transitions in a minibatch."""
     k_epochs: PositiveInt = 4
-    """Passes over the collected transitions."""
+    """Number of passes over the collected transitions."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
-    """With lstm or gru layers: steps of a sequence that is learned from as a whole."""
+    """With lstm or gru layers: number of steps in a training sequence."""
 
     exploration_type: Exploration = "e-greedy"
-    """e-greedy: the best action, or any with probability epsilon; softmax: by the values at the temperature; none."""
+    """e-greedy: the best action, or with probability epsilon a random one; softmax: in proportion to
+    exp(value / temperature); none: the best action."""
     temperature: Positive = 1.0
-    """With exploration_type softmax: how much worse an action may be and still be taken often."""
+    """Softmax temperature, with exploration_type softmax: a higher one makes worse actions more likely."""
     epsilon_start: Fraction = 1.0
-    """Share of random actions at the start."""
+    """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.05
-    """Share of random actions that remains."""
+    """Probability of a random action at the end."""
     epsilon_decay: Positive = 20_000
-    """Environment steps: of the exponential's time constant, or until epsilon_end with epsilon_schedule linear."""
+    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
     epsilon_schedule: Literal["exponential", "linear"] = "linear"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
     reward_scale: Positive = 1.0
-    """Factor on every reward before it is learned from."""
+    """Factor on every reward before learning."""
     normalize_reward: bool = False
-    """Divide rewards by the running deviation of the discounted return. Saved with the model."""
+    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
         sequence = self.lookup_step if self.remembers() else 1

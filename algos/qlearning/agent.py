@@ -1,4 +1,4 @@
-"""Temporal differences in a table: one number per state and action, moved a little towards what the next step says."""
+"""Tabular temporal difference learning: Q-learning, Sarsa and Expected Sarsa."""
 
 from typing import ClassVar
 
@@ -12,14 +12,14 @@ from algos.qlearning.config import Config
 
 
 def taken_value(values: Array, policy: Array, next_action: Array, truncated: Array) -> Array:
-    """Q(s', a') [N] of values [N, A]. After a truncation the next action belongs to another episode: the mean over the
-    policy [N, A] stands for it, which is the value of s' under the policy that acts."""
+    """Returns Q(s', a') [N] of values [N, A]. After a truncation the next action belongs to another episode; the
+    expectation under the policy [N, A] replaces it, which is the value of s' under the policy that acts."""
     taken = np.take_along_axis(values, next_action[:, None], 1)[:, 0]
     return np.where(truncated, expected_value(values, policy), taken)
 
 
 def expected_value(values: Array, policy: Array) -> Array:
-    """sum_a pi(a|s') Q(s', a) [N]; both [N, A]."""
+    """Returns sum_a pi(a|s') Q(s', a) [N] of values and policy [N, A]."""
     return (policy * values).sum(axis=1)
 
 
@@ -48,14 +48,14 @@ class Agent(base.Agent):
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        """Adds the value of the next state [1, N]; Sarsa's window has one step more, of which it wants the action."""
+        """Adds the value of the next state [1, N]. Sarsa's window has one step more, for the action taken there."""
         next_value = self._next_value({name: column.numpy() for name, column in window.items()}, progress)
         names = ("obs", "action", "reward", "terminated", "valid")
         needed: Batch = {name: window[name][:1] for name in names if name in window}
         return {**needed, "next_value": torch.from_numpy(next_value).unsqueeze(0)}
 
     def _next_value(self, window: dict[str, Array], progress: Progress) -> Array:
-        """[N], of the first step's successor under the table as it is."""
+        """Returns the value [N] of the first step's successor under the present table."""
         state = self.table.index(window["next_obs"][0])
         mask = window["next_action_mask"][0] if "next_action_mask" in window else None
         values = self.table.values[state]

@@ -1,4 +1,4 @@
-"""QR-DQN (Dabney et al., 2018a): the distribution of the return, as its quantiles."""
+"""QR-DQN (Dabney et al., 2018a): the distribution of the return, as quantiles."""
 
 from algos.qrdqn.config import Config
 

@@ -1,4 +1,4 @@
-"""Defaults of QRDQN: those of DQN but for these."""
+"""Defaults of QRDQN: those of DQN, except for these."""
 
 from typing import Annotated, ClassVar
 
@@ -16,4 +16,4 @@ class Config(Family):
     n_quantiles: Annotated[Int, Field(ge=2)] = 50
     """Number of quantiles of the return that are learned for each action."""
     kappa: Positive = 1.0
-    """Error of a quantile from which the penalty grows linearly."""
+    """Threshold of the Huber loss, above which the loss of a quantile's error is linear."""

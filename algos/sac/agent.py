@@ -71,8 +71,6 @@ class Agent(base.Agent):
         cfg = self.cfg
         self.policy.follow_schedule(progress.fraction)
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
-        if self.normalizer is not None:
-            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:

@@ -94,8 +94,6 @@ class Agent(base.Agent):
         optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, fraction))
         optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, fraction))
         self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
-        if self.normalizer is not None:
-            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:

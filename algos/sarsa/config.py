@@ -6,7 +6,7 @@ from algos.qlearning.config import Config as QLearning
 
 
 class Config(QLearning):
-    """Sarsa: a table of action values, updated with the action that is really taken next."""
+    """Sarsa: a table of action values, updated with the action taken next."""
 
     FIXED: ClassVar[dict[str, Any]] = {"next_value": "taken"}
 

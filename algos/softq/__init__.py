@@ -1,4 +1,4 @@
-"""Soft Q-learning for discrete actions (Haarnoja et al., 2017): the policy is paid for its entropy."""
+"""Soft Q-learning for discrete actions (Haarnoja et al., 2017): the values of a maximum-entropy policy."""
 
 from algos.softq.config import Config
 

@@ -1,4 +1,4 @@
-"""Defaults of SoftQ: those of DQN but for these."""
+"""Defaults of SoftQ: those of DQN, except for these."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from config.schema import Positive
 
 
 class Config(Family):
-    """SoftQ: values of a policy that prefers better actions, but not only the best."""
+    """SoftQ: soft Q-learning, the values of a maximum-entropy policy."""
 
     ALIASES: ClassVar = {**Family.ALIASES, "alpha": "temperature"}
     FIXED: ClassVar = {"soft": True}

@@ -82,8 +82,6 @@ class Agent(base.Agent):
         cfg = self.cfg
         optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, progress.fraction))
         optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
-        if self.normalizer is not None:
-            self.normalizer.update(window["obs"], window.get("valid"))
         return window
 
     def update(self, batch: Batch) -> Result:

@@ -1,4 +1,4 @@
-"""Value iteration on the rules of a finite environment (Bellman, 1957)."""
+"""Value iteration with the known transition model of a finite environment (Bellman, 1957)."""
 
 from algos.valueiteration.config import Config
 

@@ -1,4 +1,4 @@
-"""Value iteration: every value becomes what its best action promises, again and again."""
+"""Value iteration: repeated Bellman optimality backups of all states."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from algos.valueiteration.config import Config
 
 
 class Agent(base.Agent):
-    """Action values [S, A], and the rules of the environment."""
+    """Action values [S, A], and the transition model of the environment."""
 
     METRICS: ClassVar = ("delta", "value_mean")
 
@@ -25,14 +25,14 @@ class Agent(base.Agent):
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        """Nothing is learned from trying."""
+        """Returns the best known action; planning needs no exploration."""
         return self.predict_action(obs, state, mask)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(greedy(self.table[obs], mask))
 
     def update(self, batch: Batch) -> Result:
-        """One sweep; what was collected is not looked at."""
+        """Makes one sweep. The collected batch is not used."""
         table = backup(self.model, self.table.max(axis=1), self.cfg.gamma)
         delta = np.abs(table - self.table).max()
         if delta >= self.cfg.theta:

@@ -6,16 +6,16 @@ from config.schema import AlgoConfig, Fraction, Positive, RolloutSpec
 
 
 class Config(AlgoConfig):
-    """Value iteration: plans with the rules of a finite environment, one sweep over all states after each step."""
+    """Value iteration: plans with the known transition model of a finite environment, one sweep per step."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     OBSERVATION_SPACES: ClassVar = ("Discrete",)
     NEEDS_MODEL: ClassVar = True
 
     gamma: Fraction = 0.95
-    """Discount of the reward one step later."""
+    """Discount factor."""
     theta: Positive = 1e-10
-    """Largest change of a value in a sweep below which nothing is changed any more."""
+    """Convergence threshold: values stay once the largest change in a sweep is below it."""
 
     def memory(self, rows: int) -> RolloutSpec:
         return RolloutSpec(length=1)

@@ -62,7 +62,9 @@ class LearnerActor:
         with self.meter:
             if chunk is None:
                 return LearnerReport(Learned({}, 0), None, 0.0, self.meter.read()), None
-            own = chunk._replace(columns={name: np.array(value) for name, value in chunk.columns.items()})
+            arrived = None if chunk.arrived is None else np.array(chunk.arrived)
+            columns = {name: np.array(value) for name, value in chunk.columns.items()}
+            own = chunk._replace(columns=columns, arrived=arrived)
             learned = self.learner.learn(own, progress)
             weights = self.learner.agent.weights() if self.rank == 0 else None
         keys = chunk.keys if learned.priorities is not None else None

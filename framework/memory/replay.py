@@ -11,6 +11,7 @@ from envs.base import Goal
 from framework.checkpoint import journal as journals
 from framework.checkpoint.journal import Frame, Journal, Span
 from framework.fragment import Columns, Fragment
+from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
 from framework.memory.replay_journal import ReplayJournal
@@ -39,6 +40,7 @@ class Replay:
             raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
         self._rings = Rings(spec.capacity, collectors)
+        self._arrivals = Arrivals(self._rings, spec.statistics)
         self._credit = 0.0
         """Number of updates owed."""
         self._journal = ReplayJournal(self._rings)
@@ -142,7 +144,7 @@ class Replay:
             self._relabel(columns, place, step)
         if weights is not None:
             columns["weight"] = weights
-        return Chunk(columns, Keys(place, step))
+        return Chunk(columns, Keys(place, step), arrived=self._arrivals.take())
 
     def _draw(self, shape: tuple[int, int]) -> np.ndarray:
         place = self._rings.choose(self.rng, shape)
@@ -172,7 +174,7 @@ class Replay:
             columns["state"] = rings.flat["state"][begin]
         if "valid" in rings.flat:
             columns["valid"] = rings.flat["valid"][places]
-        return Chunk(columns, Keys(begin, rings.serial(begin)))
+        return Chunk(columns, Keys(begin, rings.serial(begin)), arrived=self._arrivals.take())
 
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
@@ -218,6 +220,7 @@ class Replay:
             "added": self._rings.added.tolist(),
             "position": self._earlier,
             "credit": self._credit,
+            "taken": self._arrivals.taken.tolist(),
             "rng": stream_state(self.rng),
             "highest": None if self._tree is None else self._tree.highest,
         }
@@ -232,6 +235,7 @@ class Replay:
         self._earlier = state["position"]
         self._journal.restore(frames, added, self._allocate)
         self._credit = state["credit"]
+        self._arrivals.taken = np.array(state.get("taken", added))
         restore_stream(self.rng, state["rng"])
         if self._rings.flat:
             self._look_back()
@@ -257,3 +261,5 @@ class Replay:
                 first = int(self._rings.added[here])
                 self._rings.write(here, columns)
                 self._index(here, first, columns)
+        if other._arrivals.taken.any():
+            self._arrivals.taken = self._rings.added.copy()

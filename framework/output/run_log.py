@@ -37,10 +37,15 @@ class RunLog:
         self._sums: dict[str, list[float]] = {}
         """name -> [sum, count] since the last episode."""
         self._last: dict[str, float] = {}
+        self._warned = False
+        """True once the agent's warning has been shown."""
 
     def episode(self, episode: Episode, count: Count, progress: Progress) -> None:
         """An episode has ended; count.step is the environment step at which it did."""
         self._last |= {name: total / n for name, (total, n) in self._sums.items() if n}
+        if not self._warned and (text := self.agent.warning(self._last, count.update)):
+            self._warned = True
+            self.console.warn(text)
         self._sums.clear()
         explored = self.agent.exploration(progress)
         self.train.append(

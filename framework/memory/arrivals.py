@@ -1,0 +1,34 @@
+"""Hands out each observation that reaches a replay memory once, for running statistics.
+
+Samples would not do: those of an early step are drawn more often than those of a late one, and by priority.
+"""
+
+import numpy as np
+
+from framework.memory.ring import Rings
+
+MOST_BYTES = 16 * 2**20
+"""Size of what is handed out at once; the rest follows with the next chunks."""
+
+
+class Arrivals:
+    """The observations in the rings that were not handed out yet."""
+
+    def __init__(self, rings: Rings, wanted: bool) -> None:
+        self._rings, self._wanted = rings, wanted
+        self.taken = np.zeros(rings.count, np.int64)
+        """Number of steps of each collector that were handed out."""
+
+    def take(self) -> np.ndarray | None:
+        """Returns the new observations [M, ...] without dummy steps, or None if nobody wants them."""
+        if not self._wanted:
+            return None
+        rings = self._rings
+        obs, valid = rings.steps["obs"], rings.steps.get("valid")
+        most = max(1, MOST_BYTES // obs[0].nbytes // rings.count)
+        first = np.maximum(self.taken, rings.oldest)
+        self.taken = np.minimum(rings.added, first + most)
+        ranges = zip(first.tolist(), self.taken.tolist(), strict=True)
+        slots = np.concatenate([rings.slots(ring, np.arange(*steps)) for ring, steps in enumerate(ranges)])
+        new = obs[slots].reshape(-1, *obs.shape[2:])
+        return new if valid is None else new[valid[slots].reshape(-1)]
