@@ -11,8 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from config.error_text import Json, standard_bounds
+from config.finder import Finder
 from config.general import GeneralConfig
-from config.loader import Finder
 from config.schema import Strict, listed, lower, upper
 
 MODELINE = "# yaml-language-server: $schema=joystick.schema.json"

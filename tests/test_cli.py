@@ -79,7 +79,7 @@ def test_a_wrong_configuration_ends_with_status_2_and_no_traceback(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("command line: ")
-    assert err.endswith("Nothing was started: 1 to mend.\n")
+    assert err.endswith("Nothing was started. Fix the problem above.\n")
     assert calls == []
 
 
@@ -121,9 +121,9 @@ def test_flags_reach_the_configuration(
         (["lst", "algos"], "'lst' is neither a command nor section.key=value; did you mean list?"),
         (["describ", "DQN"], "did you mean describe?"),
         (["list", "algo"], "nothing to list under 'algo'; did you mean algos?"),
-        (["list", "presets", "foo"], "'foo' is a word too many"),
-        (["describe", "DQNN"], "nothing is known of 'DQNN'; did you mean DQN?"),
-        (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, "),
+        (["list", "presets", "foo", "bar"], "unexpected argument 'bar'"),
+        (["describe", "DQNN"], "no topic 'DQNN'; did you mean DQN?"),
+        (["describe", "zzzz"], "no topic 'zzzz'; known: general, all, "),
         (["--yaml"], "--yaml: expected one argument"),
         (["--resume", "x", "--algo", "PPO"], "leave out --algo and --env"),
         (["--algo", ""], "--algo: nothing was given"),
@@ -132,8 +132,8 @@ def test_flags_reach_the_configuration(
         (["--resume", "", "--algo", "PPO"], "--resume: nothing was given"),
         (["--into", ""], "--into: nothing was given"),
         (["--allow-import", ""], "--allow-import: nothing was given"),
-        (["--algo", "PPO", "general_cfg.algo_name=DQN"], "--algo and general_cfg.algo_name both say the algorithm"),
-        (["--env", "A-v0", "env_cfg.id=B-v0"], "--env and env_cfg.id both say the environment"),
+        (["--algo", "PPO", "general_cfg.algo_name=DQN"], "--algo and general_cfg.algo_name both set the algorithm"),
+        (["--env", "A-v0", "env_cfg.id=B-v0"], "--env and env_cfg.id both set the environment"),
     ],
 )
 def test_a_word_that_is_not_understood_is_answered_with_the_nearest(

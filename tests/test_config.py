@@ -215,7 +215,7 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
         ("algo_cfg.gamma=.nan", "got NaN; expected a number from 0 to 1"),
         ("general_cfg.reward_threshold=.inf", "got Infinity; expected a number or null"),
         ("general_cfg.mode=trian", "got 'trian' (text); expected train or test; did you mean train?"),
-        ("general_cfg.device=gpu", "got 'gpu' (text); expected cpu, cuda, cuda:1, or auto (cuda where there is one)"),
+        ("general_cfg.device=gpu", "got 'gpu' (text); expected cpu, cuda, cuda:1, or auto (cuda if available)"),
         ("general_cfg.load_model_step=bst", "got 'bst' (text); expected best or latest or a whole number at least 0"),
         ("general_cfg.load_model_step=-1.0", "got -1.0; expected best or latest or a whole number at least 0"),
         ("algo_cfg.value_layers=3", "got 3; expected a list, each item a mapping with layer_type"),
@@ -301,8 +301,11 @@ def test_what_is_missing_is_the_default_and_is_said(file: Callable[..., Path], t
     """CFG-5"""
     config = loaded(file(text))
     assert config.as_dict() == loaded().as_dict()
-    assert "says nothing under general_cfg, algo_cfg, env_cfg: the defaults are used" in config.notes[0]
-    assert loaded().notes == ("no --yaml: the Python defaults are used",)
+    assert "sets nothing under general_cfg, algo_cfg, env_cfg: the defaults are used" in config.notes[0]
+    assert loaded().notes == (
+        "no --yaml: the Python defaults are used",
+        "no limit is set: max_episode is 100, max_step is 200",
+    )
 
 
 def test_an_unknown_algorithm_or_environment_is_answered_with_the_nearest() -> None:
@@ -373,22 +376,54 @@ def test_yaml_tags_never_run_code(own_package: Path, file: Callable[..., Path], 
 
 
 def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(file: Callable[..., Path]) -> None:
-    """Whatever the file says of processes does not count, under any spelling, and is named; written beside it on the
-    command line, or with single in the file itself, it is a contradiction."""
+    """What the file sets for processes keeps its value, and one line says that it is not used."""
     many = "n_interactors: 3\n  n_learners: 1\n  run_ahead: 2\n  ray_address: auto\n"
     path = file(f"general_cfg:\n  mp_backend: ray\n  {many}")
+    assert not any("not used" in note for note in loaded(path).notes)
     config = loaded(path, "general_cfg.mp_backend=single")
-    general = config.general
-    assert (general.mp_backend, general.n_workers, general.run_ahead, general.ray_address) == ("single", 1, None, None)
-    assert "left out, since nothing reads it now: n_workers, ray_address, run_ahead" in config.notes
-    assert "n_workers" in refused(path, "general_cfg.mp_backend=single", "general_cfg.n_workers=2")
-    assert "n_workers" in refused(file("general_cfg:\n  mp_backend: single\n  n_workers: 2\n"))
+    assert (config.general.mp_backend, config.general.n_workers, config.general.run_ahead) == ("single", 3, 2)
+    keys = "general_cfg.n_workers, general_cfg.run_ahead, general_cfg.ray_address"
+    assert f"not used: {keys} (mp_backend is single)" in config.notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "unread"),
+    [
+        (["algo_cfg.per_alpha=0.3"], "algo_cfg.per_alpha (buffer_type is REPLAY_QUE)"),
+        (["algo_cfg.per_alpha=0.3", "algo_cfg.buffer_type=PER"], None),
+        (["algo_cfg.per_alpha=0.6"], None),
+        (["algo_cfg.temperature=2", "algo_cfg.std_init=0.1"], "algo_cfg.std_init (noisy is false); "
+         "algo_cfg.temperature (no softmax or soft values)"),
+        (["algo_cfg.temperature=2", "algo_cfg.soft=true"], None),
+        (["algo_cfg.burn_in=3"], "algo_cfg.burn_in (no lstm or gru layers)"),
+        (["algo_cfg.burn_in=3", "algo_cfg.value_layers=[{layer_type: gru, layer_size: 8}]"], None),
+        (["general_cfg.algo_name=TD3", "algo_cfg.policy_noise=0", "algo_cfg.noise_clip=1"],
+         "algo_cfg.noise_clip (policy_noise is 0.0)"),
+        (["general_cfg.algo_name=SAC_D", "algo_cfg.alpha=0.2", "algo_cfg.target_entropy_scale=0.5"],
+         "algo_cfg.target_entropy_scale (alpha is 0.2)"),
+        (["general_cfg.algo_name=SAC_D", "algo_cfg.target_entropy=1", "algo_cfg.target_entropy_scale=0.5"],
+         "algo_cfg.target_entropy_scale (target_entropy is 1.0)"),
+        (["general_cfg.algo_name=PPO", "algo_cfg.ppo_type=kl", "algo_cfg.eps_clip=0.1"],
+         "algo_cfg.eps_clip (ppo_type is kl)"),
+        (["general_cfg.reward_threshold=0", "general_cfg.num_gpus_per_learner=1"],
+         "general_cfg.num_gpus_per_learner (no gpu device); general_cfg.reward_threshold (online_eval is false)"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_nothing_reads_is_a_warning(settings: list[str], unread: str | None) -> None:
+    notes = [note for note in loaded(None, *settings).notes if note.startswith("not used")]
+    assert notes == ([f"not used: {unread}"] if unread else [])
+
+
+def test_an_unread_setting_keeps_its_value() -> None:
+    config = loaded(None, "algo_cfg.per_alpha=0.3")
+    assert config.algo.per_alpha == 0.3
+    assert "per_alpha: 0.3" in config.to_yaml()
 
 
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(file: Callable[..., Path]) -> None:
     """CFG-9: an alias and its field are one setting; a null takes the default back."""
     path = file("algo_cfg:\n  max_buffer_size: 500\n  batch_size: 32\n  lr: 1e-3\ngeneral_cfg:\n  seed: 5")
-    config = loaded(path, "algo_cfg.buffer_size=700", "algo_cfg.lr=", "general_cfg.seed=6", "general_cfg.seed=7")
+    config = loaded(path, "algo_cfg.buffer_size=700", "algo_cfg.lr=null", "general_cfg.seed=6", "general_cfg.seed=7")
     assert (config.algo.buffer_size, config.algo.batch_size, config.algo.lr, config.general.seed) == (700, 32, 2e-4, 7)
     assert config.where["algo_cfg.buffer_size"] == "command line"
     assert config.where["algo_cfg.batch_size"] == f"{path}:3"

@@ -49,16 +49,17 @@ Exploration = Annotated[
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
 
-OF_SEQUENCES = {"lookup_step", "burn_in"}
-"""Settings that nothing reads without a memory."""
+READ_WITH_EPSILON: dict[str, tuple[str, tuple[Any, ...]]] = {
+    key: ("exploration_type", ("e-greedy",))
+    for key in ("epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule")
+}
 
 
 def problems_of_epsilon(cfg: Any) -> Iterator[Problem]:
-    """Of the settings of exploration_type e-greedy."""
-    keys = ("epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule")
-    yield from cfg.only_with("exploration_type", ("e-greedy",), *keys)
+    """Yields the contradictions between the settings of exploration_type e-greedy."""
     if cfg.exploration_type == "e-greedy" and cfg.epsilon_end > cfg.epsilon_start:
-        yield Problem("epsilon_end", f"{cfg.epsilon_end} is more than epsilon_start, {cfg.epsilon_start}")
+        message = f"{cfg.epsilon_end} is more than epsilon_start, {cfg.epsilon_start}"
+        yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
 
 
 class NetworkConfig(AlgoConfig):
@@ -66,6 +67,7 @@ class NetworkConfig(AlgoConfig):
 
     ALIASES: ClassVar = {"max_norm": "max_grad_norm"}
     HAS_GRADIENTS: ClassVar = True
+    READ_WITH: ClassVar = {key: ("lstm_or_gru_layers", ()) for key in ("lookup_step", "burn_in")}
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Those of SPECIAL_LAYERS below that the algorithm knows how to use."""
 
@@ -95,13 +97,10 @@ class NetworkConfig(AlgoConfig):
         for key, layer in self._layers():
             kind = layer.layer_type
             if kind in USERS_OF_SPECIAL_LAYERS and kind not in self.SPECIAL_LAYERS:
-                yield Problem(
-                    key, f"{kind} is nothing that this algorithm can use; {USERS_OF_SPECIAL_LAYERS[kind]} can"
-                )
+                message = f"this algorithm does not support {kind} layers ({USERS_OF_SPECIAL_LAYERS[kind]} do)"
+                yield Problem(key, message)
             elif key == "branches" and isinstance(layer, Lstm | Gru):
-                yield Problem(key, f"{kind} has no place in a branch; put it in the layer list, behind all of them")
-        of_sequences = sorted(OF_SEQUENCES & type(self).model_fields.keys())
-        yield from self.unread("lstm and gru layers, and there are none", self.remembers(), *of_sequences)
+                yield Problem(key, f"a branch cannot have {kind} layers; put them in the layer list after the branches")
 
     def _layers(self) -> Iterator[tuple[str, Layer]]:
         """Every layer of every list, and the setting where it stands."""
@@ -119,8 +118,13 @@ class NetworkConfig(AlgoConfig):
         return self.lr_schedule
 
     def remembers(self) -> bool:
-        """Whether a layer carries something from one step to the next."""
+        """Returns True if the networks are recurrent."""
         return self.carried() > 0
+
+    @property
+    def lstm_or_gru_layers(self) -> bool:
+        """True if there are any."""
+        return self.remembers()
 
 
 USERS_OF_SPECIAL_LAYERS = {
@@ -138,6 +142,11 @@ class TableConfig(AlgoConfig):
     ACTION_SPACES: ClassVar = ("Discrete",)
     OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
     ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
+    READ_WITH: ClassVar = {
+        **READ_WITH_EPSILON,
+        "temperature": ("exploration_type", ("softmax",)),
+        "ucb_c": ("exploration_type", ("ucb",)),
+    }
 
     exploration_type: Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)] = (
         "e-greedy"
@@ -162,8 +171,6 @@ class TableConfig(AlgoConfig):
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
         yield from problems_of_epsilon(self)
-        yield from self.only_with("exploration_type", ("softmax",), "temperature")
-        yield from self.only_with("exploration_type", ("ucb",), "ucb_c")
 
 
 class ReplayConfig(NetworkConfig):
@@ -176,6 +183,11 @@ class ReplayConfig(NetworkConfig):
     }
     MAY_LAG: ClassVar = True
     RUN_AHEAD: ClassVar = 2
+    READ_WITH: ClassVar = {
+        "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
+        "per_beta": ("buffer_type", ("PER", "PER_QUE")),
+        "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
+    }
 
     batch_size: PositiveInt = 256
     """Transitions of a minibatch, or with lstm or gru layers sequences."""
@@ -229,23 +241,24 @@ class ReplayConfig(NetworkConfig):
         yield from super().problems()
         for key in ("batch_size", "learning_starts"):
             if getattr(self, key) > self.buffer_size:
-                yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
-        yield from self.only_with("buffer_type", ("PER", "PER_QUE"), "per_alpha", "per_beta", "per_epsilon")
+                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
+                yield Problem(key, message, depends_on=("buffer_size",))
         if self.her_ratio and self.n_step > 1:
-            yield Problem("her_ratio", "goals are replaced in single steps; set n_step to 1")
+            yield Problem("her_ratio", "goals are relabelled in single steps; set n_step to 1", depends_on=("n_step",))
         if self.remembers():
             yield from self._problems_of_sequences()
 
     def _problems_of_sequences(self) -> Iterator[Problem]:
         length = self.burn_in + self.lookup_step
         if length > self.buffer_size:
-            yield Problem("lookup_step", f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}")
+            message = f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}"
+            yield Problem("lookup_step", message, depends_on=("burn_in", "buffer_size"))
         if self.n_step > 1:
             yield Problem("n_step", "lstm and gru layers learn from single steps; set it to 1")
         if self.her_ratio:
-            yield Problem("her_ratio", "goals are replaced in single steps, and lstm and gru layers need sequences")
+            yield Problem("her_ratio", "goals are relabelled in single steps, and lstm and gru layers need sequences")
         if self.buffer_type.startswith("PER"):
-            yield Problem("buffer_type", f"{self.buffer_type} has no priorities for sequences; use REPLAY")
+            yield Problem("buffer_type", f"{self.buffer_type} does not support lstm and gru layers; use REPLAY")
 
 
 class ActorCriticConfig(ReplayConfig):
@@ -276,6 +289,10 @@ class ContinuousConfig(ActorCriticConfig):
 
     ACTION_SPACES: ClassVar = ("Box",)
     NEEDS_BOUNDS: ClassVar = True
+    READ_WITH: ClassVar = {
+        "expl_noise": ("exploration_type", ("gaussian", "ou")),
+        "ou_theta": ("exploration_type", ("ou",)),
+    }
 
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "none"
     """Noise on the actions while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that begins anew with each
@@ -284,11 +301,6 @@ class ContinuousConfig(ActorCriticConfig):
     """Standard deviation of that noise, where actions go from -1 to 1; of ou at each step."""
     ou_theta: Fraction = 0.15
     """Share by which ou is pulled back to 0 at each step."""
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from self.only_with("exploration_type", ("gaussian", "ou"), "expl_noise")
-        yield from self.only_with("exploration_type", ("ou",), "ou_theta")
 
 
 class TargetConfig(NetworkConfig):
@@ -301,7 +313,9 @@ class TargetConfig(NetworkConfig):
 
 
 class TemperatureConfig(NetworkConfig):
-    """How much the uncertainty of a policy is worth."""
+    """Settings of the entropy temperature."""
+
+    READ_WITH: ClassVar = {key: ("alpha", ("auto",)) for key in ("alpha_init", "alpha_lr", "target_entropy")}
 
     alpha: Positive | Literal["auto"] = "auto"
     """Worth of a unit of entropy, as reward: a number, or auto, which learns it so that target_entropy is kept."""
@@ -311,7 +325,3 @@ class TemperatureConfig(NetworkConfig):
     """Learning rate of alpha, with auto."""
     target_entropy: float | None = None
     """Entropy of the policy that auto aims at; null is the algorithm's own choice."""
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from self.only_with("alpha", ("auto",), "alpha_init", "alpha_lr", "target_entropy")

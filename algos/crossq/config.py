@@ -19,6 +19,7 @@ class Config(ContinuousConfig, TemperatureConfig):
     """CrossQ: SAC without target networks, which batch renormalisation makes possible."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "batchrenorm")
+    READ_WITH: ClassVar = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
 
     actor_layers: Layers = renormalised(256, 256)
     critic_layers: Layers = renormalised(256, 256)
@@ -36,4 +37,3 @@ class Config(ContinuousConfig, TemperatureConfig):
             yield Problem("critic_layers", "has no batchrenorm, which takes the place of target networks")
         if self.batch_size < 2:
             yield Problem("batch_size", "is 1, and a single transition has no deviation to be divided by")
-        yield from self.only_with("optimizer", ("adam", "adamw"), "adam_beta1")

@@ -1,18 +1,18 @@
 """Defaults of TD3."""
 
-from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
 from algos.common.settings import ContinuousConfig, TargetConfig
-from config.schema import NonNegative, PositiveInt, Problem, lower
+from config.schema import NonNegative, PositiveInt, lower
 
 
 class Config(ContinuousConfig, TargetConfig):
     """TD3: a policy without randomness follows the smaller of two values, more slowly than they learn."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    READ_WITH: ClassVar = {"noise_clip": ("policy_noise", ())}
 
     policy_freq: PositiveInt = 2
     """Updates of the critics for one of the actor, with which the target networks move."""
@@ -23,7 +23,3 @@ class Config(ContinuousConfig, TargetConfig):
     noise_clip: NonNegative = 0.5
     """Largest such noise."""
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from self.unread("policy_noise, and policy_noise is 0", self.policy_noise > 0, "noise_clip")

@@ -18,8 +18,11 @@ _OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization", "actio
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
-    """All of them; an environment that cannot be found hides those of its keywords."""
+    """Yields all problems; those of keywords only if the environment is found."""
     yield from _wrapper_problems(cfg)
+    if not cfg.id.strip() or not cfg.id.isprintable():
+        yield Problem("id", f"{cfg.id!r} is not the name of an environment")
+        return
     try:
         spec = registry.lookup(cfg.id)
     except Exception as error:  # a module may raise anything while it is imported

@@ -1,13 +1,12 @@
 """From a valid config to an exit status. torch is imported only once the environment has agreed to the algorithm."""
 
-import os
 import sys
 from collections.abc import Callable
 
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import compatibility
-from framework.errors import MISTAKE, JoystickError, Stopped
+from framework.errors import MISTAKE, JoystickError, Stopped, silence
 from framework.runs.signals import StopSignals
 
 
@@ -64,8 +63,7 @@ def _guarded(work: Callable[[], int]) -> int:
         print("stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # whoever read our output has gone; nothing more can be said there
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         return 0
     except OSError as error:
         # a full disk or a folder taken away, at a moment when nothing can be gone on with
