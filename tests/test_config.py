@@ -1,5 +1,6 @@
 """A wrong configuration never trains: it is answered in one message, with places and nearest names."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import yaml
 
 import algos
 from config import json_schema, presets, yaml_reader
-from config.loader import ConfigError
+from config.loader import ConfigError, load
 from config.yaml_reader import DocumentError
 from framework import catalog
 from tests.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root
@@ -502,13 +503,17 @@ def test_load_path_is_read_only_when_load_checkpoint_is_true(file: Callable[...,
     [
         ("Train_CartPole-v1_DQN_20260131-10150", "does not exist; did you mean Train_CartPole-v1_DQN_20260131-101500?"),
         ("zzz", "'zzz' does not exist; newest under"),
-        ("../../etc", "'../../etc' climbs with '..'; give a name under"),
+        ("../../etc", "'../../etc' contains '..'; give a name under"),
         ("/etc", "'/etc' is not a task directory: it needs config.yaml and models/"),
         ("Train_old", "'Train_old' is not a task directory: it needs config.yaml and models/"),
-        ("link", "'link' is a link that leads out of"),
+        ("link", "'link' is a link out of"),
         ('"a\\0b"', "cannot be read"),
+        ("Train_CartPole-v1_DQN_20260131-101500/models/500", "name the run, Train_CartPole-v1_DQN_20260131-101500, and "
+         "set general_cfg.load_model_step=500"),
+        ("tasks/", "'tasks/' is the folder of all runs; newest under"),
+        ("Test_CartPole-v1_DQN_20260131-111500", "is a test and has no model; it tested Train_CartPole-v1_DQN_2026"),
     ],
-)
+)  # fmt: skip
 def test_a_load_path_that_leads_nowhere_is_explained(
     file: Callable[..., Path], task_root: Path, load_path: str, message: str
 ) -> None:
@@ -517,6 +522,11 @@ def test_a_load_path_that_leads_nowhere_is_explained(
     (outside / "models").mkdir(parents=True)
     (outside / "config.yaml").write_text("")
     (task_root / "link").symlink_to(outside)
+    tested = task_root / "Test_CartPole-v1_DQN_20260131-111500"
+    (tested / "models").mkdir(parents=True)
+    (tested / "config.yaml").write_text("general_cfg: {mode: test}")
+    checkpoint = task_root / "Train_CartPole-v1_DQN_20260131-101500" / "models" / "best"
+    (tested / "run.json").write_text(json.dumps({"checkpoint": str(checkpoint)}))
     path = file(f"general_cfg:\n  load_checkpoint: true\n  load_path: {load_path}")
     got = refused(path, task_root=task_root)
     assert got.startswith("run.yaml:3: general_cfg.load_path: ")
@@ -533,6 +543,83 @@ def test_a_path_to_a_task_directory_may_lie_anywhere(file: Callable[..., Path], 
 def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:
     """EVL-4"""
     assert f"'x' does not exist; {tmp_path}/ is empty" in refused(None, resume="x", task_root=tmp_path)
+    none = tmp_path / "none"
+    assert f"; there is no folder {none}/ in {Path.cwd()}" in refused(None, resume="x", task_root=none)
+
+
+# ------------------------------------------------------------------------------------------------ limits
+
+
+def limits_of(*settings: str, path: Path | None = None, **options: Any) -> tuple[int, int, tuple[str, ...]]:
+    config = load(path, settings, find_algo=ALGOS, find_env=catalog.ENVS, **options)
+    notes = tuple(note for note in config.notes if "max_" in note)
+    return config.general.max_episode, config.general.max_step, notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ([], (100, 200)),
+        (["algo_cfg.lr=0.1"], (100, 200)),
+        (["general_cfg.max_total_step=100000"], (-1, -1)),
+        (["general_cfg.max_update=1000"], (-1, -1)),
+        (["general_cfg.max_time=60"], (-1, -1)),
+        (["general_cfg.max_total_step=-1"], (100, 200)),
+        (["general_cfg.max_total_step=null"], (100, 200)),
+        (["general_cfg.max_total_step=100", "general_cfg.max_episode=null"], (-1, -1)),
+        (["general_cfg.max_total_step=100", "general_cfg.max_step=50"], (-1, 50)),
+        (["general_cfg.max_total_step=100", "general_cfg.max_episode=7"], (7, 200)),
+        (["general_cfg.max_episode=7"], (7, 200)),
+        (["general_cfg.max_episode=-1"], (-1, -1)),
+        (["general_cfg.max_step=500"], (100, 500)),
+    ],
+)
+def test_a_limit_that_was_written_is_not_cut_short_by_a_default(settings: list[str], expected: tuple) -> None:
+    assert limits_of(*settings)[:2] == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "note"),
+    [
+        ([], "no limit is set: max_episode is 100, max_step is 200 (CartPole-v1 itself ends after 500; "
+             "general_cfg.max_step=-1)"),
+        (["general_cfg.max_total_step=100"], "max_episode is -1, since max_total_step is set; max_step is -1: episodes "
+         "of CartPole-v1 end by its own limit of 500 steps"),
+        (["general_cfg.max_episode=7"], "max_step is 200 (CartPole-v1 itself ends after 500; general_cfg.max_step=-1), "
+         "JoyRL's default"),
+        (["general_cfg.max_episode=7", "env_cfg.id=Pendulum-v1", "general_cfg.algo_name=SAC"], None),
+        (["general_cfg.max_episode=7", "env_cfg.max_episode_steps=90"], None),
+        (["general_cfg.max_episode=7", "general_cfg.max_step=20"], None),
+    ],
+)  # fmt: skip
+def test_what_was_decided_about_limits_is_one_note(settings: list[str], note: str | None) -> None:
+    assert limits_of(*settings)[2] == ((note,) if note else ())
+
+
+def test_the_quick_start_and_every_preset_decide_nothing() -> None:
+    assert limits_of(path=QUICKSTART) == (100, 200, ())
+    for path in presets.PRESETS.glob("*/*.yaml"):
+        assert {"max_episode", "max_step"} <= yaml_reader.read(path).value["general_cfg"].keys(), path
+
+
+def test_the_printed_limits_are_the_effective_ones_and_decide_nothing_again(file: Callable[..., Path]) -> None:
+    config = loaded(None, "general_cfg.max_total_step=100")
+    assert limits_of(path=file(config.to_yaml())) == (-1, -1, ())
+
+
+def test_a_test_plays_the_episodes_that_were_asked_for_or_ten(task_root: Path) -> None:
+    name = "Train_CartPole-v1_DQN_20260131-101500"
+    config = loaded(None, test=name, task_root=task_root)
+    assert (config.general.mode, config.general.max_episode, config.general.load_checkpoint) == ("test", 10, True)
+    assert "test episodes: 10 (online_eval_episode); general_cfg.max_episode=N plays another number" in config.notes
+    asked = loaded(None, "general_cfg.max_episode=3", test=name, task_root=task_root)
+    assert asked.general.max_episode == 3
+    assert not any("test episodes" in note for note in asked.notes)
+
+
+@pytest.mark.parametrize("key", ["max_episode", "max_total_step", "max_update", "max_time"])
+def test_a_limit_of_zero_is_reported_under_its_own_name(key: str) -> None:
+    assert f"general_cfg.{key}: a limit of 0 trains nothing" in refused(None, f"general_cfg.{key}=0")
 
 
 # ---------------------------------------------------------------------------------------------- presets
