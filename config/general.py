@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from config import joyrl
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_time")
@@ -25,13 +26,7 @@ def _address(text: str) -> str:
 class GeneralConfig(Strict):
     """Algorithm, environment, limits, evaluation, checkpoints, processes and output of a run."""
 
-    ALIASES: ClassVar = {
-        "max_steps": "max_step",
-        "train_eps": "max_episode",
-        "n_interactors": "n_workers",
-        "eval_eps": "online_eval_episode",
-        "policy_summary_fre": "model_summary_fre",
-    }
+    ALIASES: ClassVar = joyrl.aliases("general_cfg")
     READ_WITH: ClassVar = {
         "n_workers": ("mp_backend", ("ray",)),
         "n_learners": ("mp_backend", ("ray",)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from config import foreign
+from config import foreign, joyrl
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.names import did_you_mean, distance
@@ -15,6 +15,8 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
     owner = next((name for name, known in others.items() if key in known), None)
     if owner:
         return f"; it belongs under {owner}"
+    if told := joyrl.hint(section, key):
+        return told
     if section == "algo_cfg" and (algos := algorithms_with(key, find_algo)):
         return f"; it is a setting of {algos}, and algo_name is {algo}"
     translated = _translated(section, key, models, find_algo, algo)

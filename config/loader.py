@@ -1,5 +1,6 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import hints, limits, presets, sources, tasks
+from config import hints, joyrl, limits, presets, sources, tasks
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
@@ -21,6 +22,9 @@ __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
 
 MOST_PROBLEMS = 100
 """Problems that are listed; a file may hold thousands."""
+
+
+_MANY = "env_cfg.n_envs: N steps N environments in this process, mp_backend: ray starts processes"
 
 
 class ConfigError(Exception):
@@ -91,6 +95,12 @@ def _permission(dotted: str) -> str:
     return f"--allow-import {dotted.partition('.')[0]}"
 
 
+def _renamed(env_id: str) -> str:
+    """Returns our id and arguments of one of JoyRL's environments."""
+    ours, arguments = joyrl.ENVS[env_id]
+    return f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
+
+
 class _Assembly:
     """Combines sources into sections and collects problems on the way."""
 
@@ -100,6 +110,7 @@ class _Assembly:
         self.sources: list[sources.Source] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
+        self.nothing_to_do: list[str] = []
         self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig}
 
     def general(self, key: str) -> Any:
@@ -179,6 +190,10 @@ class _Assembly:
                 return package, ""
             return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
         except LookupError:
+            if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
+                return None, f"unknown name {name!r}; it is {ours} here"
+            if key == "env_name" and name in joyrl.ENVS:
+                return None, f"{name!r} is an environment; write env_name: gym and env_cfg.id: {_renamed(name)}"
             kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
             if kinds:
                 return None, f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"
@@ -208,6 +223,7 @@ class _Assembly:
         model = self.models[section]
         for source in self.sources:
             self.problems += sources.doubled(source, section, model)
+            self.nothing_to_do += source.drop_accepted(section, model)
         values, place = sources.merge(self.sources, section, model)
         try:
             instance = model.model_validate(values)
@@ -243,6 +259,8 @@ class _Assembly:
             self.report("env_cfg", "id", f"imports {module}; to allow it, add {_permission(module)}")
         elif hasattr(package, "check"):
             for key, message, *_ in package.check(env):
+                if key == "id" and env.id in joyrl.ENVS:
+                    message = f"{env.id} is {_renamed(env.id)}"
                 more = presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
                 self.report("env_cfg", key, message + (more if key == "id" else ""))
 
@@ -292,7 +310,10 @@ class _Assembly:
         for section, instance in built.items():
             for key, why in instance.unread():
                 if f"{section}.{key}" in where:
-                    unread.setdefault(why, []).append(f"{section}.{key}")
+                    more = f"; {_MANY}" if key == "n_workers" else ""
+                    unread.setdefault(why + more, []).append(f"{section}.{key}")
+        if self.nothing_to_do:
+            self.notes.append(f"JoyRL's keys that need nothing here: {', '.join(dict.fromkeys(self.nothing_to_do))}")
         if unread:
             self.notes.append("not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in unread.items()))
         if where.get("general_cfg.load_path") == "command line" and not built["general_cfg"].load_checkpoint:

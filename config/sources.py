@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from config import foreign
+from config import foreign, joyrl
 from config.error_text import shown
 from config.names import nearest
 from config.run_config import SECTIONS
@@ -35,6 +35,18 @@ class Source:
     def put(self, section: str, key: str, value: Any, place: Place) -> None:
         self.sections.setdefault(section, {})[key] = value
         self.places.setdefault(section, Place(place.text, section)).parts[key] = place
+
+    def drop_accepted(self, section: str, model: type[Strict]) -> Iterator[str]:
+        """Removes JoyRL's keys and wrappers that need nothing here; yields a remark on each."""
+        settings = self.sections.get(section, {})
+        for key in [key for key in settings if key not in model.spellings()]:
+            if remark := joyrl.accepted(section, key, settings[key]):
+                del settings[key], self.places[section].parts[key]
+                yield f"{section}.{key} ({remark})"
+        for key in ("wrapper", "wrappers") if section == "env_cfg" else ():
+            if key in settings:
+                settings[key], dropped = joyrl.without_identity(settings[key])
+                yield from (f"{section}.{key} {name} (changes nothing)" for name in dropped)
 
     def missing(self) -> list[str]:
         """Returns the sections that are absent or empty."""

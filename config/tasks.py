@@ -5,7 +5,6 @@ from pathlib import Path
 
 from config.names import nearest
 
-
 MOST_BYTES = 1 << 20
 """Bytes of run.json that are read."""
 

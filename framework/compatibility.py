@@ -43,8 +43,8 @@ def _rows_that_fit(config: RunConfig) -> None:
     rows, free = config.env.n_envs, machine.available_bytes()
     if free is not None and rows * ROW_BYTES > free:
         place = config.where.get("env_cfg.n_envs", "default")
-        need = f"needs at least {rows * ROW_BYTES / 2**30:,.0f} GiB and this machine has {free / 2**30:,.1f} GiB free"
-        raise ConfigError([f"{place}: env_cfg.n_envs: {rows:,} {need}"])
+        need = f"need at least {rows * ROW_BYTES / 2**30:,.0f} GiB and this machine has {free / 2**30:,.1f} GiB free"
+        raise ConfigError([f"{place}: env_cfg.n_envs: {rows:,} environments {need}"])
 
 
 def _planned(config: RunConfig) -> bool:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import algos
-from config import json_schema, presets, yaml_reader
+from config import foreign, hints, json_schema, names, presets, yaml_reader
 from config.loader import ConfigError, load
 from config.yaml_reader import DocumentError
 from framework import catalog
@@ -731,3 +731,61 @@ def test_the_schema_refuses_what_the_loader_refuses(
 def test_a_document_error_is_not_a_crash() -> None:
     with pytest.raises(DocumentError, match="f:1:4: the tag"):
         yaml_reader.parse("a: !own x", "f")
+
+
+# ------------------------------------------------------------------------------------------ messages and names
+
+
+def test_messages_are_bounded_and_show_no_control_characters(file: Callable[..., Path]) -> None:
+    long = refused(file(f"general_cfg:\n  {'k' * 10_000}: 1"))
+    assert len(long) < 1_100
+    text = refused(file('general_cfg:\n  "a\u202eb\u200fc": 1\n'))
+    assert "a\\u202eb\\u200fc: unknown setting" in text
+    assert "\u202e" not in text
+    many = refused(file("general_cfg:\n" + "".join(f"  k{n}: 1\n" for n in range(500))))
+    assert many.splitlines()[-1] == "and 400 more"
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 5000, "9" * 5000])
+def test_a_number_with_thousands_of_digits_is_answered(number: str) -> None:
+    assert "cannot be read as int" in refused(None, f"general_cfg.seed={number}")
+
+
+@pytest.mark.parametrize("env_id", ['""', '"  "', r'"a\nb"'])
+def test_an_id_that_is_no_name_is_answered(env_id: str) -> None:
+    with pytest.raises(ConfigError, match="env_cfg.id: .* is not the name of an environment"):
+        load(None, [f"env_cfg.id={env_id}"], find_algo=ALGOS, find_env=catalog.ENVS)
+
+
+def test_a_misspelt_layer_type_does_not_hide_the_next_fault() -> None:
+    message = refused(None, "algo_cfg.value_layers=[{layer_type: liner, layer_size: 5, activation: rleu}]")
+    assert "layer_type: got 'liner' (text)" in message
+    assert "activation: got 'rleu' (text)" in message
+    assert message.count("\n") == 1
+
+
+def test_a_kind_of_environment_as_an_id_is_answered() -> None:
+    with pytest.raises(ConfigError, match="toy is a kind of environment: general_cfg.env_name=toy"):
+        load(None, [], env="toy", find_algo=ALGOS, find_env=catalog.ENVS)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "mistakes"), [("DQN", "DNQ", 1), ("lr", "lr", 0), ("abc", "", 3), ("trian", "train", 1), ("ab", "ba", 1)]
+)
+def test_swapped_letters_are_one_typing_mistake(a: str, b: str, mistakes: int) -> None:
+    assert names.distance(a, b) == mistakes
+    assert names.distance(b, a) == mistakes
+
+
+def test_every_foreign_name_leads_to_a_setting_that_exists() -> None:
+    for name in foreign.NAMES:
+        assert hints.setting_of(name, ALGOS, catalog.ENVS), name
+        for section, key, _ in foreign.ours(name):
+            if section == "algo_cfg":
+                assert hints.algorithms_with(key, ALGOS), (name, key)
+
+
+def test_an_error_that_follows_from_a_wrong_setting_is_not_reported(file: Callable[..., Path]) -> None:
+    """The default epsilon_start is below 1; only what was written wrongly is reported, whatever the words of others."""
+    message = refused(None, "algo_cfg.epsilon_start=2", "algo_cfg.epsilon_end=0.99")
+    assert message == "command line: algo_cfg.epsilon_start: got 2; expected a number from 0 to 1"

@@ -206,6 +206,7 @@ REFUSED = {
     "Autoreset": "episodes are started by the collector",
     "RecordVideo": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
     "RenderCollection": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
+    "AtariWrapper": "ALE environments include it with env_cfg.vectorization: native",
     "HumanRendering": "use env_cfg.render_mode: human",
 }
 """Wrappers of gymnasium that would break a promise of ours, and what to do instead."""

@@ -14,7 +14,7 @@ from framework import build, compatibility, resources
 
 
 def describe(config: RunConfig) -> int:
-    """Prints changed settings, shapes, parameter counts, memory and disk of a run. Refuses what the run would refuse."""
+    """Prints changed settings, shapes, parameters, memory and disk of a run. Refuses what the run would refuse."""
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = compatibility.spec_of_all(config, build.env_spec(config, env))
