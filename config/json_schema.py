@@ -38,18 +38,11 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
         return reference
 
     choices = [
-        _choice(
-            "algo_name",
-            (name, *getattr(package, "ALIASES", ())),
-            "algo_cfg",
-            section(package.Config, "algo_cfg"),
-            defaults,
-        )
+        _choice("algo_name", (name, *getattr(package, "ALIASES", ())), "algo_cfg", section(package.Config, "algo_cfg"))
         for name, package in algos.items()
     ]
     choices += [
-        _choice("env_name", (name,), "env_cfg", section(package.Config, "env_cfg"), defaults)
-        for name, package in envs.items()
+        _choice("env_name", (name,), "env_cfg", section(package.Config, "env_cfg")) for name, package in envs.items()
     ]
     free: Json = {"type": ["object", "null"]}
     result: Json = standard_bounds(

@@ -1,4 +1,4 @@
-"""Reads YAML by the rules that users expect (1e-4 is a number, only true and false are booleans) and keeps line numbers.
+"""Reads YAML by the rules that users expect (1e-4 is a number, only true and false are booleans); keeps line numbers.
 
 Safe by construction: nodes become plain values here, and nothing in a file can name a class or a function.
 Size, depth and number of values are bounded, so that no file can exhaust the memory.

@@ -375,12 +375,12 @@ def test_runs_are_listed_with_their_scores(tmp_path: Path) -> None:
         "Train_CartPole-v1_PPO_4": None,
     }.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "config.yaml").write_text(f"general_cfg: {{algo_name: {name.split('_')[2]}}}\n")
+        (tmp_path / name / "config.yaml").write_text(f"general_cfg: {{algo_name: {name.split('_')[2]}}}\nenv_cfg: {{id: gym}}\n")
         if facts:
             (tmp_path / name / "run.json").write_text(json.dumps(facts))
     (tmp_path / "other").mkdir()
     text = task_list.listing(root=tmp_path)
-    assert re.search(r"^Train_CartPole-v1_DQN_1 +DQN +gym +finished +200 +0 s$", text, re.MULTILINE)
+    assert re.search(r"^Train_CartPole-v1_DQN_1 +DQN +gym +finished +200 +\d+ s$", text, re.MULTILINE)
     assert re.search(r"^Test_CartPole-v1_DQN_2 +DQN +gym +tested +12.5 ", text, re.MULTILINE)
     assert re.search(r"_PPO_3 +PPO +gym +stopped +- ", text)
     assert re.search(r"_PPO_4 +PPO +gym +running or killed +- ", text)
