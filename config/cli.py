@@ -101,8 +101,9 @@ class _Parser(argparse.ArgumentParser):
         word = name.lstrip("-").replace("-", "_")
         if word in _INSTEAD:
             return f"; use {_INSTEAD[word]}"
-        if path := self.setting_of(word):
-            return f"; a setting is written {path}={value or next(iter(after), 'VALUE')}"
+        given = value or next(iter(after), "VALUE")
+        if (path := self.setting_of(word)) and not (word == "seed" and not given.isdecimal()):
+            return f"; a setting is written {path}={given}"
         return did_you_mean(name, [option for action in self._actions for option in action.option_strings])
 
 
