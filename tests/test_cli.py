@@ -375,7 +375,9 @@ def test_runs_are_listed_with_their_scores(tmp_path: Path) -> None:
         "Train_CartPole-v1_PPO_4": None,
     }.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "config.yaml").write_text(f"general_cfg: {{algo_name: {name.split('_')[2]}}}\nenv_cfg: {{id: gym}}\n")
+        (tmp_path / name / "config.yaml").write_text(
+            f"general_cfg: {{algo_name: {name.split('_')[2]}}}\nenv_cfg: {{id: gym}}\n"
+        )
         if facts:
             (tmp_path / name / "run.json").write_text(json.dumps(facts))
     (tmp_path / "other").mkdir()

@@ -6,7 +6,7 @@ import pytest
 from gymnasium.spaces import Discrete, MultiDiscrete
 
 from algos.base import EnvSpec
-from config.loader import ConfigError, RunConfig, load
+from config.loader import ConfigError, load
 from framework import build
 from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
@@ -24,7 +24,7 @@ def refused(algo: str, *settings: str) -> str:
 @pytest.mark.parametrize(
     ("algo", "setting", "said"),
     [
-        ("DoubleDQN", "double=false", "double: is true in this algorithm"),
+        ("DoubleDQN", "double=false", "double: must be true in this algorithm"),
         ("PER_DQN", "buffer_type=REPLAY", "buffer_type: REPLAY has no priorities: without them this is DQN"),
         ("PER_DQN", "per_alpha=0", "per_alpha: 0 draws uniformly: without priorities this is DQN"),
         ("DDPG_HER", "her_ratio=0", "her_ratio: 0 replaces no goal: without hindsight this is DDPG"),
