@@ -1,6 +1,5 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -9,13 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import hints, joyrl, limits, presets, sources, tasks
+from config import hints, joyrl, limits, packages, presets, sources, tasks
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
-from config.names import did_you_mean, nearest, printable
+from config.names import nearest, printable
 from config.run_config import SECTIONS, RunConfig
-from config.schema import AlgoConfig, EnvConfig, Strict
+from config.schema import Strict
 from config.yaml_reader import Document, DocumentError, Place, read
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
@@ -89,16 +88,6 @@ def _position(problem: str) -> tuple[bool, int]:
     """Returns a sort key: problems in files come first, by line."""
     line = re.match(r".+?:(\d+):", problem)
     return line is None, int(line[1]) if line else 0
-
-
-def _permission(dotted: str) -> str:
-    return f"--allow-import {dotted.partition('.')[0]}"
-
-
-def _renamed(env_id: str) -> str:
-    """Returns our id and arguments of one of JoyRL's environments."""
-    ours, arguments = joyrl.ENVS[env_id]
-    return f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
 
 
 class _Assembly:
@@ -180,32 +169,7 @@ class _Assembly:
         return path
 
     def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
-        """Returns the package that algo_name or env_name means, or why there is none. Imports only what is allowed."""
-        finder, base = self.finders[key], AlgoConfig if key == "algo_name" else EnvConfig
-        if "." in name and not self.allowed(name):
-            return None, f"{name!r} is not built in; to run a package of your own, add {_permission(name)}"
-        try:
-            package = finder.get(name)
-            if isinstance(package.Config, type) and issubclass(package.Config, base):
-                return package, ""
-            return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
-        except LookupError:
-            if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
-                return None, f"unknown name {name!r}; it is {ours} here"
-            if key == "env_name" and name in joyrl.ENVS:
-                return None, f"{name!r} is an environment; write env_name: gym and env_cfg.id: {_renamed(name)}"
-            kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
-            if kinds:
-                return None, f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"
-            known = f"(python main.py list {key.removesuffix('_name')}s shows all)"
-            return None, f"unknown name {name!r}{did_you_mean(name, finder.available())} {known}"
-        except Exception as error:
-            if "." not in name:
-                raise
-            return None, f"{name} cannot be imported: {type(error).__name__}: {error}"
-
-    def allowed(self, dotted: str) -> bool:
-        return any(dotted == name or dotted.startswith(f"{name}.") for name in self.allow)
+        return packages.find(key, name, self.finders[key], self.allow)
 
     def package(self, key: str) -> ModuleType | None:
         name = self.general(key)
@@ -255,36 +219,36 @@ class _Assembly:
     def environment(self, package: ModuleType, env: Any) -> None:
         """Reports what the environment itself finds wrong with its section."""
         module, colon, _ = str(getattr(env, "id", "")).partition(":")
-        if colon and not self.allowed(module):
-            self.report("env_cfg", "id", f"imports {module}; to allow it, add {_permission(module)}")
+        if colon and not packages.allowed(module, self.allow):
+            self.report("env_cfg", "id", f"imports {module}; to allow it, add {packages.permission(module)}")
         elif hasattr(package, "check"):
             for key, message, *_ in package.check(env):
                 if key == "id" and env.id in joyrl.ENVS:
-                    message = f"{env.id} is {_renamed(env.id)}"
+                    message = f"{env.id} is {packages.renamed(env.id)}"
                 more = presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
                 self.report("env_cfg", key, message + (more if key == "id" else ""))
 
     def finish(self, **rest: Any) -> RunConfig:
         for source in self.sources:
             self.problems += source.problems
-        packages: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
-        self.models |= {section: package.Config for section, package in packages.items() if package}
+        found: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
+        self.models |= {section: package.Config for section, package in found.items() if package}
         self.problems += sources.outside(self.sources, self.models)
         built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
         if built.get("env_cfg"):
-            self.environment(packages["env_cfg"], built["env_cfg"])
+            self.environment(found["env_cfg"], built["env_cfg"])
         if self.problems:
             raise ConfigError(sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
-        decided = self.limits(built["general_cfg"], packages["env_cfg"], built["env_cfg"], explicit)
+        decided = self.limits(built["general_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.note_unread(built, where)
         return RunConfig(
-            general=built["general_cfg"].model_copy(update={**self.canonical(packages), **decided}),
+            general=built["general_cfg"].model_copy(update={**self.canonical(found), **decided}),
             algo=built["algo_cfg"],
             env=built["env_cfg"],
-            algo_package=packages["algo_cfg"],
-            env_package=packages["env_cfg"],
+            algo_package=found["algo_cfg"],
+            env_package=found["env_cfg"],
             where=where,
             explicit=explicit,
             allow_import=self.allow,
@@ -321,12 +285,12 @@ class _Assembly:
                 "load_path is not used (load_checkpoint is false); --test NAME or --resume NAME loads a model"
             )
 
-    def canonical(self, packages: dict[str, ModuleType]) -> dict[str, str]:
+    def canonical(self, found: dict[str, ModuleType]) -> dict[str, str]:
         """Returns algo_name and env_name without aliases and case; a user's own package keeps its path."""
         algo, env = self.general("algo_name"), self.general("env_name")
         return {
-            "algo_name": algo if "." in algo else packages["algo_cfg"].NAME,
-            "env_name": env if "." in env else packages["env_cfg"].__name__.rpartition(".")[2],
+            "algo_name": algo if "." in algo else found["algo_cfg"].NAME,
+            "env_name": env if "." in env else found["env_cfg"].__name__.rpartition(".")[2],
         }
 
     def places(self, some: Iterable[sources.Source]) -> Iterator[tuple[str, Place]]:
