@@ -1,4 +1,4 @@
-"""Train or test an agent: python main.py --yaml FILE. Heavy packages are imported only once the config is valid."""
+"""Trains or tests an agent: python main.py --yaml FILE. Imports heavy packages only once the config is valid."""
 
 import argparse
 import json
@@ -6,17 +6,17 @@ import os
 import sys
 
 from config import cli
-from config.pipes import reader_has_gone
+from framework.errors import silence
 
 REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit status: 0; 2 where a line says what is wrong, of the command, the configuration, or what ended the run;
-    1 where a run of --seeds failed."""
+    """Returns the exit status: 0; 2 for a wrong command or configuration, or an error that ended the run; 1 if a run
+    of --seeds failed."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # A console may lack a character; that is no reason to stop.
+            stream.reconfigure(errors="replace")  # a console may lack a character
     try:
         try:
             return _answer(sys.argv[1:] if argv is None else argv)
@@ -29,27 +29,46 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{error.name} is not installed here: make run, or pip install -r requirements.txt", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        reader_has_gone()
+        silence(sys.stdout)
         return 0
 
 
 def _answer(argv: list[str]) -> int:
-    request = cli.parse(argv)
+    request = cli.parse(argv, _setting_of)
+    if request.allow_import:
+        sys.path.append(os.getcwd())
     return _run(request, argv) if request.command == "run" else _look_up(request)
+
+
+def _setting_of(name: str) -> str | None:
+    """Returns section.key for the name of a setting; asked only for a word that is not understood."""
+    from config.hints import setting_of
+    from framework.catalog import ALGOS, ENVS
+
+    return setting_of(name, ALGOS, ENVS)
 
 
 def _look_up(request: argparse.Namespace) -> int:
     from config import describe, json_schema
+    from config.loader import ConfigError
     from framework.catalog import ALGOS, ENVS
 
     try:
         if request.command == "schema":
             print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
+        elif request.command == "convert":
+            from config import convert
+
+            print(convert.converted(request.file, ALGOS, ENVS), end="")
+        elif request.command == "list" and request.what == "tasks":
+            from framework.runs.task_list import listing
+
+            print(listing(request.filter), end="")
         elif request.command == "list":
-            print(describe.listing(request.what, ALGOS, ENVS), end="")
+            print(describe.listing(request.what, ALGOS, ENVS, wanted=request.filter), end="")
         else:
-            print(describe.describe(request.what, ALGOS, ENVS), end="")
-    except describe.UnknownTopic as error:
+            print(describe.describe(request.what, ALGOS, ENVS, request.allow_import), end="")
+    except (describe.UnknownTopic, ConfigError) as error:
         print(error, file=sys.stderr)
         return 2
     return 0
@@ -59,15 +78,16 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     from config.loader import ConfigError, load
     from framework.catalog import ALGOS, ENVS
 
-    if request.allow_import:
-        sys.path.append(os.getcwd())
-    flags = {name: getattr(request, name) for name in ("algo", "env", "resume", "into", "allow_import")}
+    names = ("algo", "env", "resume", "test", "video", "into", "allow_import")
+    flags = {name: getattr(request, name) for name in names}
     try:
         config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
     except ConfigError as error:
-        print(error, f"Nothing was started: {len(error.problems)} to mend.", sep="\n", file=sys.stderr)
+        count = len(error.problems)
+        fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
+        print(error, f"Nothing was started. {fix}", sep="\n", file=sys.stderr)
         return 2
-    if request.print_config or request.dry_run:  # A run says its notes itself, and logs them.
+    if request.print_config or request.dry_run:  # a run prints its notes itself, and logs them
         for note in config.notes:
             print(note, file=sys.stderr)
         if request.seeds:

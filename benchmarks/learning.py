@@ -27,10 +27,10 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, page, rows, table  # noqa: E402
 from config import cli  # noqa: E402
 from config.loader import ConfigError, load  # noqa: E402
-from config.pipes import reader_has_gone  # noqa: E402
 from framework import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.checkpoint.atomic import write_whole  # noqa: E402
+from framework.errors import silence  # noqa: E402
 from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
 from framework.output.csv_log import read_csv  # noqa: E402
 from framework.output.formatting import short  # noqa: E402
@@ -188,7 +188,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             print(listing(), flush=True)
         except BrokenPipeError:
-            reader_has_gone()
+            silence(sys.stdout)
         return 0
     try:
         wanted = rows() if request.rows == ["all"] else chosen(request.rows)

@@ -1,7 +1,7 @@
-"""What a person can look up: names, settings with their help, the reference page. All generated from the models."""
+"""Answers list and describe: names, settings with their help, the reference page. All generated from the models."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import get_args
@@ -9,51 +9,172 @@ from typing import get_args
 import yaml
 from pydantic.fields import FieldInfo
 
-from config import presets
+from config import hints, presets
 from config.error_text import expected, json_schema
+from config.finder import Finder
 from config.general import GeneralConfig
-from config.loader import Finder
 from config.names import nearest
-from config.schema import Layer, Strict
+from config.schema import EnvConfig, Layer, Strict
 from config.yaml_reader import Dumper
 
 WIDTH = 80
 
 
 class UnknownTopic(LookupError):
-    """Nothing of this name can be described; the message says what can."""
+    """No such topic; the message names those that exist."""
 
 
-def listing(what: str, find_algo: Finder, find_env: Finder, root: Path = presets.PRESETS) -> str:
-    """Names of algos, envs or presets, one a line, with what they are."""
-    if what == "presets":
-        rows = [(f"{env}/{algo}", comment) for env, algo, comment in presets.available(root)]
-    else:
-        finder = find_algo if what == "algos" else find_env
-        rows = [(name, _summary(finder.get(name))) for name in finder.available()]
+def listing(
+    what: str | None, find_algo: Finder, find_env: Finder, root: Path = presets.PRESETS, wanted: str = ""
+) -> str:
+    """Returns the names of algos, envs or presets that contain `wanted`, one per line with a summary."""
+    if what is None:
+        return _WHAT_TO_LIST
+    rows = [row for row in _rows(what, find_algo, find_env, root) if wanted.lower() in row[0].lower()]
     width = max((len(name) for name, _ in rows), default=0)
-    return "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows) or f"no {what}\n"
+    none = f"no {what} with {wanted!r} in their name\n" if wanted else f"no {what}\n"
+    return "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows) or none
 
 
-def describe(topic: str, find_algo: Finder, find_env: Finder) -> str:
-    """The settings of an algorithm, of a kind of environment, of general_cfg; or of `all`."""
+_WHAT_TO_LIST = """\
+python main.py list algos             algorithms
+python main.py list envs [TEXT]       environments, or those with TEXT in their id
+python main.py list presets [TEXT]    tested settings for an environment and an algorithm
+python main.py list tasks [TEXT]      runs under tasks/ and their scores
+"""
+
+_WHAT_TO_DESCRIBE = """\
+python main.py describe PPO           an algorithm and its settings
+python main.py describe ppo.lr        one of its settings
+python main.py describe lr            every setting of this name
+python main.py describe general       settings of every run (general_cfg)
+python main.py describe gym           settings of a kind of environment (env_cfg)
+python main.py describe CartPole-v1   an environment
+python main.py describe linear        a layer of a network
+python main.py describe FrameStack    a wrapper
+python main.py describe all           all settings
+"""
+
+
+def _rows(what: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterator[tuple[str, str]]:
+    if what == "presets":
+        yield from ((f"{env}/{algo}", comment) for env, algo, comment in presets.available(root))
+    elif what == "algos":
+        yield from ((name, _summary(find_algo.get(name))) for name in find_algo.available())
+    else:
+        for kind in find_env.available():
+            package = find_env.get(kind)
+            for env_id in package.ids() if hasattr(package, "ids") else [kind]:
+                algos = presets.algos_with(presets.folder_name(env_id), root)
+                yield env_id, f"{kind:4}" + (f"  presets: {', '.join(algos)}" if algos else "")
+
+
+def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_import: Collection[str] = ()) -> str:
+    """Returns the help of an algorithm, a kind of environment, general_cfg, a setting, a layer, what an environment
+    knows of itself and its wrappers, or of `all`."""
+    if topic is None:
+        return _WHAT_TO_DESCRIBE
     if topic == "all":
         return reference(find_algo, find_env)
+    finders = {"algo_cfg": find_algo, "env_cfg": find_env}
+    if "." in topic and any(f"{topic}.".startswith(f"{name}.") for name in allow_import):
+        return _own_package(topic, finders)
+    owner, _, setting = topic.rpartition(".")
+    found = _of_owner(owner, setting, finders) if owner else _of_name(topic, finders)
+    if found is None:
+        raise UnknownTopic(f"no topic {topic!r}{_instead(topic, finders)}")
+    return found
+
+
+def _own_package(topic: str, finders: dict[str, Finder]) -> str:
+    """Returns the page of a user's own algorithm or environment, which the command line allows to import."""
+    try:
+        package = finders["algo_cfg"].get(topic)
+        section = "env_cfg" if issubclass(package.Config, EnvConfig) else "algo_cfg"
+        return _page(f"{section}: {getattr(package, 'NAME', topic)}", package.Config)
+    except Exception as error:
+        raise UnknownTopic(f"{topic} cannot be described: {type(error).__name__}: {error}") from None
+
+
+def _models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]]:
+    """Yields section, name and model of every section."""
+    yield "general_cfg", "general", GeneralConfig
+    for section, finder in finders.items():
+        yield from ((section, name, finder.get(name).Config) for name in finder.available())
+
+
+def _of_owner(owner: str, setting: str, finders: dict[str, Finder]) -> str | None:
+    """Returns the help of a setting of one section, such as ppo.lr, gym.n_envs, algo_cfg.lr or general_cfg.seed."""
+    owners = [
+        (section, name, model)
+        for section, name, model in _models(finders)
+        if owner.lower() in (section, name.lower(), *_aliases_of(name, finders.get(section)))
+    ]
+    return _setting(setting, owners)
+
+
+def _aliases_of(name: str, finder: Finder | None) -> list[str]:
+    return [alias.lower() for alias in getattr(finder.get(name), "ALIASES", ())] if finder else []
+
+
+def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
+    """Returns the help of a single name; a section comes first, then a setting, a layer, an environment."""
     if topic in ("general", "general_cfg"):
         return _page("general_cfg", GeneralConfig)
-    for finder, section in ((find_algo, "algo_cfg"), (find_env, "env_cfg")):
+    for section, finder in finders.items():
         try:
             return _topic(topic, finder, section)
         except LookupError:
             continue
-    names = ["general", "all", *find_algo.available(), *find_env.available()]
-    near = nearest(topic, names)
-    meant = f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
-    raise UnknownTopic(f"nothing is known of {topic!r}{meant}")
+    layer = next((kind for kind in _kinds() if kind.model_fields["layer_type"].default == topic.lower()), None)
+    if found := _setting(topic, list(_models(finders))):
+        return found
+    if layer:
+        return _layer_page(layer)
+    find_env = finders["env_cfg"]
+    packages = [find_env.get(name) for name in find_env.available()]
+    texts = (package.explain(topic) for package in packages if hasattr(package, "explain"))
+    return next((_with_presets(topic, text) for text in texts if text), None)
+
+
+def _with_presets(env_id: str, text: str) -> str:
+    algos = presets.algos_with(presets.folder_name(env_id))
+    return text + (f"presets: {', '.join(f'--algo {algo} --env {env_id}' for algo in algos[:3])}\n" if algos else "")
+
+
+def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | None:
+    """Returns the help of all settings of this name; sections with the same text share an entry."""
+    entries: dict[str, list[str]] = {}
+    for section, owner, model in owners:
+        key = model.field_name(name)
+        if key in model.model_fields:
+            entry = next(_settings(model, [key]))
+            entries.setdefault(entry, []).append(section if section == "general_cfg" else f"{section} of {owner}")
+    if not entries:
+        return None
+    shared = " of "
+    parts = []
+    for entry, places in entries.items():
+        first, *others = places
+        told = first + "".join(f", {place.partition(shared)[2] or place}" for place in others)
+        parts.append(entry + textwrap.fill(f"In {told}.", WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
+    return "\n".join(parts)
+
+
+def _instead(topic: str, finders: dict[str, Finder]) -> str:
+    """Returns the end of a sentence: what the topic is called here, or what is near it."""
+    if path := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
+        return f"; it is called {path} here"
+    if "." in topic:
+        return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
+    names = ["general", "all", *(name for finder in finders.values() for name in finder.available())]
+    known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
+    near = nearest(topic, names) or nearest(topic, known)
+    return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
 
 
 def reference(find_algo: Finder, find_env: Finder) -> str:
-    """The whole reference as a page."""
+    """Returns the whole reference as a page."""
     pages = [_page("general_cfg", GeneralConfig)]
     pages += [_topic(name, find_env, "env_cfg") for name in find_env.available()]
     pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
@@ -63,7 +184,7 @@ def reference(find_algo: Finder, find_env: Finder) -> str:
 
 
 def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
-    """The page of a folder; brief leaves out what a variant has from its family."""
+    """Returns the page of a package; brief leaves out the settings that a variant inherits from its family."""
     package = finder.get(name)
     title = getattr(package, "NAME", None) or name
     aliases = getattr(package, "ALIASES", ())
@@ -73,7 +194,7 @@ def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
 
 
 def _family(package: ModuleType, finder: Finder) -> str | None:
-    """The algorithm whose settings this one has with other defaults."""
+    """Returns the algorithm whose settings this one has with other defaults."""
     return next((name for name in finder.available() if finder.get(name).Config is package.Config.__base__), None)
 
 
@@ -82,7 +203,7 @@ def _summary(package: ModuleType) -> str:
 
 
 def _page(title: str, model: type[Strict], also: str = "", family: str | None = None) -> str:
-    """Own settings first, then what all sections of this kind have, or only where these are described."""
+    """Returns a page: own settings first, then inherited ones, or the name of the family that describes them."""
     names = sorted(model.model_fields, key=lambda name: _inherited(model, name))
     if family:
         names = [name for name in names if not _inherited(model, name)]
@@ -122,16 +243,19 @@ def _default(field: FieldInfo) -> str:
 
 
 def _layer(layer: Strict) -> str:
-    """A layer of a default in few words, such as linear 64 tanh."""
+    """Returns a layer of a default in few words, such as linear 64 tanh."""
     values = layer.model_dump().values()
     return " ".join(str(value[0] if isinstance(value, list) else value) for value in values)
 
 
 def _layers() -> str:
-    """The kinds of layer, which all layer lists share."""
-    kinds = get_args(get_args(Layer)[0])
-    parts = [_layer_page(kind) for kind in kinds]
+    """Returns the pages of all kinds of layer."""
+    parts = [_layer_page(kind) for kind in _kinds()]
     return "\n".join(["## Layers, for every list of layers\n", *parts])
+
+
+def _kinds() -> tuple[type[Strict], ...]:
+    return get_args(get_args(Layer)[0])
 
 
 def _layer_page(kind: type[Strict]) -> str:

@@ -1,14 +1,14 @@
-"""Turns validation errors into sentences: where, what was written, what is expected, and the nearest name."""
+"""Turns validation errors into sentences: place, value, what is expected, and the nearest name."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from config.names import did_you_mean
-from config.schema import Strict
+from config.names import did_you_mean, nearest
+from config.schema import Layer, Strict
 from config.yaml_reader import Place
 
 Json = dict[str, Any]
@@ -17,14 +17,14 @@ _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "ex
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong: the top-level key of the section, and a sentence with its place."""
+    """An error: the top-level key of its section, and a sentence with its place."""
 
     key: str
     sentence: str
 
 
 def shown(value: Any) -> str:
-    """A value as a person wrote it, cut to a readable length."""
+    """Returns a value as it was written, cut to a readable length."""
     if isinstance(value, str):
         return f"{value[:60]!r} (text)"
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -35,13 +35,13 @@ def shown(value: Any) -> str:
 
 
 def json_schema(model: type[BaseModel], **options: Any) -> Json:
-    """The JSON Schema of a model, with every bound under its standard name."""
+    """Returns the JSON Schema of a model, with every bound under its standard name."""
     schema: Json = standard_bounds(model.model_json_schema(**options))
     return schema
 
 
 def standard_bounds(node: Any) -> Any:
-    """pydantic writes bounds that follow a validator as ge, gt, le and lt, which JSON Schema does not know."""
+    """Renames bounds that pydantic writes as ge, gt, le and lt after a validator, which JSON Schema does not know."""
     if isinstance(node, list):
         return [standard_bounds(item) for item in node]
     if not isinstance(node, dict):
@@ -53,7 +53,7 @@ def standard_bounds(node: Any) -> Any:
 
 
 def resolve(node: Json, root: Json) -> Json:
-    """The schema that a reference stands for."""
+    """Returns the schema that a reference points to."""
     while "$ref" in node:
         node = root["$defs"][node["$ref"].rpartition("/")[2]]
     return node
@@ -80,7 +80,7 @@ def _at(root: Json, loc: Iterable[str | int]) -> Json:
 
 
 def expected(node: Json, root: Json) -> str:
-    """What a value must be, in words."""
+    """Returns in words what a value must be."""
     node = resolve(node, root)
     if "enum" in node or "const" in node:
         return _either(node.get("enum", [node.get("const")]))
@@ -120,13 +120,13 @@ def _range(node: Json) -> str:
 
 
 def faults(error: ValidationError, model: type[Strict], place: Place, hint: Callable[[str], str]) -> list[Fault]:
-    """All errors of a section. hint(key) says what is known of a key that the section does not have.
+    """Returns all errors of a section. hint(key) returns the end of a sentence about an unknown key.
 
     A union gives one error for each of its branches, all with the same sentence.
     """
     root = json_schema(model)
     found = []
-    for details in error.errors(include_url=False):
+    for details in _with_hidden(error):
         spot = locate(place, details["loc"])
         if details["type"].startswith("union_tag"):
             spot = spot.parts.get("layer_type", spot)
@@ -135,8 +135,21 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
     return list(dict.fromkeys(found))
 
 
+def _with_hidden(error: ValidationError) -> Iterator[ErrorDetails]:
+    """Yields the errors, and behind a misspelt layer_type those that the layer of the nearest name has."""
+    kinds = {kind.model_fields["layer_type"].default: kind for kind in get_args(get_args(Layer)[0])}
+    for details in error.errors(include_url=False):
+        yield details
+        if details["type"] == "union_tag_invalid" and (near := nearest(details["ctx"]["tag"], kinds)):
+            try:
+                kinds[near].model_validate({**details["input"], "layer_type": near})
+            except ValidationError as hidden:
+                for more in hidden.errors(include_url=False):
+                    yield {**more, "loc": (*details["loc"], near, *more["loc"])}
+
+
 def locate(place: Place, loc: Iterable[str | int]) -> Place:
-    """The deepest place on the way; what was not written (the tag of a union, a missing key) is passed over."""
+    """Returns the deepest place on the way; parts that were not written (a union's tag, a missing key) are skipped."""
     for part in loc:
         spellings = (part, *_spellings(part))
         place = next((place.parts[name] for name in spellings if name in place.parts), place)
@@ -148,7 +161,7 @@ def _spellings(name: str | int) -> Iterator[str]:
 
 
 def models(model: type[Strict]) -> Iterator[type[Strict]]:
-    """A model and all that inherit from it."""
+    """Yields a model and all that inherit from it."""
     yield model
     for child in model.__subclasses__():
         yield from models(child)

@@ -1,5 +1,6 @@
-"""The strict base of every model of settings, and the types of their fields. Nothing heavy is imported."""
+"""Strict base class of every settings model, and the types of its fields. Imports nothing heavy."""
 
+import json
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -7,12 +8,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with a section: the key it is about, and a sentence."""
+    """An error in a section."""
 
     key: str
     message: str
-    unread: bool = False
-    """The setting is one that nothing reads."""
+    depends_on: tuple[str, ...] = ()
+    """Other settings that the error follows from. It is not reported while one of them is wrong itself."""
 
 
 def _accepts_null(annotation: Any) -> bool:
@@ -20,7 +21,7 @@ def _accepts_null(annotation: Any) -> bool:
 
 
 class Strict(BaseModel):
-    """Unknown keys fail, types are not guessed, a null means the default where null is not a value."""
+    """Rejects unknown keys and wrong types. A null means the default unless the field accepts null."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -32,6 +33,9 @@ class Strict(BaseModel):
     )
     ALIASES: ClassVar[dict[str, str]] = {}
     """Other spellings that are accepted silently: spelling -> field."""
+    READ_WITH: ClassVar[dict[str, tuple[str, tuple[Any, ...]]]] = {}
+    """Settings that are read only with certain values of another one: setting -> (other setting or property, values).
+    No values: with any value but 0 and false. A subclass adds to the entries of its parents."""
 
     @model_validator(mode="before")
     @classmethod
@@ -53,25 +57,50 @@ class Strict(BaseModel):
 
     @classmethod
     def field_name(cls, key: str) -> str:
-        """The field that a spelling means."""
+        """Returns the field that a spelling means."""
         return cls.ALIASES.get(key, key)
 
     @classmethod
     def spellings(cls) -> set[str]:
-        """Every key that may be written."""
+        """Returns every key that may be written."""
         return {*cls.model_fields, *cls.ALIASES}
 
     def problems(self) -> Iterator[Problem]:
-        """Settings of this section that contradict one another. All are reported, not only the first."""
+        """Yields the contradictions between settings of this section, all of them."""
         return iter(())
 
     def checks(self) -> Iterator[Problem]:
-        """The problems, and what is wrong by rules that all sections of this kind share."""
+        """Yields the problems, and violations of the rules that all sections of this kind share."""
         yield from self.problems()
+
+    def changed(self, key: str) -> bool:
+        """Returns True if the setting differs from its default."""
+        return bool(getattr(self, key) != type(self).model_fields[key].default)
+
+    def unread(self) -> Iterator[tuple[str, str]]:
+        """Yields each changed setting that nothing reads, and why."""
+        rules: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        for parent in reversed(type(self).__mro__):
+            rules |= vars(parent).get("READ_WITH", {})
+        for key in rules:
+            if key in type(self).model_fields and self.changed(key) and (why := self._why_unread(key, rules)):
+                yield key, why
+
+    def _why_unread(self, key: str, rules: dict[str, tuple[str, tuple[Any, ...]]]) -> str | None:
+        """Returns the reason that nothing reads a setting; None if it is read. Follows chains of settings."""
+        if key not in rules:
+            return None
+        other, values = rules[key]
+        value = getattr(self, other)
+        if value in values or (not values and value):
+            return self._why_unread(other, rules)
+        if other not in type(self).model_fields:
+            return f"no {other.replace('_', ' ')}"
+        return f"{other} is {value if isinstance(value, str) else json.dumps(value)}"
 
 
 def _whole(value: Any) -> Any:
-    """1e5 is a whole number to a person; 64.5 is not."""
+    """Converts 1e5 to a whole number; leaves 64.5 as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

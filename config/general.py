@@ -1,4 +1,4 @@
-"""The general_cfg section: every default, one line of help under each."""
+"""Section general_cfg: what to train, for how long, and what to keep."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from config import joyrl
 from config.schema import Int, PositiveInt, Problem, Strict, lower
+
+RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_time")
+"""Settings that end a training run."""
 
 Endless = Annotated[Int, Field(ge=-1)]
 _ADDRESS = re.compile(r"auto|[^:/\s]+:\d{1,5}")
@@ -20,40 +24,45 @@ def _address(text: str) -> str:
 
 
 class GeneralConfig(Strict):
-    """What to train, on what, for how long, and what to keep of it."""
+    """Algorithm, environment, limits, evaluation, checkpoints, processes and output of a run."""
 
-    ALIASES: ClassVar = {
-        "max_steps": "max_step",
-        "train_eps": "max_episode",
-        "n_interactors": "n_workers",
-        "eval_eps": "online_eval_episode",
-        "policy_summary_fre": "model_summary_fre",
+    ALIASES: ClassVar = joyrl.aliases("general_cfg")
+    READ_WITH: ClassVar = {
+        "n_workers": ("mp_backend", ("ray",)),
+        "n_learners": ("mp_backend", ("ray",)),
+        "run_ahead": ("mp_backend", ("ray",)),
+        "ray_address": ("mp_backend", ("ray",)),
+        "num_gpus_per_learner": ("gpu_device", ()),
+        "reward_threshold": ("online_eval", (True,)),
+        "reward_threshold_limit": ("online_eval", (True,)),
     }
 
     # what
     algo_name: str = "DQN"
-    """Algorithm: a folder under algos/ (case does not matter), or my_pkg.my_algo with --allow-import my_pkg."""
+    """Algorithm: a folder under algos/ (case is ignored), or my_pkg.my_algo with --allow-import my_pkg."""
     env_name: str = "gym"
     """Kind of environment: a folder under envs/, or my_pkg.my_env with --allow-import my_pkg. The environment
     itself is env_cfg.id."""
     mode: Literal["train", "test"] = "train"
     """train, or test a saved model."""
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?|auto)$")] = "cpu"
-    """cpu, cuda, cuda:1, or auto (cuda where there is one)."""
+    """cpu, cuda, cuda:1, or auto (cuda if available)."""
     seed: Annotated[Int, Field(ge=0, lt=2**63)] = 0
-    """Makes the run repeatable. 0 draws a seed, prints it and records it."""
+    """Random seed; makes the run repeatable. 0 draws a seed, prints it and records it."""
 
-    # how long: the first rule that is met stops the run
+    # how long: the first limit that is reached ends the run
     max_episode: Endless = 100
-    """Episodes of training; in test mode the number of test episodes. -1: no limit."""
+    """Number of training episodes; -1: no limit. Left out, it is -1 if another limit is set. In test mode the number
+    of test episodes; left out, online_eval_episode."""
     max_step: Endless = 200
-    """Steps after which an episode is cut off (truncated, not terminated). -1: the environment's own limit."""
+    """Steps after which an episode is truncated; -1: the environment's own limit. Left out, it is -1 if another limit
+    than max_episode is set."""
     max_total_step: Endless = -1
-    """Environment steps of training, over all rows. -1: no limit."""
+    """Number of environment steps of training, over all rows. -1: no limit."""
     max_update: Endless = -1
-    """Gradient updates of training. -1: no limit."""
+    """Number of gradient updates of training. -1: no limit."""
     max_time: Annotated[float, Field(ge=-1)] = -1
-    """Seconds of training. -1: no limit. A run that a clock stops is not repeatable to the byte."""
+    """Seconds of training. -1: no limit. A run that the clock ends is not repeatable to the byte."""
     reward_threshold: float | None = None
     """Mean return of online evaluation at which training stops, once reward_threshold_limit evaluations in a row reach
     it. null: never."""
@@ -63,7 +72,7 @@ class GeneralConfig(Strict):
 
     # saving and evaluation
     model_save_fre: PositiveInt = 500
-    """Save a checkpoint every so many updates (or environment steps, see model_save_unit)."""
+    """Number of updates between checkpoints (or environment steps, see model_save_unit)."""
     model_save_unit: Annotated[Literal["update", "step"], BeforeValidator(lower)] = "update"
     """Unit of model_save_fre: update (gradient updates) or step (environment steps)."""
     keep_checkpoints: Endless = -1
@@ -72,40 +81,39 @@ class GeneralConfig(Strict):
     save_best_model: bool = True
     """Keep the model with the best evaluation as models/best."""
     online_eval: bool = False
-    """Evaluate each time that a checkpoint is saved. Without it, the run is evaluated once, at its end."""
+    """Evaluate whenever a checkpoint is saved. If false, the last checkpoints are evaluated when the run ends."""
     online_eval_episode: PositiveInt = 10
-    """Episodes of an evaluation, each from its own start."""
+    """Number of episodes per evaluation, each with its own start state."""
 
     # loading
     load_checkpoint: bool = False
-    """Load a model: to test it (mode: test), or to go on training (mode: train)."""
+    """Load a model: to test it (mode: test), or to resume training (mode: train)."""
     load_path: str | None = None
     """Name of a folder under tasks/, or a path to a task directory. Read only when load_checkpoint is true."""
     load_model_step: Literal["best", "latest"] | Annotated[Int, Field(ge=0)] = "best"
-    """Which model: best, latest, or an update step. Training goes on from latest unless a step is written here."""
+    """Model to load: best, latest, or an update step. Training resumes from latest unless a step is given."""
 
     # processes
     mp_backend: Literal["single", "ray"] = "single"
-    """single: one process; ray: workers and learners in processes of their own."""
+    """single: one process; ray: workers and learners in separate processes."""
     n_workers: PositiveInt = 1
-    """Processes that collect, with mp_backend ray."""
+    """Number of processes that collect, with mp_backend ray."""
     n_learners: PositiveInt = 1
-    """Processes that learn, with mp_backend ray."""
+    """Number of processes that learn, with mp_backend ray."""
     share_buffer: bool = True
-    """Several learners learn from one memory, each its part of every batch; there is no other way here."""
+    """Several learners share one memory and each batch; false is not supported."""
     run_ahead: Annotated[Int, Field(ge=0, le=64)] | None = None
-    """With mp_backend ray: chunks that may wait to be learned from while workers go on collecting. 0: workers wait for
-    the weights that follow from what they have collected, as in one process. null: 2 for A3C and for algorithms with a
-    replay memory, and 0 for others."""
+    """How many batches may be queued for the learner while workers keep collecting (ray only). 0: workers wait
+    for the updated weights, as in one process. null: 2 for A3C and algorithms with a replay memory, 0 for others."""
     ray_address: Annotated[str, AfterValidator(_address)] | None = None
-    """A running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
+    """Address of a running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
-    """Cores that a worker asks a cluster for; parts of one are allowed."""
+    """CPUs requested per worker in a cluster; fractions are allowed."""
     num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
-    """GPUs that a learner asks Ray for; parts of one are allowed. device says whether it uses them."""
+    """GPUs requested per learner; fractions are allowed. They are used if device is cuda or auto."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
-    """Number of torch's threads. 0 chooses: one for small networks and for workers; all cores for learning from images,
-    shared by several learners."""
+    """Number of torch threads. 0 chooses: one for small networks, all cores for images, divided between workers and
+    between learners."""
 
     # what to keep and show
     collect_traj: bool = False
@@ -113,45 +121,35 @@ class GeneralConfig(Strict):
     save_fig: bool = True
     """Draw results/learning_curve.png."""
     show_fig: bool = False
-    """Open the figure in a window at the end."""
+    """Show the figure in a window when the run ends."""
     interact_summary_fre: PositiveInt = 1
-    """Episodes between two entries in TensorBoard and in the log."""
+    """Number of episodes between entries in TensorBoard and in the log."""
     model_summary_fre: PositiveInt = 100
-    """Updates between two entries of the losses in TensorBoard."""
+    """Number of updates between entries of the losses in TensorBoard."""
     env_timeout: Annotated[float, Field(ge=0)] = 300
-    """Seconds that one step of the environment may take before the run is stopped with an error. 0: no limit."""
+    """Seconds that one environment step may take before the run ends with an error. 0: no limit."""
 
     def share(self, step: int, episode: int, update: int) -> float:
-        """How much of the planned run this is, by whichever limit is nearest; 0 where there is none."""
+        """Returns the fraction of the planned run that is done, by the nearest limit; 0 without limits."""
         limits = ((step, self.max_total_step), (episode, self.max_episode), (update, self.max_update))
         return min(1.0, max((done / limit for done, limit in limits if limit > 0), default=0.0))
 
     def problems(self) -> Iterator[Problem]:
         if self.load_checkpoint and not self.load_path:
-            yield Problem("load_path", "load_checkpoint is true, so load_path must name a task directory")
+            message = "load_checkpoint is true, so load_path must name a task directory"
+            yield Problem("load_path", message, depends_on=("load_checkpoint",))
         if self.mode == "test" and not self.load_checkpoint:
-            yield Problem("load_checkpoint", "mode test needs a model: load_checkpoint: true and load_path: NAME")
+            message = "mode test needs a model: --test NAME, or load_checkpoint: true and load_path: NAME"
+            yield Problem("load_checkpoint", message, depends_on=("mode",))
         if self.max_step == 0:
-            yield Problem("max_step", "an episode needs at least one step; -1 means no limit of our own")
-        if self.mode == "train":
-            limits = (self.max_episode, self.max_total_step, self.max_update, self.max_time)
-            if 0 in limits:
-                yield Problem("max_episode", "a limit of 0 trains nothing; -1 means no limit")
-        yield from self._problems_of_processes()
-        if self.reward_threshold is not None and not self.online_eval:
-            yield Problem("reward_threshold", "is compared with online evaluation; set online_eval: true", unread=True)
-
-    def _problems_of_processes(self) -> Iterator[Problem]:
-        for key in ("n_workers", "n_learners"):
-            if getattr(self, key) > 1 and self.mp_backend == "single":
-                message = f"{getattr(self, key)} processes need mp_backend: ray; single has one of everything"
-                yield Problem(key, message, unread=True)
+            yield Problem("max_step", "an episode needs at least one step; -1 means the environment's own limit")
+        for key in RUN_LIMITS if self.mode == "train" else ():
+            if getattr(self, key) == 0:
+                yield Problem(key, "a limit of 0 trains nothing; -1 means no limit", depends_on=("mode",))
         if not self.share_buffer:
-            yield Problem("share_buffer", "learners have one memory in common here, and average their gradients")
-        if self.mp_backend == "single":
-            for key in ("run_ahead", "ray_address"):
-                if getattr(self, key) is not None:
-                    yield Problem(key, "is for several processes; set mp_backend: ray", unread=True)
-        if self.num_gpus_per_learner and self.device == "cpu":
-            message = "learners on device cpu use no GPU; set device: cuda"
-            yield Problem("num_gpus_per_learner", message, unread=True)
+            yield Problem("share_buffer", "false is not supported: all learners share one memory")
+
+    @property
+    def gpu_device(self) -> bool:
+        """True if learners may use a GPU."""
+        return self.device != "cpu"

@@ -1,6 +1,6 @@
-"""The JSON Schema that editors complete and check YAML with: one for all algorithms and environments.
+"""JSON Schema with which editors complete and check YAML: one for all algorithms and environments.
 
-It accepts what the loader accepts, other spellings included, and refuses what a schema can refuse. Contradictions
+It accepts what the loader accepts, other spellings included, and rejects what a schema can express. Contradictions
 between settings and the environment's own rules are left to the loader.
 """
 
@@ -10,16 +10,17 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
+from config import joyrl
 from config.error_text import Json, standard_bounds
+from config.finder import Finder
 from config.general import GeneralConfig
-from config.loader import Finder
 from config.schema import Strict, listed, lower, upper
 
 MODELINE = "# yaml-language-server: $schema=joystick.schema.json"
 
 
 def schema(find_algo: Finder, find_env: Finder) -> Json:
-    """algo_cfg follows general_cfg.algo_name, env_cfg follows general_cfg.env_name."""
+    """Returns the schema; algo_cfg depends on general_cfg.algo_name, env_cfg on general_cfg.env_name."""
     algos = {name: find_algo.get(name) for name in find_algo.available()}
     envs = {name: find_env.get(name) for name in find_env.available()}
     models: list[type[Strict]] = [GeneralConfig, *(package.Config for package in (*algos.values(), *envs.values()))]
@@ -27,18 +28,21 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
         [(model, "validation") for model in dict.fromkeys(models)], schema_generator=_Generator
     )
 
-    def section(model: type[Strict]) -> Json:
+    def section(model: type[Strict], name: str) -> Json:
         reference = references[model, "validation"]
-        definitions["$defs"][reference["$ref"].rpartition("/")[2]]["type"] = ["object", "null"]
+        node = definitions["$defs"][reference["$ref"].rpartition("/")[2]]
+        node["type"] = ["object", "null"]
+        for key, entry in joyrl.harmless(name):
+            allowed = {"enum": list(entry.values)} if entry.values else {}
+            node["properties"].setdefault(key, {"description": f"Needs nothing here: {entry.meaning}.", **allowed})
         return reference
 
-    defaults = GeneralConfig()
     choices = [
-        _choice("algo_name", (name, *getattr(package, "ALIASES", ())), "algo_cfg", section(package.Config), defaults)
+        _choice("algo_name", (name, *getattr(package, "ALIASES", ())), "algo_cfg", section(package.Config, "algo_cfg"))
         for name, package in algos.items()
     ]
     choices += [
-        _choice("env_name", (name,), "env_cfg", section(package.Config), defaults) for name, package in envs.items()
+        _choice("env_name", (name,), "env_cfg", section(package.Config, "env_cfg")) for name, package in envs.items()
     ]
     free: Json = {"type": ["object", "null"]}
     result: Json = standard_bounds(
@@ -47,7 +51,7 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
             "$comment": f"In the first line of a YAML file: {MODELINE}",
             "title": "Joystick configuration",
             "type": ["object", "null"],
-            "properties": {"general_cfg": section(GeneralConfig), "algo_cfg": free, "env_cfg": free},
+            "properties": {"general_cfg": section(GeneralConfig, "general_cfg"), "algo_cfg": free, "env_cfg": free},
             "additionalProperties": False,
             "allOf": choices,
             "$defs": definitions["$defs"],
@@ -59,18 +63,18 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     return result
 
 
-def _choice(key: str, names: tuple[str, ...], section: str, chosen: Json, defaults: GeneralConfig) -> Json:
-    """If general_cfg names this package, the section has its settings. The default is meant where nothing is named."""
+def _choice(key: str, names: tuple[str, ...], section: str, chosen: Json) -> Json:
+    """Returns a rule: if general_cfg names this package, or names none and it is the default, the section is its."""
     named = {"properties": {key: {"type": "string", "pattern": any_case(names)}}, "required": [key]}
     condition: Json = {"properties": {"general_cfg": {"type": "object", **named}}, "required": ["general_cfg"]}
-    if getattr(defaults, key) in names:
+    if GeneralConfig.model_fields[key].default in names:
         silent = {"properties": {"general_cfg": {"properties": {key: {"type": "null"}}}}}
         condition = {"anyOf": [condition, silent]}
     return {"if": condition, "then": {"properties": {section: chosen}}}
 
 
 def _names(general: Json, key: str, known: dict[str, Any]) -> None:
-    """Complete the known names; accept their other spellings and the dotted path of a user's own package."""
+    """Completes the known names; accepts their other spellings and the dotted path of a user's package."""
     spellings = [spelling for name, package in known.items() for spelling in (name, *getattr(package, "ALIASES", ()))]
     pattern = "|".join([any_case(tuple(spellings)), r"^\w+(\.\w+)+$"])
     help_text = general["properties"][key].get("description", "")
@@ -79,7 +83,7 @@ def _names(general: Json, key: str, known: dict[str, Any]) -> None:
 
 
 def any_case(names: tuple[str, ...]) -> str:
-    """A pattern for these words in any case; JSON Schema has no flag for it."""
+    """Returns a pattern for these words in any case; JSON Schema has no flag for it."""
 
     def letters(word: str) -> str:
         return "".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else re.escape(c) for c in word)
@@ -88,7 +92,7 @@ def any_case(names: tuple[str, ...]) -> str:
 
 
 def _or_null(node: Json) -> Json:
-    """Accept null too. Without anyOf where possible: editors explain a wrong value better then."""
+    """Accepts null too, if possible without anyOf: editors then explain a wrong value better."""
     if "anyOf" in node:
         return {**node, "anyOf": [*node["anyOf"], {"type": "null"}]}
     if "enum" in node:
@@ -99,7 +103,7 @@ def _or_null(node: Json) -> Json:
 
 
 def _folded(node: Json) -> Json:
-    """Words that are accepted in any case; the enumeration stays for completion."""
+    """Accepts words in any case; keeps the enumeration for completion."""
     names = tuple(node.get("enum", [node.get("const")]))
     return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": any_case(names)}]}
 

@@ -1,4 +1,4 @@
-"""The layers of a network, as a list in the configuration has them."""
+"""Layers of a network, as they are listed in the configuration."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -34,7 +34,7 @@ class Conv2d(Strict):
     out_channel: PositiveInt
     """Number of filters."""
     in_channel: PositiveInt | None = None
-    """Number of input channels; null takes what the layer before gives, a number is checked against it."""
+    """Number of input channels; null takes that of the layer before, a number is checked against it."""
     kernel_size: PositiveInt = 4
     """Side of the square kernel, in pixels."""
     stride: PositiveInt = 4
@@ -59,14 +59,14 @@ class Pooling(Strict):
 
 
 class Flatten(Strict):
-    """Makes a vector of an image. Inserted by itself where a linear layer follows an image."""
+    """Turns an image into a vector. Inserted automatically if a linear layer follows an image."""
 
     layer_type: Literal["flatten"] = "flatten"
     """flatten"""
 
 
 class Embed(Strict):
-    """A table of vectors, for a Discrete observation. Only as the first layer."""
+    """Embedding: a table of vectors for a Discrete observation. Only as the first layer."""
 
     layer_type: Literal["embed"] = "embed"
     """embed"""
@@ -86,22 +86,22 @@ class LayerNorm(Strict):
 
 
 class BatchRenorm(Strict):
-    """Batch renormalisation: by the minibatch while learning from it, by running statistics otherwise."""
+    """Batch renormalisation: by minibatch statistics in training, by running statistics otherwise."""
 
     layer_type: Literal["batchrenorm"] = "batchrenorm"
     """batchrenorm"""
     momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
-    """Share of the newest minibatch in the running mean and deviation."""
+    """Weight of the newest minibatch in the running mean and deviation."""
     warmup: Annotated[Int, Field(ge=0)] = 100_000
-    """Minibatches before the running statistics count while learning; until then it is batch normalisation."""
+    """Number of minibatches of plain batch normalisation before running statistics are used in training."""
     r_max: Annotated[float, Field(ge=1.0)] = 3.0
-    """Largest ratio of the minibatch's deviation to the running one that is corrected for."""
+    """Maximum ratio of the minibatch's deviation to the running one that is corrected for."""
     d_max: NonNegative = 5.0
-    """Largest distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
+    """Maximum distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
 
 
 class NoisyLinear(Strict):
-    """A fully connected layer with noise of learned size on its weights: exploration for value networks."""
+    """A fully connected layer with learned noise on its weights (NoisyNet): exploration for value networks."""
 
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
     layer_type: Literal["noisy_linear"] = "noisy_linear"
@@ -111,11 +111,11 @@ class NoisyLinear(Strict):
     activation: Activation = "relu"
     """Function after each layer."""
     std_init: Positive = 0.5
-    """Size of the noise at the start, divided by the root of the number of inputs."""
+    """Initial size of the noise, divided by the square root of the number of inputs."""
 
 
 class Lstm(Strict):
-    """A long short-term memory: remembers over the steps of an episode."""
+    """Long short-term memory: a recurrent layer with state over the steps of an episode."""
 
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
     layer_type: Literal["lstm"] = "lstm"
@@ -125,7 +125,7 @@ class Lstm(Strict):
 
 
 class Gru(Strict):
-    """A gated recurrent unit: remembers over the steps of an episode, with fewer weights than an lstm."""
+    """Gated recurrent unit: a recurrent layer like lstm, with fewer weights."""
 
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
     layer_type: Literal["gru"] = "gru"
@@ -135,12 +135,12 @@ class Gru(Strict):
 
 
 class Dropout(Strict):
-    """Random zeros while learning; inactive while acting."""
+    """Sets random values to zero in training; inactive while acting."""
 
     layer_type: Literal["dropout"] = "dropout"
     """dropout"""
     rate: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
-    """Share of values set to zero."""
+    """Fraction of values set to zero."""
 
 
 def _lower_layer_type(value: Any) -> Any:
@@ -162,5 +162,5 @@ Layers = list[Layer]
 
 
 def mlp(*sizes: int, activation: Activation = "relu") -> Layers:
-    """The default of a layer list: fully connected layers of these sizes."""
+    """Returns fully connected layers of these sizes, as the default of a layer list."""
     return [Linear(layer_size=[size], activation=activation) for size in sizes]

@@ -1,39 +1,40 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
-from config import presets, sources, tasks
-from config.elsewhere import elsewhere
+from config import hints, joyrl, limits, packages, presets, sources, tasks
 from config.error_text import faults, locate
+from config.finder import Finder
 from config.general import GeneralConfig
-from config.names import did_you_mean, nearest
+from config.names import nearest, printable
 from config.run_config import SECTIONS, RunConfig
-from config.schema import AlgoConfig, EnvConfig, Strict
+from config.schema import Strict
 from config.task_config import load_task_config
 from config.yaml_reader import Document, DocumentError, Place, read
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
+
+MOST_PROBLEMS = 100
+"""Problems that are listed; a file may hold thousands."""
+
+
+_MANY = "env_cfg.n_envs: N steps N environments in this process, mp_backend: ray starts processes"
 
 
 class ConfigError(Exception):
     """Everything that is wrong with a configuration, one sentence each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(problems))
-
-
-class Finder(NamedTuple):
-    """How packages are found: get raises LookupError for a name that is not known."""
-
-    get: Callable[[str], ModuleType]
-    available: Callable[[], list[str]]
+        self.problems = tuple(printable(problem) for problem in problems)
+        more = len(problems) - MOST_PROBLEMS
+        shown = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
+        super().__init__("\n".join(shown))
 
 
 def load(
@@ -45,21 +46,21 @@ def load(
     algo: str | None = None,
     env: str | None = None,
     resume: str | None = None,
+    test: str | None = None,
+    video: bool = False,
     allow_import: Iterable[str] = (),
     into: str | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
-    """The configuration of a run; algo, env, resume and into are the flags of these names."""
+    """Returns the configuration of a run; the arguments from algo to into are the flags of these names."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    work.sources = [sources.from_command_line(overrides, sources.flags(algo, env, resume))]
-    preset = work.preset() if (algo or env) and not (yaml_path or resume) else None
+    work.sources = [sources.from_command_line(overrides, sources.flags(algo, env, resume, test, video))]
+    preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
     path = yaml_path or preset
     document = _read(path) if path else None
     if document:
-        work.sources.insert(0, sources.from_document(document, written=preset is None))
-        if preset is None and (missing := work.sources[0].missing()):
-            work.notes.append(f"{path} says nothing under {', '.join(missing)}: the defaults are used")
+        work.add_document(document, str(path), written=preset is None)
     task = work.task(task_root)
     earlier = work.earlier(task) if task else None
     if not (document or earlier or algo or env):
@@ -82,7 +83,7 @@ def load(
 
 
 def _read(path: str | Path) -> Document:
-    """A file that cannot be read leaves nothing else to check."""
+    """Returns a file's document; an unreadable file leaves nothing else to check."""
     try:
         return read(path)
     except DocumentError as error:
@@ -90,17 +91,13 @@ def _read(path: str | Path) -> Document:
 
 
 def _position(problem: str) -> tuple[bool, int]:
-    """Problems in files come first, in the order of their lines."""
+    """Returns a sort key: problems in files come first, by line."""
     line = re.match(r".+?:(\d+):", problem)
     return line is None, int(line[1]) if line else 0
 
 
-def _permission(dotted: str) -> str:
-    return f"--allow-import {dotted.partition('.')[0]}"
-
-
 class _Assembly:
-    """Sources become sections; problems are collected on the way."""
+    """Combines sources into sections and collects problems on the way."""
 
     def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...], preset_root: Path) -> None:
         self.finders = {"algo_name": find_algo, "env_name": find_env}
@@ -108,26 +105,44 @@ class _Assembly:
         self.sources: list[sources.Source] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
+        self.nothing_to_do: list[str] = []
         self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig}
 
     def general(self, key: str) -> Any:
-        """A general setting as written, or its default; not validated yet."""
+        """Returns a general setting as written, or its default; not validated yet."""
         values, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
         value = values.get(key)
         return GeneralConfig.model_fields[key].default if value is None else value
 
     def report(self, section: str, key: str, message: str) -> None:
-        """A problem at the place where the key was written, or at its section. Nobody wrote an algorithm's default."""
+        """Records a problem at the place where the key was written, or at its section.
+
+        An unwritten value is reported as the algorithm's default.
+        """
         _, place = sources.merge(self.sources, section, self.models.get(section, Strict))
         parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
         unwritten = section == "algo_cfg" and parts[0] not in place.parts
         spot = f"default of {self.general('algo_name')}" if unwritten else locate(place, parts).text
         self.problems.append(f"{spot}: {section}.{key}: {message}")
 
-    # what is named ----------------------------------------------------------------------------------------
+    def add_document(self, document: Document, path: str, *, written: bool) -> None:
+        """Puts a YAML file or a preset below the command line, and notes what may surprise."""
+        command_line = self.sources[-1].sections.get("general_cfg", {})
+        source = sources.from_document(document, written=written)
+        self.sources.insert(0, source)
+        if not written:
+            return
+        if missing := source.missing():
+            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
+        theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
+        kept = source.sections.get("algo_cfg", {})
+        if theirs and ours and kept and self.find("algo_name", str(theirs))[0] is not self.find("algo_name", ours)[0]:
+            self.notes.append(f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(kept)}")
+
+    # names ------------------------------------------------------------------------------------------------
 
     def task(self, root: Path) -> Path | None:
-        """The task directory to load from."""
+        """Returns the task directory to load from."""
         path = self.general("load_path")
         if self.general("load_checkpoint") is not True or not isinstance(path, str) or not path:
             return None
@@ -148,14 +163,14 @@ class _Assembly:
         return config.document
 
     def compare(self, earlier: Document, task: Path | None) -> None:
-        """A model of another algorithm is one problem, not one for each of its settings."""
+        """Refuses a model of another algorithm with one problem in place of one for each of its settings."""
         past = sources.from_document(earlier, written=False).sections.get("general_cfg", {}).get("algo_name")
         now = self.general("algo_name")
         if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
             raise ConfigError([*self.problems, f"{task} was trained with {past}, and algo_name is {now}"])
 
     def preset(self) -> Path | None:
-        """The preset for the algorithm and the environment of the command line."""
+        """Returns the preset for the algorithm and the environment of the command line."""
         algo = str(self.general("algo_name"))
         package, _ = self.find("algo_name", algo)
         kind, _ = self.find("env_name", str(self.general("env_name")))
@@ -180,27 +195,7 @@ class _Assembly:
         )
 
     def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
-        """The package that algo_name or env_name means, or why there is none. A user's own needs permission."""
-        finder, base = self.finders[key], AlgoConfig if key == "algo_name" else EnvConfig
-        if "." in name and not self.allowed(name):
-            return None, f"{name!r} is not built in; to run a package of your own, add {_permission(name)}"
-        try:
-            package = finder.get(name)
-            if isinstance(package.Config, type) and issubclass(package.Config, base):
-                return package, ""
-            return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
-        except LookupError as error:
-            known = f"(python main.py list {key.removesuffix('_name')}s shows all)"
-            instead = getattr(error, "instead", "")
-            hint = f"; {instead}" if instead else did_you_mean(name, finder.available())
-            return None, f"unknown name {name!r}{hint} {known}"
-        except Exception as error:
-            if "." not in name:
-                raise
-            return None, f"{name} cannot be imported: {type(error).__name__}: {error}"
-
-    def allowed(self, dotted: str) -> bool:
-        return any(dotted == name or dotted.startswith(f"{name}.") for name in self.allow)
+        return packages.find(key, name, self.finders[key], self.allow)
 
     def package(self, key: str) -> ModuleType | None:
         name = self.general(key)
@@ -214,14 +209,11 @@ class _Assembly:
     # sections ---------------------------------------------------------------------------------------------
 
     def section(self, section: str) -> Any:
-        """The validated section, or None; its contradictions are reported as far as it can be read."""
+        """Returns the validated section, or None. Reports contradictions as far as the section can be read."""
         model = self.models[section]
         for source in self.sources:
             self.problems += sources.doubled(source, section, model)
-        if idle := sources.idle(self.sources, section, model):
-            self.notes.append(f"left out, since nothing reads it now: {', '.join(sorted(idle))}")
-            for source in self.sources:
-                source.leave_out(section, idle, model)
+            self.nothing_to_do += source.drop_accepted(section, model)
         values, place = sources.merge(self.sources, section, model)
         try:
             instance = model.model_validate(values)
@@ -235,86 +227,103 @@ class _Assembly:
         return instance
 
     def contradictions(self, section: str, values: dict[str, Any], wrong: set[str]) -> None:
-        """Problems between the settings that can be read. Those that a wrong one may have caused say nothing new."""
+        """Reports problems between the settings that can be read, except those that a wrong one may have caused."""
         model = self.models[section]
         try:
             instance = model.model_validate(values)
         except ValidationError:
             return
         doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
-        for key, message, *_ in instance.checks():
-            if not doubtful & set(re.findall(r"\w+", f"{key} {message}")):
+        for key, message, depends_on in instance.checks():
+            if not doubtful & {key, *depends_on}:
                 self.report(section, key, message)
 
     def hint(self, section: str, key: str) -> str:
-        """What an unknown key may have meant."""
-        others = {name: model.spellings() for name, model in self.models.items() if name != section}
-        owner = next((name for name, known in others.items() if key in known), None)
-        if owner:
-            return f"; it belongs under {owner}"
-        if section == "algo_cfg" and (algos := self.algorithms_with(key)):
-            named = ", ".join(algos[:4]) + (" and others" if len(algos) > 4 else "")
-            return f"; it is a setting of {named}, and algo_name is {self.general('algo_name')}"
-        near_here = did_you_mean(key, self.models[section].spellings())
-        return near_here or next(
-            (f"; did you mean {name}.{near}?" for name in others if (near := nearest(key, others[name]))), ""
-        )
-
-    def algorithms_with(self, key: str) -> list[str]:
-        finder = self.finders["algo_name"]
-        return [name for name in finder.available() if key in finder.get(name).Config.spellings()]
+        algo = str(self.general("algo_name"))
+        return hints.unknown_setting(section, key, self.models, self.finders["algo_name"], algo)
 
     def environment(self, package: ModuleType, env: Any) -> None:
-        """What the environment itself has to say about its section."""
+        """Reports what the environment itself finds wrong with its section."""
         module, colon, _ = str(getattr(env, "id", "")).partition(":")
-        if colon and not self.allowed(module):
-            self.report("env_cfg", "id", f"imports {module}; to allow it, add {_permission(module)}")
+        if colon and not packages.allowed(module, self.allow):
+            self.report("env_cfg", "id", f"imports {module}; to allow it, add {packages.permission(module)}")
         elif hasattr(package, "check"):
-            finder = self.finders["env_name"]
-            others = [kind for name in finder.available() if (kind := finder.get(name)) is not package]
             for key, message, *_ in package.check(env):
-                more = elsewhere(env.id, others, self.preset_root) if key == "id" else ""
-                self.report("env_cfg", key, message + more)
+                if key == "id" and env.id in joyrl.ENVS:
+                    message = f"{env.id} is {packages.renamed(env.id)}"
+                more = presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
+                self.report("env_cfg", key, message + (more if key == "id" else ""))
 
     def finish(self, **rest: Any) -> RunConfig:
         for source in self.sources:
             self.problems += source.problems
-        packages: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
-        self.models |= {section: package.Config for section, package in packages.items() if package}
+        found: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
+        self.models |= {section: package.Config for section, package in found.items() if package}
         self.problems += sources.outside(self.sources, self.models)
         built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
         if built.get("env_cfg"):
-            self.environment(packages["env_cfg"], built["env_cfg"])
+            self.environment(found["env_cfg"], built["env_cfg"])
         if self.problems:
             raise ConfigError(sorted(self.problems, key=_position))
+        where = {path: place.text for path, place in self.places(self.sources)}
+        explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
+        decided = self.limits(built["general_cfg"], found["env_cfg"], built["env_cfg"], explicit)
+        self.note_unread(built, where)
+        if built["general_cfg"].mode == "train":
+            general = built["general_cfg"].model_copy(update=decided)
+            self.notes += built["algo_cfg"].advice(general.max_total_step, general.max_update)
         return RunConfig(
-            general=built["general_cfg"].model_copy(update=self.canonical(packages)),
+            general=built["general_cfg"].model_copy(update={**self.canonical(found), **decided}),
             algo=built["algo_cfg"],
             env=built["env_cfg"],
-            algo_package=packages["algo_cfg"],
-            env_package=packages["env_cfg"],
-            where={path: place.text for path, place in self.places(self.sources)},
-            explicit=frozenset(path for path, _ in self.places(source for source in self.sources if source.written)),
+            algo_package=found["algo_cfg"],
+            env_package=found["env_cfg"],
+            where=where,
+            explicit=explicit,
             allow_import=self.allow,
-            notes=(*self.notes, *self.advice(built["general_cfg"], built["algo_cfg"])),
+            notes=tuple(printable(note) for note in self.notes if note),
             **rest,
         )
 
-    def advice(self, general: GeneralConfig, algo: AlgoConfig) -> Iterator[str]:
-        """What the algorithm says of its settings within the limits of a training run."""
-        if general.mode == "train":
-            yield from algo.advice(general.max_total_step, general.max_update)
+    def limits(self, general: GeneralConfig, kind: ModuleType, env: Any, explicit: frozenset[str]) -> dict[str, Any]:
+        """Returns the values of limits that nobody wrote, and notes what was decided."""
+        if general.mode == "test":
+            values, note = limits.of_test(general, "general_cfg.max_episode" in explicit)
+        else:
+            merged, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
+            written = {key for key, value in merged.items() if value is not None}
+            own = kind.own_limit(env) if hasattr(kind, "own_limit") else None
+            values, note = limits.of_training(general, written, getattr(env, "id", general.env_name), own)
+        self.notes.append(note)
+        return values
 
-    def canonical(self, packages: dict[str, ModuleType]) -> dict[str, str]:
-        """algo_name and env_name without aliases and case; a user's own package keeps its path."""
+    def note_unread(self, built: dict[str, Any], where: dict[str, str]) -> None:
+        """Notes the written settings that nothing reads or loads, in one line each kind."""
+        unread: dict[str, list[str]] = {}
+        for section, instance in built.items():
+            for key, why in instance.unread():
+                if f"{section}.{key}" in where:
+                    more = f"; {_MANY}" if key == "n_workers" else ""
+                    unread.setdefault(why + more, []).append(f"{section}.{key}")
+        if self.nothing_to_do:
+            self.notes.append(f"JoyRL's keys that need nothing here: {', '.join(dict.fromkeys(self.nothing_to_do))}")
+        if unread:
+            self.notes.append("not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in unread.items()))
+        if where.get("general_cfg.load_path") == "command line" and not built["general_cfg"].load_checkpoint:
+            self.notes.append(
+                "load_path is not used (load_checkpoint is false); --test NAME or --resume NAME loads a model"
+            )
+
+    def canonical(self, found: dict[str, ModuleType]) -> dict[str, str]:
+        """Returns algo_name and env_name without aliases and case; a user's own package keeps its path."""
         algo, env = self.general("algo_name"), self.general("env_name")
         return {
-            "algo_name": algo if "." in algo else packages["algo_cfg"].NAME,
-            "env_name": env if "." in env else packages["env_cfg"].__name__.rpartition(".")[2],
+            "algo_name": algo if "." in algo else found["algo_cfg"].NAME,
+            "env_name": env if "." in env else found["env_cfg"].__name__.rpartition(".")[2],
         }
 
     def places(self, some: Iterable[sources.Source]) -> Iterator[tuple[str, Place]]:
-        """Every setting that is written in these sources, as section.field, and where."""
+        """Yields every setting that is written in these sources, as section.field, and its place."""
         some = list(some)
         for section, model in self.models.items():
             for key, place in sources.merge(some, section, model)[1].parts.items():

@@ -1,4 +1,4 @@
-"""What an algorithm asks of the memory that it learns from: a ring of transitions, or a window of fresh steps."""
+"""Specification of the memory that an algorithm learns from: a replay buffer, or a window of fresh steps."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ RewardClip = Literal["none", "sign", "clip"]
 
 @dataclass(frozen=True)
 class ReplaySpec:
-    """A ring of transitions, from which minibatches are drawn as often as the ratio says."""
+    """Replay buffer from which minibatches are drawn at a fixed ratio of updates to collected steps."""
 
     capacity: int
     """Transitions kept, over all rows."""

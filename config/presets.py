@@ -1,9 +1,14 @@
-"""Finds the preset for an algorithm and an environment. A preset holds differences from the defaults only."""
+"""Finds the preset for an algorithm and an environment, and where an unknown environment id may be found.
+
+A preset holds differences from the defaults only.
+"""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
+from config.finder import Finder
 from config.yaml_reader import first_comment
 
 PRESETS = Path(__file__).parent.parent / "presets"
@@ -17,43 +22,47 @@ _FAMILIES = {
         re.IGNORECASE,
     ),
 }
-"""Folder of presets that a family of environments shares -> their names."""
+"""Folder of presets for a family of environments -> pattern of their ids."""
 
 
 def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
-    """presets/ENV/ALGO.yaml, else the same algorithm in the family of ENV, else in _default. Case is ignored."""
+    """Returns presets/ENV/ALGO.yaml, else the algorithm's preset for the family of ENV, else in _default.
+
+    Case is ignored. A path below the current folder is relative to it.
+    """
     presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
     wanted = (folder_name(env), family(env), "_default")
-    return next((presets[key] for folder in wanted if (key := (folder.lower(), algo.lower())) in presets), None)
+    found = next((presets[key] for folder in wanted if (key := (folder.lower(), algo.lower())) in presets), None)
+    return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
 
 
 def family(env: str) -> str:
-    """The folder of the presets that it shares with others."""
+    """Returns the folder of the presets that an environment shares with others."""
     return next((folder for folder, names in _FAMILIES.items() if names.search(env)), "_default")
 
 
 def folder_name(env: str) -> str:
-    """The folder of an environment's presets."""
+    """Returns the folder of an environment's presets."""
     return env.replace("/", "-")
 
 
 def named(path: Path, env: str) -> bool:
-    """Whether this preset stands in the folder of that name."""
+    """Returns True if a preset is in the folder of this environment."""
     return path.parent.name.lower() == folder_name(env).lower()
 
 
 def algos_with(folder: str, root: Path = PRESETS) -> list[str]:
-    """Algorithms that have a preset in a folder."""
+    """Returns the algorithms that have a preset in a folder."""
     return sorted(path.stem for path in root.glob("*/*.yaml") if path.parent.name.lower() == folder.lower())
 
 
 def notes(path: Path | None, algo: str, env: str, root: Path = PRESETS) -> Iterator[str]:
-    """What there is to say of the preset that was found for them, or of none."""
+    """Yields notes on the preset that was found, or on its absence."""
     yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used"
     shared = family(env)
     if shared != "_default" and (path is None or path.parent.name == "_default"):
         others = ", ".join(algos_with(shared, root))
-        yield f"{env} may need what the presets of {root.name}/{shared} set under env_cfg; they are for {others}"
+        yield f"{env} may need the env_cfg of the presets in {root.name}/{shared}, which are for {others}"
 
 
 NOT_THE_TASK = ("n_envs", "vectorization", "render_mode")
@@ -67,6 +76,25 @@ def promised_return(comment: str) -> float | None:
 
 
 def available(root: Path = PRESETS) -> Iterator[tuple[str, str, str]]:
-    """Environment folder, algorithm, and first comment of every preset."""
+    """Yields environment folder, algorithm and first comment of every preset."""
     for path in sorted(root.glob("*/*.yaml")):
         yield path.parent.name, path.stem, first_comment(path.read_text(encoding="utf-8")).lstrip("# ")
+
+
+def kinds_with(env_id: str, find_env: Finder) -> Iterator[tuple[str, ModuleType]]:
+    """Yields name and package of each kind of environment that has this id."""
+    for name in find_env.available():
+        package = find_env.get(name)
+        if hasattr(package, "knows") and package.knows(env_id):
+            yield name, package
+
+
+def elsewhere(env_id: str, but: ModuleType, find_env: Finder, root: Path = PRESETS) -> str:
+    """Returns the end of a sentence that says where an unknown id may be found; empty if nowhere."""
+    kind = next((name for name, package in kinds_with(env_id, find_env) if package is not but), None)
+    if kind:
+        return f" (it exists with general_cfg.env_name={kind} env_cfg.id={env_id})"
+    if env_id.lower() in find_env.available():
+        return f" ({env_id} is a kind of environment: general_cfg.env_name={env_id.lower()})"
+    algos = algos_with(folder_name(env_id), root)
+    return f" (presets of this name: --algo {' or '.join(algos)} --env {env_id})" if algos else ""

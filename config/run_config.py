@@ -1,4 +1,4 @@
-"""The configuration of one run, complete and valid, and its form as YAML."""
+"""Complete and valid configuration of one run, and its form as YAML."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run needs to know, and where each setting came from."""
+    """All settings of a run, and the source of each."""
 
     general: GeneralConfig
     algo: AlgoConfig
@@ -24,31 +24,31 @@ class RunConfig:
     algo_package: ModuleType
     env_package: ModuleType
     where: dict[str, str]
-    """algo_cfg.lr -> file.yaml:12 or command line, for every setting that is not a Python default."""
+    """Source of each setting that is not a Python default: algo_cfg.lr -> file.yaml:12 or command line."""
     explicit: frozenset[str]
     """Settings that the user wrote, in YAML or on the command line; not those of a preset or a resumed run."""
     expected_return: float | None = None
-    """Promised by the first comment line of the YAML."""
+    """Return that the first comment line of the YAML promises."""
     preset: str | None = None
-    """The preset that was taken."""
+    """Path of the preset that is used."""
     task: Path | None = None
-    """The task directory that load_path names, where load_checkpoint is true."""
+    """Task directory that load_path names, if load_checkpoint is true."""
     into: Path | None = None
-    """The new folder that the command line gives the run, in place of one under tasks/."""
+    """New folder for the run, from --into, in place of one under tasks/."""
     allow_import: tuple[str, ...] = ()
-    """Packages of the user's own that the command line allowed to import."""
+    """User packages that the command line allows to import."""
     notes: tuple[str, ...] = ()
-    """What a person should know of how the configuration came about."""
+    """Remarks on how the configuration was decided, for the user."""
 
     def sections(self) -> dict[str, Strict]:
         return dict(zip(SECTIONS, (self.general, self.algo, self.env), strict=True))
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """The three sections as plain builtins."""
+        """Returns the three sections as plain builtins."""
         return {name: section.model_dump() for name, section in self.sections().items()}
 
     def to_yaml(self) -> str:
-        """A file for --yaml that gives this configuration again."""
+        """Returns a file for --yaml that gives this configuration again."""
         lines = [] if self.expected_return is None else [f"# Return {self.expected_return:.12g} is expected.\n"]
         for name, section in self.sections().items():
             lines.append(f"{name}:\n")
@@ -57,7 +57,7 @@ class RunConfig:
 
 
 def _setting(section: Strict, key: str, value: Any) -> str:
-    """A setting with its help: behind it where the line stays short, otherwise above. One line for each layer."""
+    """Returns a setting with its help, on the same line if it is short, otherwise above. Layers get a line each."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         text = "".join([f"  {key}:\n", *(f"    - {_flow([item])[1:-1]}\n" for item in value)])
     else:

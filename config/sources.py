@@ -1,13 +1,11 @@
-"""The sources of settings: a YAML file, an earlier run, the command line."""
+"""Sources of settings: a YAML file, an earlier run, the command line."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
+from config import foreign, joyrl
 from config.error_text import shown
-from config.general import GeneralConfig
 from config.names import nearest
 from config.run_config import SECTIONS
 from config.schema import Strict
@@ -19,20 +17,20 @@ answers there can run code here, and the directory may come from a stranger."""
 
 
 class Stray(NamedTuple):
-    """A setting outside of any section."""
+    """A setting outside any section."""
 
     key: str
     where: str
     value: str
-    """With its equals sign, as on the command line; empty in a file."""
+    """Value with its equals sign, from the command line; empty for a file."""
 
 
 @dataclass
 class Source:
-    """What one source says, and where it says it."""
+    """Settings of one source, and their places."""
 
     written: bool
-    """By the user, for this run."""
+    """True if the user wrote it for this run."""
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     strays: list[Stray] = field(default_factory=list)
@@ -42,18 +40,25 @@ class Source:
         self.sections.setdefault(section, {})[key] = value
         self.places.setdefault(section, Place(place.text, section)).parts[key] = place
 
-    def leave_out(self, section: str, names: Iterable[str], model: type[Strict]) -> None:
-        """As if these fields had not been set."""
-        for key in [key for key in self.sections.get(section, {}) if model.field_name(key) in names]:
-            del self.sections[section][key], self.places[section].parts[key]
+    def drop_accepted(self, section: str, model: type[Strict]) -> Iterator[str]:
+        """Removes JoyRL's keys and wrappers that need nothing here; yields a remark on each."""
+        settings = self.sections.get(section, {})
+        for key in [key for key in settings if key not in model.spellings()]:
+            if remark := joyrl.accepted(section, key, settings[key]):
+                del settings[key], self.places[section].parts[key]
+                yield f"{section}.{key} ({remark})"
+        for key in ("wrapper", "wrappers") if section == "env_cfg" else ():
+            if key in settings:
+                settings[key], dropped = joyrl.without_identity(settings[key])
+                yield from (f"{section}.{key} {name} (changes nothing)" for name in dropped)
 
     def missing(self) -> list[str]:
-        """Sections that are absent or empty."""
+        """Returns the sections that are absent or empty."""
         return [name for name in SECTIONS if not self.sections.get(name)]
 
 
 def from_document(document: Document, *, written: bool) -> Source:
-    """The source of a file."""
+    """Returns the settings of a file."""
     source = Source(written, problems=list(document.duplicates))
     if document.value is None:
         return source
@@ -74,9 +79,11 @@ def from_document(document: Document, *, written: bool) -> Source:
 
 
 def from_task(document: Document, *, testing: bool) -> Source:
-    """The source of an earlier run's config.yaml, without what that run loaded itself."""
+    """Returns the settings of an earlier run's config.yaml, except which model that run loaded itself."""
     source = from_document(document, written=False)
-    source.leave_out("general_cfg", NOT_TAKEN_OVER, GeneralConfig)
+    general = source.sections.get("general_cfg", {})
+    for key in NOT_TAKEN_OVER:
+        general.pop(key, None)
     if not testing:
         path = "general_cfg.load_model_step"
         source.put("general_cfg", "load_model_step", "latest", Place(document.place.text, path))
@@ -89,8 +96,10 @@ def address_of(document: Document) -> str | None:
     return address if isinstance(address, str) else None
 
 
-def flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[str, str, Any]]:
-    """The flags of these names, as (flag, section.key, value)."""
+def flags(
+    algo: str | None, env: str | None, resume: str | None, test: str | None, video: bool
+) -> list[tuple[str, str, Any]]:
+    """Returns the flags of these names as (flag, section.key, value)."""
     given: list[tuple[str, str, Any]] = []
     if algo:
         given.append(("--algo", "general_cfg.algo_name", algo))
@@ -99,11 +108,16 @@ def flags(algo: str | None, env: str | None, resume: str | None) -> list[tuple[s
     if resume:
         settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
         given += [("--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
+    if test:
+        settings = {"load_checkpoint": True, "load_path": test, "mode": "test"}
+        given += [("--test", f"general_cfg.{key}", value) for key, value in settings.items()]
+    if video:
+        given.append(("--video", "env_cfg.render_mode", "rgb_array"))
     return given
 
 
 def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]]) -> Source:
-    """The source of section.key=value words, and of flags as (flag, section.key, value)."""
+    """Returns the settings of section.key=value words, and of flags as (flag, section.key, value)."""
     source = Source(written=True)
     for flag, path, value in flags:
         section, _, key = path.partition(".")
@@ -113,6 +127,9 @@ def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, 
         section, _, key = path.partition(".")
         if section not in SECTIONS or not key or not equals:
             source.strays.append(Stray(path.rpartition(".")[2] or path, "command line", equals + text))
+            continue
+        if not text.strip():
+            source.problems.append(f"command line: {path}: no value after =; write null for the default")
             continue
         try:
             document = parse(text, "command line", path=path, numbered=False)
@@ -125,7 +142,7 @@ def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, 
 
 
 def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple[dict[str, Any], Place]:
-    """The settings of a section under their field names, and their places. A later source wins."""
+    """Returns the settings of a section by field name, and their places. A later source wins."""
     values: dict[str, Any] = {}
     merged = Place("defaults", section)
     for source in sources:
@@ -140,7 +157,7 @@ def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple
 
 
 def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
-    """Settings that one source gives under two spellings."""
+    """Yields the settings that a source gives under two spellings."""
     written: dict[str, str] = {}
     for key in source.sections.get(section, {}):
         name = model.field_name(key)
@@ -150,32 +167,14 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
         written[name] = key
 
 
-def idle(sources: list[Source], section: str, model: type[Strict]) -> set[str]:
-    """Fields that nothing reads any more since the last source, the command line, chose otherwise: it has not set them,
-    and what the user wrote elsewhere would have been read without it."""
-
-    def unread(some: list[Source]) -> set[str]:
-        try:
-            found = model.model_validate(merge(some, section, model)[0])
-        except ValidationError:
-            return set()
-        return {problem.key for problem in found.checks() if problem.unread}
-
-    *files, command_line = sources
-    return (
-        unread(sources)
-        - merge([command_line], section, model)[0].keys()
-        - unread([source for source in files if source.written])
-    )
-
-
 def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]]) -> Iterator[str]:
-    """Settings that stand outside of any section."""
+    """Yields a sentence for each setting outside any section."""
     known = {name: model.spellings() for name, model in models.items()}
     for key, where, value in (stray for source in sources for stray in source.strays):
         owner = next((name for name in known if key in known[name]), None)
         section = None if value else nearest(key, SECTIONS)
+        ours = next((f"{name}.{other}" for name, other, _ in foreign.ours(key) if other in known.get(name, ())), None)
         near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
-        meant = f"{owner}.{key}" if owner else section or near
+        meant = f"{owner}.{key}" if owner else section or ours or near
         suggestion = f"; did you mean {meant}{value}?" if meant else ""
         yield f"{where}: {key}: is in none of {', '.join(SECTIONS)}{suggestion}"

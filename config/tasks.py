@@ -1,20 +1,24 @@
-"""Finds the task directory that load_path names, and refuses what only looks like one."""
+"""Finds the task directory that load_path names, and says what is wrong with any other path."""
 
+import json
 from pathlib import Path
 
 from config.names import nearest
 from config.task_config import has_config
 
+MOST_BYTES = 1 << 20
+"""Bytes of run.json that are read."""
+
 
 class TaskError(Exception):
-    """load_path leads to no task directory; the message says why."""
+    """load_path does not lead to a task directory; the message says why."""
 
 
 def find(load_path: str, tasks: Path) -> Path:
-    """A folder under tasks/ by its name, or any task directory by its path."""
+    """Returns a folder under tasks/ by its name, or any task directory by its path."""
     path = Path(load_path)
     if ".." in path.parts:
-        raise TaskError(f"{load_path!r} climbs with '..'; give a name under {tasks}/ or a full path")
+        raise TaskError(f"{load_path!r} contains '..'; give a name under {tasks}/ or a full path")
     bare = len(path.parts) == 1
     folder = tasks / path if bare else path
     try:
@@ -22,26 +26,57 @@ def find(load_path: str, tasks: Path) -> Path:
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError(f"{load_path!r} cannot be read: {error}") from None
+    if "models" in path.parts[1:]:
+        raise TaskError(f"{load_path!r} is inside a task directory{_checkpoint(path, tasks)}")
+    if path.resolve() == tasks.resolve() or path == Path(tasks.name):
+        raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks)}")
     if not exists:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
     if not inside and folder.parent.resolve() == tasks.resolve():
-        raise TaskError(f"{load_path!r} is a link that leads out of {tasks}/; give the full path that is meant")
+        raise TaskError(f"{load_path!r} is a link out of {tasks}/; give the full path of its target")
     if (folder / "seeds.csv").is_file():
         raise TaskError(f"{load_path!r} is a group of runs; name one of them, such as {_member(folder)}")
     if not complete:
         raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
+    if tested := _tested(folder):
+        raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
     return folder
 
 
+def _checkpoint(path: Path, tasks: Path) -> str:
+    """Returns the end of a sentence on a path such as NAME/models/500."""
+    parts = path.parts
+    cut = len(parts) - 1 - parts[::-1].index("models")
+    run = Path(*parts[:cut])
+    name = run.name if run.parent == tasks or len(run.parts) == 1 else str(run)
+    step = parts[cut + 1] if cut + 1 < len(parts) else "N"
+    return f"; name the run, {name}, and set general_cfg.load_model_step={step}"
+
+
+def _tested(folder: Path) -> str | None:
+    """Returns the run that a test directory tested; None for any other directory."""
+    run = folder / "run.json"
+    if not folder.name.startswith("Test_") or not run.is_file() or any((folder / "models").iterdir()):
+        return None
+    try:
+        with run.open("rb") as file:
+            checkpoint = json.loads(file.read(MOST_BYTES)).get("checkpoint")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    return Path(checkpoint).parent.parent.name if isinstance(checkpoint, str) else None
+
+
 def _member(group: Path) -> Path:
-    """The first run of a group that --seeds made."""
+    """Returns the first run of a group that --seeds made."""
     return next((path.parent for path in sorted(group.glob("seed_*/config.yaml"))), group / "seed_1")
 
 
 def _others(name: str, tasks: Path) -> str:
-    """The nearest name under tasks/, or else the newest three."""
-    folders = [path for path in tasks.iterdir() if (path / "models").is_dir()] if tasks.is_dir() else []
-    near = nearest(name, [path.name for path in folders])
+    """Returns the end of a sentence: the nearest name under tasks/, or else the newest three."""
+    if not tasks.is_dir():
+        return f"; there is no folder {tasks}/ in {Path.cwd()}"
+    folders = [path for path in tasks.iterdir() if (path / "models").is_dir()]
+    near = nearest(name, [path.name for path in folders]) if name else None
     if near:
         return f"; did you mean {near}?"
     newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)[:3]

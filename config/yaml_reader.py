@@ -1,7 +1,7 @@
-"""Reads YAML as people mean it: numbers like 1e-4, only true and false as booleans, the line of every key.
+"""Reads YAML by the rules that users expect (1e-4 is a number, only true and false are booleans); keeps line numbers.
 
 Safe by construction: nodes become plain values here, and nothing in a file can name a class or a function.
-Size, depth and number of values are bounded, so that no file can eat the memory.
+Size, depth and number of values are bounded, so that no file can exhaust the memory.
 """
 
 import re
@@ -18,38 +18,42 @@ from config.names import did_you_mean
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
 MAX_VALUES = 20_000
+MAX_DIGITS = 400
+"""Digits of a whole number; a float has 309 at most."""
 
 _TAG = "tag:yaml.org,2002:"
 
 
 class DocumentError(Exception):
-    """The text cannot be read as YAML; the message starts with its place."""
+    """Text that cannot be read as YAML; the message starts with its place."""
 
 
 @dataclass
 class Place:
-    """Where a value was written, and where its parts were."""
+    """Place of a value in its source, and places of its parts."""
 
     text: str
     """file.yaml:12, or command line."""
     path: str = ""
-    """algo_cfg.value_layers[0].layer_dim, in the words of the person who wrote it."""
+    """Path as it was written, such as algo_cfg.value_layers[0].layer_dim."""
     parts: dict[str | int, "Place"] = field(default_factory=dict)
 
 
 @dataclass
 class Document:
-    """A parsed text: plain values, their places, and the keys that were written twice."""
+    """Parsed text: plain values, their places, and the keys that were written twice."""
 
     value: Any
     place: Place
     duplicates: list[str] = field(default_factory=list)
     comment: str = ""
-    """The first comment line above the values, modelines for editors apart."""
+    """First comment line above the values, except modelines for editors."""
 
 
 def _whole_number(text: str) -> int:
     digits = text.replace("_", "")
+    if len(digits) > MAX_DIGITS:
+        raise ValueError("too many digits")
     return int(digits, 0) if re.match(r"[-+]?0[xo]", digits) else int(digits)
 
 
@@ -70,7 +74,7 @@ _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 
 class _Composer(yaml.SafeLoader):
-    """PyYAML's parser with the scalar rules of YAML 1.2, and limits."""
+    """PyYAML's parser with the scalar rules of YAML 1.2 and with limits."""
 
     yaml_implicit_resolvers: dict[str | None, list[Any]] = {}
     depth = 0
@@ -93,7 +97,7 @@ for _name, (_pattern, _) in _SCALARS.items():
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes text that this module and any YAML 1.1 reader understand alike."""
+    """Writes text that this module and any YAML 1.1 reader read as the same values."""
 
     yaml_implicit_resolvers = {
         first: list(rules) + _Composer.yaml_implicit_resolvers[None]
@@ -105,7 +109,7 @@ class Dumper(yaml.SafeDumper):
 
 
 class _Builder:
-    """Makes plain values and places from nodes. An alias is expanded, within the limit of values."""
+    """Builds plain values and places from nodes. Expands aliases within the limit of values."""
 
     def __init__(self, name: str, numbered: bool) -> None:
         self.name, self.numbered = name, numbered
@@ -168,7 +172,7 @@ class _Builder:
 
 
 def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Document:
-    """The one document in a text. name and path (of its root) stand in messages; numbered adds lines to name."""
+    """Returns the only document in a text. name and path (of its root) appear in messages; numbered adds lines."""
     try:
         node = yaml.compose(text, Loader=_Composer)
     except yaml.MarkedYAMLError as error:
@@ -189,7 +193,7 @@ def first_comment(text: str) -> str:
     return next((line for line in lines if "yaml-language-server" not in line), "")
 
 
-# PyYAML's words, and what they mean to a person.
+# Patterns of PyYAML's messages, and plain sentences in their place.
 _PLAIN = {
     r"'\\t'": "a tab; indent with spaces",
     r"stream end|end of stream": "ends too early: a bracket or a quote is not closed",
@@ -206,7 +210,7 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
 
 
 def read(path: str | Path) -> Document:
-    """The document in a file."""
+    """Returns the document in a file."""
     return parse(_decode(_bytes(Path(path)), str(path)), str(path))
 
 
@@ -233,7 +237,7 @@ def _near_files(path: Path) -> str:
 
 
 def _decode(content: bytes, name: str) -> str:
-    """UTF-8 with or without a byte order mark, any line ends; control characters are refused."""
+    """Decodes UTF-8 with or without a byte order mark and any line ends; refuses control characters."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

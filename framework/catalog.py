@@ -2,7 +2,7 @@
 
 import algos
 import envs
-from config.loader import Finder
+from config.finder import Finder
 
 ALGOS = Finder(algos.get, algos.available)
 ENVS = Finder(envs.get, envs.available)

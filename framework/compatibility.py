@@ -7,6 +7,7 @@ from gymnasium.spaces import Box, Space
 
 import algos
 import envs
+from config import machine
 from config.loader import ConfigError, RunConfig
 from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import VectorEnv
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def check(config: RunConfig) -> None:
     """ConfigError where it cannot; EnvError where the environment does not even start."""
+    _rows_that_fit(config)
     env = envs.make(config.env_package, config.env.model_copy(update={"render_mode": None}), rows=1)
     try:
         problems = list(_problems(config, env))
@@ -30,6 +32,19 @@ def check(config: RunConfig) -> None:
         raise ConfigError([f"{place}: algo_cfg.lr_schedule: {message}; set {limits}"])
     if problems:
         raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
+
+
+ROW_BYTES = 2048
+"""Memory that a row takes at least: its environment, and its part of the arrays."""
+
+
+def _rows_that_fit(config: RunConfig) -> None:
+    """Raises ConfigError if there is not enough memory for that many environments; making them would take minutes."""
+    rows, free = config.env.n_envs, machine.available_bytes()
+    if free is not None and rows * ROW_BYTES > free:
+        place = config.where.get("env_cfg.n_envs", "default")
+        need = f"need at least {rows * ROW_BYTES / 2**30:,.0f} GiB and this machine has {free / 2**30:,.1f} GiB free"
+        raise ConfigError([f"{place}: env_cfg.n_envs: {rows:,} environments {need}"])
 
 
 def _planned(config: RunConfig) -> bool:

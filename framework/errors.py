@@ -1,5 +1,9 @@
 """Errors that a person can cause. Each ends in one clear message and exit status 2; the traceback goes to the log."""
 
+import contextlib
+import os
+from typing import TextIO
+
 MISTAKE = 2
 """Exit status of a run that one of these ended."""
 
@@ -26,3 +30,11 @@ class TaskDirError(JoystickError):
 
 class RayError(JoystickError):
     """Ray is missing, broken, or cannot be reached, or this machine is too small for its processes."""
+
+
+def silence(stream: TextIO | None) -> None:
+    """Sends what is still written to a stream nowhere, after its reader has closed the pipe. Never fails."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
+        os.close(nowhere)

@@ -15,6 +15,7 @@ import pytest
 import main
 from config import describe
 from framework import catalog
+from framework.runs import task_list
 from tests.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 
 ROOT = Path(__file__).parent.parent
@@ -79,7 +80,7 @@ def test_a_wrong_configuration_ends_with_status_2_and_no_traceback(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("command line: ")
-    assert err.endswith("Nothing was started: 1 to mend.\n")
+    assert err.endswith("Nothing was started. Fix the problem above.\n")
     assert calls == []
 
 
@@ -121,9 +122,9 @@ def test_flags_reach_the_configuration(
         (["lst", "algos"], "'lst' is neither a command nor section.key=value; did you mean list?"),
         (["describ", "DQN"], "did you mean describe?"),
         (["list", "algo"], "nothing to list under 'algo'; did you mean algos?"),
-        (["list", "presets", "foo"], "'foo' is a word too many"),
-        (["describe", "DQNN"], "nothing is known of 'DQNN'; did you mean DQN?"),
-        (["describe", "zzzz"], "nothing is known of 'zzzz'; known: general, all, "),
+        (["list", "presets", "foo", "bar"], "unexpected argument 'bar'"),
+        (["describe", "DQNN"], "no topic 'DQNN'; did you mean DQN?"),
+        (["describe", "zzzz"], "no topic 'zzzz'; known: general, all, "),
         (["--yaml"], "--yaml: expected one argument"),
         (["--resume", "x", "--algo", "PPO"], "leave out --algo and --env"),
         (["--algo", ""], "--algo: nothing was given"),
@@ -132,8 +133,8 @@ def test_flags_reach_the_configuration(
         (["--resume", "", "--algo", "PPO"], "--resume: nothing was given"),
         (["--into", ""], "--into: nothing was given"),
         (["--allow-import", ""], "--allow-import: nothing was given"),
-        (["--algo", "PPO", "general_cfg.algo_name=DQN"], "--algo and general_cfg.algo_name both say the algorithm"),
-        (["--env", "A-v0", "env_cfg.id=B-v0"], "--env and env_cfg.id both say the environment"),
+        (["--algo", "PPO", "general_cfg.algo_name=DQN"], "--algo and general_cfg.algo_name both set the algorithm"),
+        (["--env", "A-v0", "env_cfg.id=B-v0"], "--env and env_cfg.id both set the environment"),
     ],
 )
 def test_a_word_that_is_not_understood_is_answered_with_the_nearest(
@@ -266,3 +267,125 @@ def test_a_missing_package_is_one_line_with_the_command_that_installs_it(
     assert (done.returncode, len(problem), list(tmp_path.iterdir())) == (2, 1, []), done.stderr
     assert command_ in problem[0]
     assert "Traceback" not in done.stderr
+
+
+# ------------------------------------------------------------------------------- words of newcomers, and D11 to D16
+
+
+@pytest.mark.parametrize(
+    ("argv", "answer"),
+    [
+        (["--lr", "0.1"], "unknown flag --lr; a setting is written algo_cfg.lr=0.1"),
+        (["--seed", "1"], "unknown flag --seed; a setting is written general_cfg.seed=1"),
+        (["--total-timesteps=5"], "a setting is written general_cfg.max_total_step=5"),
+        (["my.yaml"], "'my.yaml': a file is given as --yaml my.yaml"),
+        (["train"], "'train' is not needed: python main.py [--yaml FILE] trains"),
+        (["algo_cfg.lr", "=", "0.1"], "no blanks around the =; write algo_cfg.lr=0.1"),
+        (["algo_cfg.lr=", "0.1"], "no blanks around the =; write algo_cfg.lr=0.1"),
+        (["algo_cfg.lr", "=0.1"], "no blanks around the =; write algo_cfg.lr=0.1"),
+        (["algo_cfg.lr", "0.1"], "'algo_cfg.lr' has no value; write algo_cfg.lr=0.1"),
+        (["--algo", "DNQ"], "unknown name 'DNQ'; did you mean DQN?"),
+        (["--play", "x"], "unknown flag --play; use --test NAME --video"),
+        (["--eval"], "unknown flag --eval; use --test NAME"),
+        (["general_cfg.mode=eval"], "expected train or test; did you mean test?"),
+        (["--yaml", "a", "--yaml", "b"], "--yaml is given twice; give it once"),
+        (["algo_cfg.lr="], "algo_cfg.lr: no value after =; write null for the default"),
+        (["algo_cfg.learning_rate=1"], "unknown setting; it is called lr here"),
+        (["algo_cfg.clip_range=1"], "it is called eps_clip here, a setting of PPO, RecurrentPPO, and algo_name is DQN"),
+        (["--algo", "PPO", "algo_cfg.n_steps=1"], "it is called batch_size here (on-policy: batch_size is n_steps"),
+        (["algo_cfg.total_timesteps=1"], "it is called general_cfg.max_total_step here"),
+        (["--test", "x", "--resume", "y"], "--test plays the model of one run"),
+        (["--test", "x", "general_cfg.load_path=y"], "--test and general_cfg.load_path both set the run"),
+        (["describe", "ppo.zzzzzz"], "no topic 'ppo.zzzzzz'"),
+        (["describe", "learning_rate"], "no topic 'learning_rate'; it is called algo_cfg.lr here"),
+    ],
+)
+def test_a_newcomers_word_gets_the_right_hint(
+    calls: list[tuple], capsys: pytest.CaptureFixture[str], argv: list[str], answer: str
+) -> None:
+    assert run(*argv) == 2
+    assert answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "part"),
+    [
+        (["describe"], "python main.py describe CartPole-v1"),
+        (["describe", "ppo.lr"], "In algo_cfg of PPO."),
+        (["describe", "lr"], "In algo_cfg of C51, "),
+        (["describe", "seed"], "In general_cfg."),
+        (["describe", "linear"], "A fully connected layer"),
+        (["list"], "python main.py list presets [TEXT]"),
+        (["list", "presets", "cartpole-v1/dq"], "CartPole-v1/DQN"),
+        (["--allow-import", "algos", "describe", "algos.dqn"], "## algo_cfg: DQN"),
+    ],
+)
+def test_lookups_answer(calls: list[tuple], capsys: pytest.CaptureFixture[str], argv: list[str], part: str) -> None:
+    assert run(*argv) == 0
+    assert part in capsys.readouterr().out
+
+
+def test_environments_are_listed_and_described_by_id(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["list", "envs", "cart"]) == 0
+    assert "CartPole-v1  gym   presets: A2C" in capsys.readouterr().out
+    assert main.main(["describe", "CartPole-v1"]) == 0
+    assert "step limit    500\n" in capsys.readouterr().out
+    assert main.main(["describe", "FrameStack"]) == 0
+    assert "settings: stack_size: int = 4\n" in capsys.readouterr().out
+
+
+def test_describe_never_imports_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "evilpkg").mkdir()
+    (tmp_path / "evilpkg" / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for argv in (["describe", "evilpkg.algo"], ["--allow-import", "evil", "describe", "evilpkg.algo"]):
+        assert main.main(argv) == 2
+    assert not (tmp_path / "ran").exists()
+    assert main.main(["--allow-import", "evilpkg", "describe", "evilpkg.algo"]) == 2  # imported, and has no algo
+    assert (tmp_path / "ran").exists()
+
+
+def test_the_flags_for_a_test_set_what_the_four_settings_set(calls: list[tuple], task_root: Path) -> None:
+    path = str(task_root / "Train_CartPole-v1_DQN_20260131-101500")
+    assert run("--test", path, "--video") == 0
+    config = calls[0][1]
+    assert (config.general.mode, config.general.load_checkpoint, config.general.load_path) == ("test", True, path)
+    assert (config.env.render_mode, config.general.load_model_step) == ("rgb_array", "best")
+
+
+def test_wishes_that_would_be_ignored_are_noted(calls: list[tuple], tmp_path: Path) -> None:
+    file = tmp_path / "my.yaml"
+    file.write_text("general_cfg: {algo_name: PPO}\nalgo_cfg: {lr: 0.1}\n")
+    assert run("--yaml", str(file), "--algo", "DQN", "general_cfg.load_path=x") == 0
+    notes = calls[0][1].notes
+    assert f"{file} is for PPO; these of its settings are used for DQN: lr" in notes
+    assert any(note.startswith("load_path is not used (load_checkpoint is false)") for note in notes)
+
+
+def test_the_version_is_read_only_when_asked_for(monkeypatch: pytest.MonkeyPatch, calls: list[tuple]) -> None:
+    monkeypatch.setattr(main.cli, "version", lambda: pytest.fail("read"))
+    assert run("--print-config") == 0
+
+
+def test_runs_are_listed_with_their_scores(tmp_path: Path) -> None:
+    for name, facts in {
+        "Train_CartPole-v1_DQN_1": {"outcome": "x", "finished": True, "best": 200.0},
+        "Test_CartPole-v1_DQN_2": {"score": {"mean": 12.5}},
+        "Train_CartPole-v1_PPO_3": {"outcome": "x", "finished": False, "best": None},
+        "Train_CartPole-v1_PPO_4": None,
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.yaml").write_text(
+            f"general_cfg: {{algo_name: {name.split('_')[2]}}}\nenv_cfg: {{id: gym}}\n"
+        )
+        if facts:
+            (tmp_path / name / "run.json").write_text(json.dumps(facts))
+    (tmp_path / "other").mkdir()
+    text = task_list.listing(root=tmp_path)
+    assert re.search(r"^Train_CartPole-v1_DQN_1 +DQN +gym +finished +200 +\d+ s$", text, re.MULTILINE)
+    assert re.search(r"^Test_CartPole-v1_DQN_2 +DQN +gym +tested +12.5 ", text, re.MULTILINE)
+    assert re.search(r"_PPO_3 +PPO +gym +stopped +- ", text)
+    assert re.search(r"_PPO_4 +PPO +gym +running or killed +- ", text)
+    assert "other" not in text
+    assert task_list.listing("dqn", tmp_path).count("\n") == 3
+    assert task_list.listing("zzz", tmp_path) == f"no runs with 'zzz' in their name in {tmp_path}\n"

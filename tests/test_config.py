@@ -1,5 +1,6 @@
 """A wrong configuration never trains: it is answered in one message, with places and nearest names."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 import algos
-from config import json_schema, presets, yaml_reader
+from config import foreign, hints, json_schema, names, presets, yaml_reader
 from config.loader import ConfigError, load
 from config.yaml_reader import DocumentError
 from framework import catalog
@@ -215,7 +216,7 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
         ("algo_cfg.gamma=.nan", "got NaN; expected a number from 0 to 1"),
         ("general_cfg.reward_threshold=.inf", "got Infinity; expected a number or null"),
         ("general_cfg.mode=trian", "got 'trian' (text); expected train or test; did you mean train?"),
-        ("general_cfg.device=gpu", "got 'gpu' (text); expected cpu, cuda, cuda:1, or auto (cuda where there is one)"),
+        ("general_cfg.device=gpu", "got 'gpu' (text); expected cpu, cuda, cuda:1, or auto (cuda if available)"),
         ("general_cfg.load_model_step=bst", "got 'bst' (text); expected best or latest or a whole number at least 0"),
         ("general_cfg.load_model_step=-1.0", "got -1.0; expected best or latest or a whole number at least 0"),
         ("algo_cfg.value_layers=3", "got 3; expected a list, each item a mapping with layer_type"),
@@ -301,8 +302,11 @@ def test_what_is_missing_is_the_default_and_is_said(file: Callable[..., Path], t
     """CFG-5"""
     config = loaded(file(text))
     assert config.as_dict() == loaded().as_dict()
-    assert "says nothing under general_cfg, algo_cfg, env_cfg: the defaults are used" in config.notes[0]
-    assert loaded().notes == ("no --yaml: the Python defaults are used",)
+    assert "sets nothing under general_cfg, algo_cfg, env_cfg: the defaults are used" in config.notes[0]
+    assert loaded().notes == (
+        "no --yaml: the Python defaults are used",
+        "no limit is set: max_episode is 100, max_step is 200",
+    )
 
 
 def test_an_unknown_algorithm_or_environment_is_answered_with_the_nearest() -> None:
@@ -373,22 +377,55 @@ def test_yaml_tags_never_run_code(own_package: Path, file: Callable[..., Path], 
 
 
 def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(file: Callable[..., Path]) -> None:
-    """Whatever the file says of processes does not count, under any spelling, and is named; written beside it on the
-    command line, or with single in the file itself, it is a contradiction."""
+    """What the file sets for processes keeps its value, and one line says that it is not used."""
     many = "n_interactors: 3\n  n_learners: 1\n  run_ahead: 2\n  ray_address: auto\n"
     path = file(f"general_cfg:\n  mp_backend: ray\n  {many}")
+    assert not any("not used" in note for note in loaded(path).notes)
     config = loaded(path, "general_cfg.mp_backend=single")
-    general = config.general
-    assert (general.mp_backend, general.n_workers, general.run_ahead, general.ray_address) == ("single", 1, None, None)
-    assert "left out, since nothing reads it now: n_workers, ray_address, run_ahead" in config.notes
-    assert "n_workers" in refused(path, "general_cfg.mp_backend=single", "general_cfg.n_workers=2")
-    assert "n_workers" in refused(file("general_cfg:\n  mp_backend: single\n  n_workers: 2\n"))
+    assert (config.general.mp_backend, config.general.n_workers, config.general.run_ahead) == ("single", 3, 2)
+    [note] = [note for note in config.notes if note.startswith("not used: ")]
+    assert "general_cfg.n_workers (mp_backend is single; env_cfg.n_envs: N steps N environments in this process" in note
+    assert note.endswith("general_cfg.run_ahead, general_cfg.ray_address (mp_backend is single)")
+
+
+@pytest.mark.parametrize(
+    ("settings", "unread"),
+    [
+        (["algo_cfg.per_alpha=0.3"], "algo_cfg.per_alpha (buffer_type is REPLAY_QUE)"),
+        (["algo_cfg.per_alpha=0.3", "algo_cfg.buffer_type=PER"], None),
+        (["algo_cfg.per_alpha=0.6"], None),
+        (["algo_cfg.temperature=2", "algo_cfg.std_init=0.1"], "algo_cfg.std_init (noisy is false); "
+         "algo_cfg.temperature (no softmax or soft values)"),
+        (["algo_cfg.temperature=2", "algo_cfg.soft=true"], None),
+        (["algo_cfg.burn_in=3"], "algo_cfg.burn_in (no lstm or gru layers)"),
+        (["algo_cfg.burn_in=3", "algo_cfg.value_layers=[{layer_type: gru, layer_size: 8}]"], None),
+        (["general_cfg.algo_name=TD3", "algo_cfg.policy_noise=0", "algo_cfg.noise_clip=1"],
+         "algo_cfg.noise_clip (policy_noise is 0.0)"),
+        (["general_cfg.algo_name=SAC_D", "algo_cfg.alpha=0.2", "algo_cfg.target_entropy_scale=0.5"],
+         "algo_cfg.target_entropy_scale (alpha is 0.2)"),
+        (["general_cfg.algo_name=SAC_D", "algo_cfg.target_entropy=1", "algo_cfg.target_entropy_scale=0.5"],
+         "algo_cfg.target_entropy_scale (target_entropy is 1.0)"),
+        (["general_cfg.algo_name=PPO", "algo_cfg.ppo_type=kl", "algo_cfg.eps_clip=0.1"],
+         "algo_cfg.eps_clip (ppo_type is kl)"),
+        (["general_cfg.reward_threshold=0", "general_cfg.num_gpus_per_learner=1"],
+         "general_cfg.num_gpus_per_learner (no gpu device); general_cfg.reward_threshold (online_eval is false)"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_nothing_reads_is_a_warning(settings: list[str], unread: str | None) -> None:
+    notes = [note for note in loaded(None, *settings).notes if note.startswith("not used")]
+    assert notes == ([f"not used: {unread}"] if unread else [])
+
+
+def test_an_unread_setting_keeps_its_value() -> None:
+    config = loaded(None, "algo_cfg.per_alpha=0.3")
+    assert config.algo.per_alpha == 0.3
+    assert "per_alpha: 0.3" in config.to_yaml()
 
 
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(file: Callable[..., Path]) -> None:
     """CFG-9: an alias and its field are one setting; a null takes the default back."""
     path = file("algo_cfg:\n  max_buffer_size: 500\n  batch_size: 32\n  lr: 1e-3\ngeneral_cfg:\n  seed: 5")
-    config = loaded(path, "algo_cfg.buffer_size=700", "algo_cfg.lr=", "general_cfg.seed=6", "general_cfg.seed=7")
+    config = loaded(path, "algo_cfg.buffer_size=700", "algo_cfg.lr=null", "general_cfg.seed=6", "general_cfg.seed=7")
     assert (config.algo.buffer_size, config.algo.batch_size, config.algo.lr, config.general.seed) == (700, 32, 2e-4, 7)
     assert config.where["algo_cfg.buffer_size"] == "command line"
     assert config.where["algo_cfg.batch_size"] == f"{path}:3"
@@ -467,13 +504,17 @@ def test_load_path_is_read_only_when_load_checkpoint_is_true(file: Callable[...,
     [
         ("Train_CartPole-v1_DQN_20260131-10150", "does not exist; did you mean Train_CartPole-v1_DQN_20260131-101500?"),
         ("zzz", "'zzz' does not exist; newest under"),
-        ("../../etc", "'../../etc' climbs with '..'; give a name under"),
+        ("../../etc", "'../../etc' contains '..'; give a name under"),
         ("/etc", "'/etc' is not a task directory: it needs config.yaml and models/"),
         ("Train_old", "'Train_old' is not a task directory: it needs config.yaml and models/"),
-        ("link", "'link' is a link that leads out of"),
+        ("link", "'link' is a link out of"),
         ('"a\\0b"', "cannot be read"),
+        ("Train_CartPole-v1_DQN_20260131-101500/models/500", "name the run, Train_CartPole-v1_DQN_20260131-101500, and "
+         "set general_cfg.load_model_step=500"),
+        ("tasks/", "'tasks/' is the folder of all runs; newest under"),
+        ("Test_CartPole-v1_DQN_20260131-111500", "is a test and has no model; it tested Train_CartPole-v1_DQN_2026"),
     ],
-)
+)  # fmt: skip
 def test_a_load_path_that_leads_nowhere_is_explained(
     file: Callable[..., Path], task_root: Path, load_path: str, message: str
 ) -> None:
@@ -482,6 +523,11 @@ def test_a_load_path_that_leads_nowhere_is_explained(
     (outside / "models").mkdir(parents=True)
     (outside / "config.yaml").write_text("")
     (task_root / "link").symlink_to(outside)
+    tested = task_root / "Test_CartPole-v1_DQN_20260131-111500"
+    (tested / "models").mkdir(parents=True)
+    (tested / "config.yaml").write_text("general_cfg: {mode: test}")
+    checkpoint = task_root / "Train_CartPole-v1_DQN_20260131-101500" / "models" / "best"
+    (tested / "run.json").write_text(json.dumps({"checkpoint": str(checkpoint)}))
     path = file(f"general_cfg:\n  load_checkpoint: true\n  load_path: {load_path}")
     got = refused(path, task_root=task_root)
     assert got.startswith("run.yaml:3: general_cfg.load_path: ")
@@ -498,6 +544,83 @@ def test_a_path_to_a_task_directory_may_lie_anywhere(file: Callable[..., Path], 
 def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:
     """EVL-4"""
     assert f"'x' does not exist; {tmp_path}/ is empty" in refused(None, resume="x", task_root=tmp_path)
+    none = tmp_path / "none"
+    assert f"; there is no folder {none}/ in {Path.cwd()}" in refused(None, resume="x", task_root=none)
+
+
+# ------------------------------------------------------------------------------------------------ limits
+
+
+def limits_of(*settings: str, path: Path | None = None, **options: Any) -> tuple[int, int, tuple[str, ...]]:
+    config = load(path, settings, find_algo=ALGOS, find_env=catalog.ENVS, **options)
+    notes = tuple(note for note in config.notes if "max_" in note)
+    return config.general.max_episode, config.general.max_step, notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ([], (100, 200)),
+        (["algo_cfg.lr=0.1"], (100, 200)),
+        (["general_cfg.max_total_step=100000"], (-1, -1)),
+        (["general_cfg.max_update=1000"], (-1, -1)),
+        (["general_cfg.max_time=60"], (-1, -1)),
+        (["general_cfg.max_total_step=-1"], (100, 200)),
+        (["general_cfg.max_total_step=null"], (100, 200)),
+        (["general_cfg.max_total_step=100", "general_cfg.max_episode=null"], (-1, -1)),
+        (["general_cfg.max_total_step=100", "general_cfg.max_step=50"], (-1, 50)),
+        (["general_cfg.max_total_step=100", "general_cfg.max_episode=7"], (7, 200)),
+        (["general_cfg.max_episode=7"], (7, 200)),
+        (["general_cfg.max_episode=-1"], (-1, -1)),
+        (["general_cfg.max_step=500"], (100, 500)),
+    ],
+)
+def test_a_limit_that_was_written_is_not_cut_short_by_a_default(settings: list[str], expected: tuple) -> None:
+    assert limits_of(*settings)[:2] == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "note"),
+    [
+        ([], "no limit is set: max_episode is 100, max_step is 200 (CartPole-v1 itself ends after 500; "
+             "general_cfg.max_step=-1)"),
+        (["general_cfg.max_total_step=100"], "max_episode is -1, since max_total_step is set; max_step is -1: episodes "
+         "of CartPole-v1 end by its own limit of 500 steps"),
+        (["general_cfg.max_episode=7"], "max_step is 200 (CartPole-v1 itself ends after 500; general_cfg.max_step=-1), "
+         "JoyRL's default"),
+        (["general_cfg.max_episode=7", "env_cfg.id=Pendulum-v1", "general_cfg.algo_name=SAC"], None),
+        (["general_cfg.max_episode=7", "env_cfg.max_episode_steps=90"], None),
+        (["general_cfg.max_episode=7", "general_cfg.max_step=20"], None),
+    ],
+)  # fmt: skip
+def test_what_was_decided_about_limits_is_one_note(settings: list[str], note: str | None) -> None:
+    assert limits_of(*settings)[2] == ((note,) if note else ())
+
+
+def test_the_quick_start_and_every_preset_decide_nothing() -> None:
+    assert limits_of(path=QUICKSTART) == (100, 200, ())
+    for path in presets.PRESETS.glob("*/*.yaml"):
+        assert {"max_episode", "max_step"} <= yaml_reader.read(path).value["general_cfg"].keys(), path
+
+
+def test_the_printed_limits_are_the_effective_ones_and_decide_nothing_again(file: Callable[..., Path]) -> None:
+    config = loaded(None, "general_cfg.max_total_step=100")
+    assert limits_of(path=file(config.to_yaml())) == (-1, -1, ())
+
+
+def test_a_test_plays_the_episodes_that_were_asked_for_or_ten(task_root: Path) -> None:
+    name = "Train_CartPole-v1_DQN_20260131-101500"
+    config = loaded(None, test=name, task_root=task_root)
+    assert (config.general.mode, config.general.max_episode, config.general.load_checkpoint) == ("test", 10, True)
+    assert "test episodes: 10 (online_eval_episode); general_cfg.max_episode=N plays another number" in config.notes
+    asked = loaded(None, "general_cfg.max_episode=3", test=name, task_root=task_root)
+    assert asked.general.max_episode == 3
+    assert not any("test episodes" in note for note in asked.notes)
+
+
+@pytest.mark.parametrize("key", ["max_episode", "max_total_step", "max_update", "max_time"])
+def test_a_limit_of_zero_is_reported_under_its_own_name(key: str) -> None:
+    assert f"general_cfg.{key}: a limit of 0 trains nothing" in refused(None, f"general_cfg.{key}=0")
 
 
 # ---------------------------------------------------------------------------------------------- presets
@@ -634,3 +757,61 @@ def test_the_schema_refuses_what_the_loader_refuses(
 def test_a_document_error_is_not_a_crash() -> None:
     with pytest.raises(DocumentError, match="f:1:4: the tag"):
         yaml_reader.parse("a: !own x", "f")
+
+
+# ------------------------------------------------------------------------------------------ messages and names
+
+
+def test_messages_are_bounded_and_show_no_control_characters(file: Callable[..., Path]) -> None:
+    long = refused(file(f"general_cfg:\n  {'k' * 10_000}: 1"))
+    assert len(long) < 1_100
+    text = refused(file('general_cfg:\n  "a\u202eb\u200fc": 1\n'))
+    assert "a\\u202eb\\u200fc: unknown setting" in text
+    assert "\u202e" not in text
+    many = refused(file("general_cfg:\n" + "".join(f"  k{n}: 1\n" for n in range(500))))
+    assert many.splitlines()[-1] == "and 400 more"
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 5000, "9" * 5000])
+def test_a_number_with_thousands_of_digits_is_answered(number: str) -> None:
+    assert "cannot be read as int" in refused(None, f"general_cfg.seed={number}")
+
+
+@pytest.mark.parametrize("env_id", ['""', '"  "', r'"a\nb"'])
+def test_an_id_that_is_no_name_is_answered(env_id: str) -> None:
+    with pytest.raises(ConfigError, match=r"env_cfg\.id: .* is not the name of an environment"):
+        load(None, [f"env_cfg.id={env_id}"], find_algo=ALGOS, find_env=catalog.ENVS)
+
+
+def test_a_misspelt_layer_type_does_not_hide_the_next_fault() -> None:
+    message = refused(None, "algo_cfg.value_layers=[{layer_type: liner, layer_size: 5, activation: rleu}]")
+    assert "layer_type: got 'liner' (text)" in message
+    assert "activation: got 'rleu' (text)" in message
+    assert message.count("\n") == 1
+
+
+def test_a_kind_of_environment_as_an_id_is_answered() -> None:
+    with pytest.raises(ConfigError, match=r"toy is a kind of environment: general_cfg\.env_name=toy"):
+        load(None, [], env="toy", find_algo=ALGOS, find_env=catalog.ENVS)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "mistakes"), [("DQN", "DNQ", 1), ("lr", "lr", 0), ("abc", "", 3), ("trian", "train", 1), ("ab", "ba", 1)]
+)
+def test_swapped_letters_are_one_typing_mistake(a: str, b: str, mistakes: int) -> None:
+    assert names.distance(a, b) == mistakes
+    assert names.distance(b, a) == mistakes
+
+
+def test_every_foreign_name_leads_to_a_setting_that_exists() -> None:
+    for name in foreign.NAMES:
+        assert hints.setting_of(name, ALGOS, catalog.ENVS), name
+        for section, key, _ in foreign.ours(name):
+            if section == "algo_cfg":
+                assert hints.algorithms_with(key, ALGOS), (name, key)
+
+
+def test_an_error_that_follows_from_a_wrong_setting_is_not_reported(file: Callable[..., Path]) -> None:
+    """The default epsilon_start is below 1; only what was written wrongly is reported, whatever the words of others."""
+    message = refused(None, "algo_cfg.epsilon_start=2", "algo_cfg.epsilon_end=0.99")
+    assert message == "command line: algo_cfg.epsilon_start: got 2; expected a number from 0 to 1"

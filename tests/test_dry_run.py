@@ -2,8 +2,10 @@
 
 import pytest
 
-from config.loader import load
+from config.loader import ConfigError, load
+from framework import compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.errors import JoystickError
 from framework.runs import dry_run
 
 
@@ -65,3 +67,29 @@ def test_the_workers_count(algo: str, settings: list[str], memory: str, capsys: 
     )
     [line] = [line for line in lines if line.startswith("memory  ")]
     assert line.startswith(f"memory        {memory}")
+
+
+def described(*overrides: str) -> int:
+    return dry_run.describe(load(None, overrides, find_algo=ALGOS, find_env=ENVS))
+
+
+def test_a_memory_that_the_run_refuses_is_refused() -> None:
+    with pytest.raises(JoystickError, match="choose a smaller algo_cfg.buffer_size"):  # noqa: RUF043
+        described("algo_cfg.buffer_size=100000000000")
+
+
+def test_changed_settings_come_first_and_spaces_have_no_arrays(capsys: pytest.CaptureFixture[str]) -> None:
+    assert described("general_cfg.max_total_step=50000", "general_cfg.keep_checkpoints=5", "algo_cfg.lr=0.1") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "settings that differ from the defaults:"
+    assert "  algo_cfg.lr                   0.1  (command line)" in lines
+    assert "observation   Box, shape 4, float32, from -inf to inf" in lines
+    [disk] = [line for line in lines if line.startswith("disk  ")]
+    assert disk.endswith("in all, with 5 checkpoints")
+    assert not any(line.startswith("general_cfg:") for line in lines)
+
+
+def test_more_environments_than_fit_are_answered_with_an_estimate_at_once() -> None:
+    config = load(None, ["env_cfg.n_envs=100000000000"], find_algo=ALGOS, find_env=ENVS)
+    with pytest.raises(ConfigError, match=r"env_cfg\.n_envs: 100,000,000,000 environments need at least 190,735 GiB"):
+        compatibility.check(config)

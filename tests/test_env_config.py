@@ -58,7 +58,7 @@ def test_a_missing_package_is_answered_with_what_to_install(monkeypatch):
         ("NothingNoFrameskip-v4", "pip install ale-py"),
         ("NothingDeterministic-v0", "pip install ale-py"),
         ("Nothing-ram-v4", "pip install ale-py"),
-        ("Nothing-v4", "(a game of Atari needs the package ale-py, which is not installed: pip install ale-py)"),
+        ("Nothing-v4", "(an Atari game needs the package ale-py, which is not installed: pip install ale-py)"),
     ):
         assert pip in check(Config(id=env_id))[0].message
     for no_game in ("Nothing-v3", "nothing-v4", "CartPole-v4"):

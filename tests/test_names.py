@@ -1,8 +1,9 @@
 """A name that stands elsewhere is answered with what to type, and names of presets are names of environments too."""
 
+from pathlib import Path
+
 import pytest
 
-from config import presets
 from config.loader import ConfigError, load
 from envs import gym
 from framework.catalog import ALGOS, ENVS
@@ -15,9 +16,9 @@ def loaded(*words, **flags):
 @pytest.mark.parametrize(
     ("words", "env", "answer"),
     [
-        ((), "bitflip", "(it is there with general_cfg.env_name=toy env_cfg.id=bitflip)"),
-        ((), "reach", "(it is there with general_cfg.env_name=toy env_cfg.id=reach)"),
-        (("general_cfg.env_name=toy",), "Taxi-v4", "(it is there with general_cfg.env_name=gym env_cfg.id=Taxi-v4)"),
+        ((), "bitflip", "(it exists with general_cfg.env_name=toy env_cfg.id=bitflip)"),
+        ((), "reach", "(it exists with general_cfg.env_name=toy env_cfg.id=reach)"),
+        (("general_cfg.env_name=toy",), "Taxi-v4", "(it exists with general_cfg.env_name=gym env_cfg.id=Taxi-v4)"),
         ((), "CartPole-v1-hidden", "(presets of this name: --algo DRQN or RecurrentPPO --env CartPole-v1-hidden)"),
         ((), "zzz", "there is no environment 'zzz'"),
     ],
@@ -35,7 +36,7 @@ def test_an_id_that_stands_elsewhere_is_answered_with_what_to_type(words, env, a
 def test_a_preset_that_is_listed_can_be_named_where_its_environment_has_another_name(algo, env, kind, env_id):
     config = loaded(algo=algo, env=env)
     assert (config.general.env_name, config.env.id) == (kind, env_id)
-    assert config.preset == str(presets.PRESETS / env / f"{algo}.yaml")
+    assert config.preset == str(Path("presets") / env / f"{algo}.yaml")
 
 
 @pytest.mark.parametrize("env", ["Breakout-v4", "Breakout-v0", "BreakoutNoFrameskip-v4", "ALE/Breakout-v5"])
@@ -47,7 +48,7 @@ def test_every_name_of_a_game_of_atari_has_the_presets_of_atari(env):
     except ConfigError as error:
         preset = str(error)
         assert "use ALE/Breakout-v5, which has one, or auto" in preset
-    assert str(presets.PRESETS / "_atari" / "DQN.yaml") in preset
+    assert str(Path("presets") / "_atari" / "DQN.yaml") in preset
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,5 @@ def test_a_name_that_only_looks_like_an_old_game_stays(env):
 def test_without_a_preset_of_the_family_those_of_others_are_named(algo):
     notes = loaded(algo=algo, env="ALE/Pong-v5").notes
     others = "DQN, PPO, RainbowDQN"
-    assert (
-        notes[1] == f"ALE/Pong-v5 may need what the presets of presets/_atari set under env_cfg; they are for {others}"
-    )
+    assert notes[1] == f"ALE/Pong-v5 may need the env_cfg of the presets in presets/_atari, which are for {others}"
     assert len(loaded(algo="DQN", env="ALE/Pong-v5").notes) == 1

@@ -111,7 +111,7 @@ def test_every_algorithm_with_a_network_knows_these_layers():
 
 def test_algorithms_without_a_memory_refuse_these_layers_and_name_those_that_have_one(monkeypatch):
     monkeypatch.setattr(algos.get("SAC").Config, "SPECIAL_LAYERS", ())
-    with pytest.raises(ConfigError, match=r"critic_layers: this algorithm does not support lstm layers \(DRQN, Recurr"):
+    with pytest.raises(ConfigError, match=r"critic_layers: this algorithm does not support lstm layers .DRQN, Recurr"):
         loaded(
             None, "general_cfg.algo_name=SAC", "env_cfg.id=Pendulum-v1",
             "algo_cfg.critic_layers=[{layer_type: lstm, layer_size: 8}]",
@@ -120,7 +120,7 @@ def test_algorithms_without_a_memory_refuse_these_layers_and_name_those_that_hav
 
 @pytest.mark.parametrize("algo", ["DQN", "PPO"])
 def test_a_branch_has_no_memory(algo):
-    with pytest.raises(ConfigError, match=r"branches: gru is not allowed in a branch; put it in the layer list"):
+    with pytest.raises(ConfigError, match=r"branches: a branch cannot have gru layers; put them in the layer list"):
         loaded(
             None, f"general_cfg.algo_name={algo}", "algo_cfg.branches={position: [{layer_type: gru, layer_size: 8}]}"
         )  # fmt: skip

@@ -26,4 +26,4 @@ class Config(Family):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.v_min >= self.v_max:
-            yield Problem("v_min", f"{self.v_min} is not less than v_max, {self.v_max}")
+            yield Problem("v_min", f"{self.v_min} is not less than v_max, {self.v_max}", depends_on=("v_max",))

@@ -50,16 +50,17 @@ Exploration = Annotated[
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
 
-OF_SEQUENCES = {"lookup_step", "burn_in"}
-"""Settings that only recurrent layers read."""
+READ_WITH_EPSILON: dict[str, tuple[str, tuple[Any, ...]]] = {
+    key: ("exploration_type", ("e-greedy",))
+    for key in ("epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule")
+}
 
 
 def problems_of_epsilon(cfg: Any) -> Iterator[Problem]:
-    """Yields the problems of the settings of exploration_type e-greedy."""
-    keys = ("epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule")
-    yield from cfg.only_with("exploration_type", ("e-greedy",), *keys)
+    """Yields the contradictions between the settings of exploration_type e-greedy."""
     if cfg.exploration_type == "e-greedy" and cfg.epsilon_end > cfg.epsilon_start:
-        yield Problem("epsilon_end", f"{cfg.epsilon_end} is more than epsilon_start, {cfg.epsilon_start}")
+        message = f"{cfg.epsilon_end} is more than epsilon_start, {cfg.epsilon_start}"
+        yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
 
 
 class NetworkConfig(AlgoConfig):
@@ -67,6 +68,7 @@ class NetworkConfig(AlgoConfig):
 
     ALIASES: ClassVar = {"max_norm": "max_grad_norm"}
     HAS_GRADIENTS: ClassVar = True
+    READ_WITH: ClassVar = {key: ("lstm_or_gru_layers", ()) for key in ("lookup_step", "burn_in")}
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
 
@@ -100,13 +102,10 @@ class NetworkConfig(AlgoConfig):
         for key, layer in self._layers():
             kind = layer.layer_type
             if kind in USERS_OF_SPECIAL_LAYERS and kind not in self.SPECIAL_LAYERS:
-                yield Problem(
-                    key, f"this algorithm does not support {kind} layers ({USERS_OF_SPECIAL_LAYERS[kind]} do)"
-                )
+                message = f"this algorithm does not support {kind} layers ({USERS_OF_SPECIAL_LAYERS[kind]} do)"
+                yield Problem(key, message)
             elif key == "branches" and isinstance(layer, Lstm | Gru):
-                yield Problem(key, f"{kind} is not allowed in a branch; put it in the layer list, after all branches")
-        of_sequences = sorted(OF_SEQUENCES & type(self).model_fields.keys())
-        yield from self.unread("lstm and gru layers, and there are none", self.remembers(), *of_sequences)
+                yield Problem(key, f"a branch cannot have {kind} layers; put them in the layer list after the branches")
 
     def _layers(self) -> Iterator[tuple[str, Layer]]:
         """Yields every layer of every list with the setting that holds it."""
@@ -124,8 +123,13 @@ class NetworkConfig(AlgoConfig):
         return self.lr_schedule
 
     def remembers(self) -> bool:
-        """Returns True if a layer is recurrent."""
+        """Returns True if the networks are recurrent."""
         return self.state_size() > 0
+
+    @property
+    def lstm_or_gru_layers(self) -> bool:
+        """True if there are any."""
+        return self.remembers()
 
 
 USERS_OF_SPECIAL_LAYERS = {
@@ -143,6 +147,11 @@ class TableConfig(AlgoConfig):
     ACTION_SPACES: ClassVar = ("Discrete",)
     OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
     ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
+    READ_WITH: ClassVar = {
+        **READ_WITH_EPSILON,
+        "temperature": ("exploration_type", ("softmax",)),
+        "ucb_c": ("exploration_type", ("ucb",)),
+    }
 
     exploration_type: Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)] = (
         "e-greedy"
@@ -167,8 +176,6 @@ class TableConfig(AlgoConfig):
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
         yield from problems_of_epsilon(self)
-        yield from self.only_with("exploration_type", ("softmax",), "temperature")
-        yield from self.only_with("exploration_type", ("ucb",), "ucb_c")
 
 
 class ReplayConfig(NetworkConfig):
@@ -181,6 +188,11 @@ class ReplayConfig(NetworkConfig):
     }
     MAY_LAG: ClassVar = True
     RUN_AHEAD: ClassVar = 2
+    READ_WITH: ClassVar = {
+        "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
+        "per_beta": ("buffer_type", ("PER", "PER_QUE")),
+        "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
+    }
 
     batch_size: PositiveInt = 256
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
@@ -236,25 +248,24 @@ class ReplayConfig(NetworkConfig):
         yield from super().problems()
         for key in ("batch_size", "learning_starts"):
             if getattr(self, key) > self.buffer_size:
-                yield Problem(key, f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}")
-        yield from self.only_with("buffer_type", ("PER", "PER_QUE"), "per_alpha", "per_beta", "per_epsilon")
+                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
+                yield Problem(key, message, depends_on=("buffer_size",))
         if self.her_ratio and self.n_step > 1:
-            yield Problem("her_ratio", "hindsight replaces goals in single transitions; set n_step to 1")
+            yield Problem("her_ratio", "goals are relabelled in single steps; set n_step to 1", depends_on=("n_step",))
         if self.remembers():
             yield from self._problems_of_sequences()
 
     def _problems_of_sequences(self) -> Iterator[Problem]:
         length = self.burn_in + self.lookup_step
         if length > self.buffer_size:
-            yield Problem("lookup_step", f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}")
+            message = f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}"
+            yield Problem("lookup_step", message, depends_on=("burn_in", "buffer_size"))
         if self.n_step > 1:
             yield Problem("n_step", "lstm and gru layers need 1-step targets; set it to 1")
         if self.her_ratio:
-            yield Problem(
-                "her_ratio", "hindsight replaces goals in single transitions, and lstm and gru layers need sequences"
-            )
+            yield Problem("her_ratio", "goals are relabelled in single steps, and lstm and gru layers need sequences")
         if self.buffer_type.startswith("PER"):
-            yield Problem("buffer_type", f"{self.buffer_type} has no priorities for sequences; use REPLAY")
+            yield Problem("buffer_type", f"{self.buffer_type} does not support lstm and gru layers; use REPLAY")
 
 
 class ActorCriticConfig(ReplayConfig):
@@ -285,6 +296,10 @@ class ContinuousConfig(ActorCriticConfig):
 
     ACTION_SPACES: ClassVar = ("Box",)
     NEEDS_BOUNDS: ClassVar = True
+    READ_WITH: ClassVar = {
+        "expl_noise": ("exploration_type", ("gaussian", "ou")),
+        "ou_theta": ("exploration_type", ("ou",)),
+    }
 
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "none"
     """Action noise while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that is reset with each episode;
@@ -293,11 +308,6 @@ class ContinuousConfig(ActorCriticConfig):
     """Standard deviation of the action noise, with actions scaled to -1..1; with ou, of each increment."""
     ou_theta: Fraction = 0.15
     """Mean reversion rate of the ou process per step."""
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from self.only_with("exploration_type", ("gaussian", "ou"), "expl_noise")
-        yield from self.only_with("exploration_type", ("ou",), "ou_theta")
 
 
 class TargetConfig(NetworkConfig):
@@ -312,6 +322,8 @@ class TargetConfig(NetworkConfig):
 class TemperatureConfig(NetworkConfig):
     """Settings of the entropy temperature."""
 
+    READ_WITH: ClassVar = {key: ("alpha", ("auto",)) for key in ("alpha_init", "alpha_lr", "target_entropy")}
+
     alpha: Positive | Literal["auto"] = "auto"
     """Entropy temperature: a number, or auto to tune it towards target_entropy."""
     alpha_init: Positive = 1.0
@@ -320,7 +332,3 @@ class TemperatureConfig(NetworkConfig):
     """Learning rate of alpha, with auto."""
     target_entropy: float | None = None
     """Entropy of the policy that auto tunes alpha for; null is the algorithm's own choice."""
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from self.only_with("alpha", ("auto",), "alpha_init", "alpha_lr", "target_entropy")

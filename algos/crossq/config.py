@@ -19,6 +19,7 @@ class Config(ContinuousConfig, TemperatureConfig):
     """CrossQ: SAC with batch renormalisation in place of target networks."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "batchrenorm")
+    READ_WITH: ClassVar = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
 
     actor_layers: Layers = renormalised(256, 256)
     critic_layers: Layers = renormalised(256, 256)
@@ -36,7 +37,6 @@ class Config(ContinuousConfig, TemperatureConfig):
             yield Problem("critic_layers", "has no batchrenorm, which takes the place of target networks")
         if self.batch_size < 2:
             yield Problem("batch_size", "is 1, and batch normalisation needs more than one transition")
-        yield from self.only_with("optimizer", ("adam", "adamw"), "adam_beta1")
 
     def advice(self, steps: int, updates: int) -> Iterator[str]:
         warmup = min((layer.warmup for _, layer in self._layers() if isinstance(layer, BatchRenorm)), default=0)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from algos.common.settings import Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
+from algos.common.settings import READ_WITH_EPSILON, Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
 from config.schema import Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
@@ -12,6 +12,12 @@ class Config(ReplayConfig, TargetConfig):
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "noisy_linear")
+    READ_WITH: ClassVar = {
+        **READ_WITH_EPSILON,
+        "adam_epsilon": ("optimizer", ("adam", "adamw")),
+        "std_init": ("noisy", (True,)),
+        "temperature": ("softmax_or_soft_values", ()),
+    }
     HEAD: ClassVar = "scalar"
     """Meaning of the network's outputs; a class of algos/dqn/heads.py."""
 
@@ -67,13 +73,14 @@ class Config(ReplayConfig, TargetConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.soft and self.double:
-            yield Problem("double", "a soft value chooses no next action; set it to false")
+            yield Problem("double", "a soft value chooses no next action; set it to false", depends_on=("soft",))
         if self.soft and self.HEAD != "scalar":
             yield Problem("soft", "is for single values, and this algorithm learns distributions")
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")
-        yield from self.only_with("optimizer", ("adam", "adamw"), "adam_epsilon")
-        yield from self.only_with("noisy", (True,), "std_init")
         yield from problems_of_epsilon(self)
-        of_temperature = "soft and of exploration_type softmax, and there is neither"
-        yield from self.unread(of_temperature, self.soft or self.exploration_type == "softmax", "temperature")
+
+    @property
+    def softmax_or_soft_values(self) -> bool:
+        """True if the temperature is read."""
+        return self.soft or self.exploration_type == "softmax"

@@ -28,6 +28,14 @@ class Config(NetworkConfig):
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     MAY_LAG: ClassVar = True
+    READ_WITH: ClassVar = {
+        "eps_clip": ("ppo_type", ("clip",)),
+        "target_kl": ("ppo_type", ("clip",)),
+        "kl_target": ("ppo_type", ("kl",)),
+        "kl_lambda": ("ppo_type", ("kl",)),
+        "kl_beta": ("ppo_type", ("kl",)),
+        "kl_alpha": ("ppo_type", ("kl",)),
+    }
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the policy network; its output layer is added automatically."""
@@ -99,6 +107,5 @@ class Config(NetworkConfig):
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
-            yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")
-        yield from self.only_with("ppo_type", ("clip",), "eps_clip", "target_kl")
-        yield from self.only_with("ppo_type", ("kl",), "kl_target", "kl_lambda", "kl_beta", "kl_alpha")
+            message = f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
+            yield Problem("sgd_batch_size", message, depends_on=("batch_size",))

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from algos.common.settings import Exploration, NetworkConfig, problems_of_epsilon
+from algos.common.settings import READ_WITH_EPSILON, Exploration, NetworkConfig, problems_of_epsilon
 from config.schema import Fraction, Int, LayerNorm, Layers, Linear, Positive, PositiveInt, Problem, RolloutSpec
 
 
@@ -21,6 +21,7 @@ class Config(NetworkConfig):
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     MAY_LAG: ClassVar = True
+    READ_WITH: ClassVar = {**READ_WITH_EPSILON, "temperature": ("exploration_type", ("softmax",))}
 
     value_layers: Layers = _normalised(128, 128)
     """Layers between the observation and the values; without layer normalisation learning may diverge. The output layer
@@ -74,6 +75,6 @@ class Config(NetworkConfig):
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
-            yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")
+            message = f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
+            yield Problem("sgd_batch_size", message, depends_on=("batch_size",))
         yield from problems_of_epsilon(self)
-        yield from self.only_with("exploration_type", ("softmax",), "temperature")

@@ -1,10 +1,9 @@
 """Defaults of REINFORCE."""
 
-from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from algos.common.settings import NetworkConfig
-from config.schema import Layers, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
+from config.schema import Layers, NonNegative, Positive, PositiveInt, RolloutSpec, mlp
 
 
 class Config(NetworkConfig):
@@ -13,6 +12,7 @@ class Config(NetworkConfig):
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    READ_WITH: ClassVar = {key: ("baseline", ("value",)) for key in ("critic_layers", "critic_lr", "value_coef")}
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the policy network; its output layer is added automatically."""
@@ -43,6 +43,3 @@ class Config(NetworkConfig):
     def memory(self, rows: int) -> RolloutSpec:
         sequence = 0 if self.remembers() else 1
         return RolloutSpec(self.batch_episode, unit="episodes", sequence=sequence, reward_clip=self.reward_clip)
-
-    def problems(self) -> Iterator[Problem]:
-        yield from self.only_with("baseline", ("value",), "critic_layers", "critic_lr", "value_coef")

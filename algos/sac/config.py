@@ -21,4 +21,5 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.target_critics > self.n_critics:
-            yield Problem("target_critics", f"{self.target_critics} is more than n_critics, {self.n_critics}")
+            message = f"{self.target_critics} is more than n_critics, {self.n_critics}"
+            yield Problem("target_critics", message, depends_on=("n_critics",))

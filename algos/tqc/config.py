@@ -24,4 +24,5 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.drop_quantiles >= self.n_quantiles:
-            yield Problem("drop_quantiles", f"{self.drop_quantiles} leaves nothing of n_quantiles, {self.n_quantiles}")
+            message = f"{self.drop_quantiles} leaves nothing of n_quantiles, {self.n_quantiles}"
+            yield Problem("drop_quantiles", message, depends_on=("n_quantiles",))

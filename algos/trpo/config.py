@@ -58,4 +58,5 @@ class Config(NetworkConfig):
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
-            yield Problem("sgd_batch_size", f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}")
+            message = f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
+            yield Problem("sgd_batch_size", message, depends_on=("batch_size",))

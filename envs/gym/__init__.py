@@ -7,7 +7,7 @@ from envs.gym.config import Config
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "knows", "present_name"]
+__all__ = ["Config", "check", "explain", "ids", "knows", "own_limit", "present_name"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -32,3 +32,28 @@ def present_name(env_id: str) -> str:
         return registry.of_ale(env_id) or env_id
     except Exception:  # the package cannot be imported; check reports that
         return env_id
+
+
+def own_limit(cfg: Config) -> int | None:
+    """Returns the number of steps after which the environment itself truncates an episode; None if it does not."""
+    from envs.gym import registry
+
+    spec = registry.lookup(cfg.id)
+    limit = cfg.constructor.get("max_episode_steps", spec and spec.max_episode_steps)
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def ids() -> list[str]:
+    """Returns the ids that can be used here, in their newest versions."""
+    from envs.gym import registry
+
+    return registry.ids()
+
+
+def explain(topic: str) -> str | None:
+    """Returns the help of a wrapper or an environment; None for any other topic. Imports no module of a `module:Id`."""
+    from envs.gym import registry, wrappers
+
+    if topic in wrappers.names():
+        return wrappers.explain(topic)
+    return registry.explain(topic) if knows(topic) else None

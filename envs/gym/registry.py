@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-_ID = re.compile(r"^(?P<name>.+?)(?:-v(?P<version>\d+))?$")
+_ID = re.compile(r"^(?P<name>.*?)(?:-v(?P<version>\d+))?$", re.DOTALL)
 _EXTRAS = {
     "gymnasium.envs.box2d": ("Box2D", '"gymnasium[box2d]"'),
     "gymnasium.envs.mujoco": ("mujoco", '"gymnasium[mujoco]"'),
@@ -100,18 +100,19 @@ def unknown_id(env_id: str) -> str:
     if current:
         return f"there is no {env_id}; the current version is {current}"
     hint = nearest(name, gymnasium.registry)
-    message = f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else "")
-    if not hint and ":" not in env_id:
-        message += f"; one of your own is named my_module:{name}, with --allow-import my_module"
     if _OLD_ATARI.match(name) and importlib.util.find_spec("ale_py") is None:
-        message += " (a game of Atari needs the package ale-py, which is not installed: pip install ale-py)"
-    return message
+        hint = nearest(name, gymnasium.registry, least=0.8)
+        pip = " (an Atari game needs the package ale-py, which is not installed: pip install ale-py)"
+    else:
+        pip = ""
+    own = "" if ":" in env_id else f"; one of your own is named my_module:{name}, with --allow-import my_module"
+    return f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else own) + pip
 
 
-def nearest(word: str, known: Iterable[str], most: int = 3) -> str:
+def nearest(word: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> str:
     """Returns the most similar names as `a or b`; empty if none is similar."""
     folded = {name.lower(): name for name in known}
-    return " or ".join(folded[match] for match in get_close_matches(word.lower(), folded, most, 0.6))
+    return " or ".join(folded[match] for match in get_close_matches(word.lower(), folded, most, least))
 
 
 def _current(env_id: str) -> str | None:
@@ -127,3 +128,40 @@ def _split(env_id: str) -> tuple[str, int]:
     match = _ID.match(env_id)
     assert match is not None
     return match["name"], int(match["version"] or -1)
+
+
+def ids() -> list[str]:
+    """Returns the usable ids in their newest versions, those of installed packages included."""
+    lookup("")
+    usable = (spec for spec in gymnasium.registry.values() if _made_here(spec) and unusable(spec) is None)
+    return sorted(spec.id for spec in usable if _current(spec.id) == spec.id and of_ale(spec.id) is None)
+
+
+def _made_here(spec: EnvSpec) -> bool:
+    """Returns False for adapters that need the environment itself as an argument."""
+    return not spec.id.startswith("GymV") and not spec.id.startswith(("phys2d/", "tabular/"))
+
+
+def explain(env_id: str) -> str:
+    """Returns what is known of a registered environment: spaces, step limit, and the first lines of its help."""
+    spec = gymnasium.registry[env_id]
+    lines = [env_id, ""]
+    try:
+        env = gymnasium.make(env_id)
+        lines[1:1] = [" ".join((env.unwrapped.__doc__ or "").split("##")[0].split())[:400]]
+        lines += [f"observation   {_short(env.observation_space)}", f"action        {_short(env.action_space)}"]
+        env.close()
+    except Exception as error:  # of a package that is missing, or of an environment that needs arguments
+        lines += [f"cannot be made here: {error}"]
+    lines.append(f"step limit    {spec.max_episode_steps or 'none of its own'}")
+    if spec.reward_threshold is not None:
+        lines.append(f"solved at     {spec.reward_threshold:g}")
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def _short(space: gymnasium.Space) -> str:
+    """Returns a space in a few words; the bounds of a Box would fill lines."""
+    if not isinstance(space, gymnasium.spaces.Box):
+        return str(space)
+    size = " x ".join(map(str, space.shape)) or "1"
+    return f"Box, {size}, {space.dtype}, from {space.low.min():g} to {space.high.max():g}"

@@ -20,6 +20,9 @@ _OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization", "actio
 def problems(cfg: Config) -> Iterator[Problem]:
     """Yields all problems; those of the keywords only if the environment can be found."""
     yield from _wrapper_problems(cfg)
+    if not cfg.id.strip() or not cfg.id.isprintable():
+        yield Problem("id", f"{cfg.id!r} is not the name of an environment")
+        return
     try:
         spec = registry.lookup(cfg.id)
     except Exception as error:  # a module may raise anything on import

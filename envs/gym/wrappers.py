@@ -1,5 +1,6 @@
 """Wrappers for images and frames, and the names of all wrappers that a config may use."""
 
+import inspect
 from collections import deque
 from typing import Any
 
@@ -205,6 +206,7 @@ REFUSED = {
     "Autoreset": "episodes are started by the collector",
     "RecordVideo": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
     "RenderCollection": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
+    "AtariWrapper": "ALE environments include it with env_cfg.vectorization: native",
     "HumanRendering": "use env_cfg.render_mode: human",
 }
 """Wrappers of gymnasium that would break a guarantee -> what to use instead."""
@@ -243,3 +245,12 @@ def _box(env: gymnasium.Env, name: str) -> Box:
     if not isinstance(env.observation_space, Box):
         raise ValueError(f"{name} needs observations in a Box space, and the environment has {env.observation_space}")
     return env.observation_space
+
+
+def explain(name: str) -> str:
+    """Returns a wrapper's settings and the first paragraph of its help."""
+    kind = find(name)
+    taken = [str(one) for one in list(inspect.signature(kind).parameters.values())[1:]]
+    help_text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+    use = f"{name}: a wrapper, for env_cfg.wrappers: [{{wrapper_name: {name}, ...}}]"
+    return f"{use}\n{help_text}\nsettings: {', '.join(taken) or 'none'}\n"

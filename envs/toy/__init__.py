@@ -7,7 +7,7 @@ from envs.toy.config import Config
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "knows"]
+__all__ = ["Config", "check", "ids", "knows"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -22,3 +22,10 @@ def knows(env_id: str) -> bool:
     from envs.toy.env import names
 
     return env_id in names()
+
+
+def ids() -> list[str]:
+    """Returns the names of the toys."""
+    from envs.toy.env import names
+
+    return sorted(names())

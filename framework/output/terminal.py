@@ -1,10 +1,11 @@
 """Where a person looks: a live block on a terminal, plain lines in a pipe or a log. A broken one stops nothing."""
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TextIO
+
+from framework.errors import silence
 
 Row = tuple[str, str]
 """A label, and what it says."""
@@ -70,12 +71,9 @@ class Steady:
             return None
 
     def _give_up(self) -> None:
-        """What others still write there, or the interpreter at its end, must not fail either."""
+        """Stops writing; what others or the interpreter still write there must not fail either."""
         stream, self._stream = self._stream, None
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
-            os.close(nowhere)
+        silence(stream)
 
 
 class Plain:

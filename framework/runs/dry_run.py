@@ -1,46 +1,92 @@
-"""Describes a run for --dry-run, without writing anything."""
+"""Describes the run that a configuration would start (--dry-run). Writes nothing."""
 
+import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+from gymnasium import spaces
 
 from config.general import GeneralConfig
 from config.loader import RunConfig
-from config.schema import ReplaySpec, RolloutSpec
+from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from framework import build, compatibility, resources
 
 
 def describe(config: RunConfig) -> int:
-    """Prints the config, shapes, parameter counts, memory and disk that a run would take."""
+    """Prints changed settings, shapes, parameters, memory and disk of a run. Refuses what the run would refuse."""
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = compatibility.spec_of_all(config, build.env_spec(config, env))
         agent = build.make_agent(config, spec, config.general.seed or 1, build.device_of(config))
         weights = agent.weights()
+        resources.memories_that_fit(config, spec)
         wanted = config.algo.memory(spec.rows)
-        windows = config.general.n_workers * env.rows // spec.rows
+        workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
+        windows = workers * env.rows // spec.rows
         size = _size(resources.memory_bytes(config, spec) * windows) + " when full"
         if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
             size = _size(resources.step_bytes(config, spec)) + " for each step of them"
         kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, spec.rows, windows)
         per_save = 4 * sum(array.nbytes for array in weights.values())
         lines = [
-            config.to_yaml().rstrip(),
-            "",
+            *_changed(config),
             f"algorithm     {config.algo_package.NAME}",
             f"environment   {spec.id}, {_count(env.rows, 'row')}",
             *_processes(config.general),
-            f"observation   {spec.observation_space}",
-            f"action        {spec.action_space}",
+            f"observation   {_space(spec.observation_space)}",
+            f"action        {_space(spec.action_space)}",
             f"parameters    {agent.parameter_count():,}",
             *(f"  {name:<28}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
             f"memory        {kept}, {size}",
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
+            f"disk          {_disk(config, wanted, per_save, resources.step_bytes(config, spec))}",
             f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
+            "all settings  python main.py ... --print-config",
         ]
     finally:
         env.close()
     print("\n".join(lines))
     return 0
+
+
+def _changed(config: RunConfig) -> Iterator[str]:
+    """Yields the settings that differ from the defaults, each with its source."""
+    rows = []
+    for section, instance in config.sections().items():
+        for key, value in instance.model_dump().items():
+            if key not in type(instance).model_fields or instance.changed(key):
+                source = config.where.get(f"{section}.{key}", "")
+                rows.append((f"{section}.{key}", json.dumps(value, default=str), source))
+    if rows:
+        yield "settings that differ from the defaults:"
+        width = max(len(name) for name, *_ in rows)
+        yield from (f"  {name:{width}}  {value}{source and f'  ({source})'}" for name, value, source in rows)
+        yield ""
+
+
+def _space(space: spaces.Space) -> str:
+    """Returns a space in a few words; the bounds of a Box would fill lines."""
+    if isinstance(space, spaces.Box):
+        low, high = space.low.min(), space.high.max()
+        return f"Box, shape {'x'.join(map(str, space.shape)) or '1'}, {space.dtype}, from {low:g} to {high:g}"
+    if isinstance(space, spaces.Dict):
+        return ", ".join(f"{name}: {_space(part)}" for name, part in space.spaces.items())
+    return str(space)
+
+
+def _disk(config: RunConfig, wanted: MemorySpec, per_save: float, per_step: int) -> str:
+    """Returns the disk space that checkpoints and replay memory take in all, if the limits tell."""
+    cfg = config.general
+    steps = cfg.max_total_step if cfg.max_total_step > 0 else max(cfg.max_episode, 0) * max(cfg.max_step, 0)
+    updates = steps * wanted.updates_per_step if isinstance(wanted, ReplaySpec) else None
+    done = steps if cfg.model_save_unit == "step" else updates
+    if not steps or done is None:
+        return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"
+    count = int(done // cfg.model_save_fre) + 1
+    kept = count if cfg.keep_checkpoints == -1 else min(count, cfg.keep_checkpoints)
+    journal = steps * per_step if isinstance(wanted, ReplaySpec) else 0
+    return f"at most about {_size(kept * per_save + journal)} in all, with {_count(kept, 'checkpoint')}"
 
 
 def _replay(spec: ReplaySpec) -> str:

@@ -1,13 +1,12 @@
 """Turns a valid config into an exit status. torch is imported only after the environment was found suitable."""
 
-import os
 import sys
 from collections.abc import Callable
 
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import compatibility
-from framework.errors import MISTAKE, JoystickError, Stopped
+from framework.errors import MISTAKE, JoystickError, Stopped, silence
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.watch import Watch
 
@@ -77,8 +76,7 @@ def _guarded(work: Callable[[], int]) -> int:
         print("stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output is gone.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         return 0
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.

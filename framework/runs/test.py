@@ -106,8 +106,7 @@ class _Test:
         for line in filter(None, (*self.config.notes, note, f"testing {self.saved.path}")):
             self.console.note(line)
         try:
-            asked = "general_cfg.max_episode" in self.config.explicit and cfg.max_episode > 0
-            evaluation, tape = self._play(cfg.max_episode if asked else cfg.online_eval_episode)
+            evaluation, tape = self._play(cfg.max_episode)
             self._write(evaluation)
             video = None
             if self.config.env.render_mode is not None:

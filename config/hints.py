@@ -1,0 +1,60 @@
+"""Hints for an unknown setting: where it belongs, or which one was meant."""
+
+from collections.abc import Mapping
+
+from config import foreign, joyrl
+from config.finder import Finder
+from config.general import GeneralConfig
+from config.names import did_you_mean, distance
+from config.schema import Strict
+
+
+def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
+    """Returns the end of a sentence about a key that a section does not have; algo: the algorithm of the run."""
+    others = {name: model.spellings() for name, model in models.items() if name != section}
+    owner = next((name for name, known in others.items() if key in known), None)
+    if owner:
+        return f"; it belongs under {owner}"
+    if told := joyrl.hint(section, key):
+        return told
+    if section == "algo_cfg" and (algos := algorithms_with(key, find_algo)):
+        return f"; it is a setting of {algos}, and algo_name is {algo}"
+    translated = _translated(section, key, models, find_algo, algo)
+    return translated or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
+
+
+def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
+    """Returns what a name of another library is called here; empty if it is unknown."""
+    meant = list(foreign.ours(key))
+    for owner, name, remark in meant:
+        model = models.get(owner)
+        if model and (name in model.model_fields or model.model_config.get("extra") == "allow"):
+            path = name if owner == section else f"{owner}.{name}"
+            return f"; it is called {path} here" + (f" ({remark})" if remark else "")
+    for _, name, _ in meant:
+        if algos := algorithms_with(name, find_algo):
+            return f"; it is called {name} here, a setting of {algos}, and algo_name is {algo}"
+    return ""
+
+
+def _in_another_section(key: str, others: Mapping[str, set[str]]) -> str:
+    """Returns a hint to a setting of another section, which must be closer than one of the same section."""
+    found = [(distance(key.lower(), known), f"{name}.{known}") for name in others for known in others[name]]
+    near = min(found, default=(len(key), ""))
+    return f"; did you mean {near[1]}?" if near[0] <= max(1, len(key) // 6) else ""
+
+
+def algorithms_with(key: str, find_algo: Finder) -> str:
+    """Returns the names of up to four algorithms that have a setting; empty if none has."""
+    algos = [name for name in find_algo.available() if key in find_algo.get(name).Config.spellings()]
+    return ", ".join(algos[:4]) + (" and others" if len(algos) > 4 else "")
+
+
+def setting_of(name: str, find_algo: Finder, find_env: Finder) -> str | None:
+    """Returns section.key for a setting of general_cfg, any environment or any algorithm, ours or a foreign name."""
+    models = {"general_cfg": [GeneralConfig], "env_cfg": [find_env.get(kind).Config for kind in find_env.available()]}
+    models["algo_cfg"] = [find_algo.get(algo).Config for algo in find_algo.available()]
+    for section, known in models.items():
+        if any(name in model.spellings() for model in known):
+            return f"{section}.{name}"
+    return next((f"{section}.{key}" for section, key, _ in foreign.ours(name)), None)

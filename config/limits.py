@@ -1,0 +1,40 @@
+"""Decides the limits that nobody wrote: a limit that was written is never cut short by a default."""
+
+from collections.abc import Container
+from typing import Any
+
+from config.general import RUN_LIMITS, GeneralConfig
+
+
+def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
+    """Returns the number of test episodes as max_episode, and a note; asked: max_episode was written for this test."""
+    if asked and general.max_episode > 0:
+        return {}, ""
+    count = general.online_eval_episode
+    note = f"test episodes: {count} (online_eval_episode); general_cfg.max_episode=N plays another number"
+    return {"max_episode": count}, note
+
+
+def of_training(
+    general: GeneralConfig, written: Container[str], env: str, own: int | None
+) -> tuple[dict[str, Any], str]:
+    """Returns the values of unwritten limits, and a note on what was decided; own: step limit of the environment.
+
+    JoyRL's defaults (100 episodes of at most 200 steps) hold if max_episode is written or no limit is.
+    """
+    limits = [key for key in RUN_LIMITS if key in written and getattr(general, key) > 0]
+    unwritten = [key for key in ("max_episode", "max_step") if key not in written]
+    if "max_episode" not in limits and (limits or "max_episode" in written):
+        values = dict.fromkeys(unwritten, -1)
+        ends = f"its own limit of {own} steps" if own else "the environment alone"
+        how = {
+            "max_episode": f"max_episode is -1, since {' and '.join(limits)} is set",
+            "max_step": f"max_step is -1: episodes of {env} end by {ends}",
+        }
+        return values, "; ".join(how[key] for key in unwritten)
+    shorter = "" if own is None else f" ({env} itself ends after {own}; general_cfg.max_step=-1)"
+    steps = f"max_step is {general.max_step}{shorter}" if own is None or own > general.max_step else ""
+    if "max_episode" in unwritten:
+        first = f"no limit is set: max_episode is {general.max_episode}"
+        return {}, ", ".join([first, steps] if steps and "max_step" in unwritten else [first])
+    return {}, f"{steps}, JoyRL's default" if steps and "max_step" in unwritten else ""

@@ -1,0 +1,58 @@
+"""Finds the packages that algo_name and env_name mean. Imports a user's own package only with permission."""
+
+import json
+from collections.abc import Sequence
+from types import ModuleType
+
+from config import joyrl, presets
+from config.finder import Finder
+from config.names import did_you_mean
+from config.schema import AlgoConfig, EnvConfig
+
+
+def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[ModuleType | None, str]:
+    """Returns the package that a name means, or None and why; key: algo_name or env_name; allow: --allow-import."""
+    base = AlgoConfig if key == "algo_name" else EnvConfig
+    if "." in name and not allowed(name, allow):
+        return None, f"{name!r} is not built in; to run a package of your own, add {permission(name)}"
+    try:
+        package = finder.get(name)
+        if isinstance(package.Config, type) and issubclass(package.Config, base):
+            return package, ""
+        return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
+    except LookupError as error:
+        instead = getattr(error, "instead", "")
+        return None, f"unknown name {name!r}; {instead}" if instead else _unknown(key, name, finder)
+    except Exception as error:
+        if "." not in name:
+            raise
+        return None, f"{name} cannot be imported: {type(error).__name__}: {error}"
+
+
+def _unknown(key: str, name: str, finder: Finder) -> str:
+    """Returns what to write in place of an unknown name."""
+    if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
+        return f"unknown name {name!r}; it is {ours} here"
+    if key == "env_name" and name in joyrl.ENVS:
+        return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"
+    kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
+    if kinds:
+        return f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"
+    known = f"(python main.py list {key.removesuffix('_name')}s shows all)"
+    return f"unknown name {name!r}{did_you_mean(name, finder.available())} {known}"
+
+
+def renamed(env_id: str) -> str:
+    """Returns our id and arguments of one of JoyRL's environments."""
+    ours, arguments = joyrl.ENVS[env_id]
+    return f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
+
+
+def allowed(dotted: str, allow: Sequence[str]) -> bool:
+    """Returns True if the command line allows to import this module."""
+    return any(dotted == name or dotted.startswith(f"{name}.") for name in allow)
+
+
+def permission(dotted: str) -> str:
+    """Returns the flag that allows to import a module."""
+    return f"--allow-import {dotted.partition('.')[0]}"

@@ -1,0 +1,134 @@
+"""Files of JoyRL's users: keys that are spelled otherwise, need nothing, or have a value to move; and convert."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import main
+from config import convert, joyrl, json_schema, yaml_reader
+from config.loader import ConfigError, RunConfig, load
+from framework.catalog import ALGOS, ENVS
+
+DATA = Path(__file__).parent / "data" / "joyrl"
+
+
+def loaded(path: Path | None, *settings: str) -> RunConfig:
+    return load(path, settings, find_algo=ALGOS, find_env=ENVS)
+
+
+def refused(*settings: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        loaded(None, *settings)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "key"), joyrl.KEYS.items())
+def test_every_key_is_an_alias_or_accepted_or_answered(name: str, key: joyrl.Key) -> None:
+    section, bare = key.sections[0], name.rpartition(".")[2]
+    if key.kind == "alias":
+        models = [ALGOS.get(algo).Config for algo in ALGOS.available()] if section == "algo_cfg" else []
+        models += [type(part) for part in loaded(None).sections().values()]
+        assert any(model.ALIASES.get(bare) == key.meaning for model in models)
+    elif key.kind == "nothing":
+        value = {True: "true", False: "false", None: "null"}.get(key.values[0]) if key.values else "1"
+        [note] = [note for note in loaded(None, f"{section}.{bare}={value}").notes if "JoyRL's keys" in note]
+        assert f"{section}.{bare} ({key.meaning})" in note
+    else:
+        assert f"{bare}: unknown setting; JoyRL's key, here: {key.meaning}" in refused(f"{section}.{bare}=1")
+
+
+def test_aliases_of_general_cfg_come_from_the_table() -> None:
+    assert loaded(None, "general_cfg.train_eps=7", "general_cfg.max_steps=9").general.max_episode == 7
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("algo_cfg.share_optimizer=true", "unknown setting; JoyRL's key, here: actor and critic have separate"),
+        ("general_cfg.algo_name=FirstVisitMC", "unknown name 'FirstVisitMC'; it is MonteCarlo here"),
+        ("env_cfg.id=FrozenLakeNoSlippery-v1", "is FrozenLake-v1 with is_slippery: false"),
+        ("general_cfg.env_name=FrozenLakeNoSlippery-v1", "env_cfg.id: FrozenLake-v1 with is_slippery: false"),
+        ("general_cfg.env_name=CartPole-v1", "is an environment; write env_name: gym and env_cfg.id: CartPole-v1"),
+        ("env_cfg.wrappers=[AtariWrapper]", "AtariWrapper cannot be used: ALE environments include it with "
+         "env_cfg.vectorization: native"),
+        ("general_cfg.max_epi_len=5", "general_cfg.max_epi_len: unknown setting\n"),
+    ],
+)  # fmt: skip
+def test_names_of_joyrl_are_answered_with_ours(setting: str, message: str) -> None:
+    assert message in refused(setting) + "\n"
+
+
+def test_identity_wrappers_are_left_out_with_a_note() -> None:
+    config = loaded(None, "env_cfg.wrappers=[MultiHeadObsWrapper, {wrapper_name: MultiHeadActionWrapper}]")
+    assert config.env.wrappers == []
+    assert any("MultiHeadObsWrapper (changes nothing)" in note for note in config.notes)
+
+
+def test_the_schema_accepts_what_needs_nothing_and_rejects_the_rest() -> None:
+    validator = jsonschema.Draft202012Validator(json_schema.schema(ALGOS, ENVS))
+    validator.validate({"general_cfg": {"joyrl_version": "0.6", "wrapper": None}, "algo_cfg": {"action_type": "x"}})
+    assert list(validator.iter_errors({"algo_cfg": {"branch_layers": []}}))
+    assert list(validator.iter_errors({"algo_cfg": {"share_optimizer": True}}))
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_converted_file_loads(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["convert", str(path)]) == 0
+    new = tmp_path / "new.yaml"
+    new.write_text(capsys.readouterr().out)
+    loaded(new)
+
+
+def test_networks_of_0_6_become_lists_of_layers(tmp_path: Path) -> None:
+    text = convert.converted(str(DATA / "ppo_0_6.yaml"), ALGOS, ENVS)
+    algo = yaml_reader.parse(text, "new").value["algo_cfg"]
+    assert [layer["layer_type"] for layer in algo["critic_layers"]] == ["linear", "layernorm", "linear"]
+    assert [layer.get("layer_size") for layer in algo["actor_layers"]] == [[128], [64]]
+    assert algo["gae_lambda"] == 0
+    assert "# was actor_branch_layers and actor_merge_layers" in text
+
+
+def test_several_branches_stay_branches(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    layer = "{layer_type: linear, layer_dim: [8], activation: relu}"
+    branches = f"[{{name: a, layers: [{layer}]}}, {{name: b, layers: [{layer}]}}]"
+    old.write_text(f"algo_cfg:\n  branch_layers: {branches}\n  merge_layers: [{layer}]\n")
+    algo = yaml_reader.parse(convert.converted(str(old), ALGOS, ENVS), "new").value["algo_cfg"]
+    assert {name: layers[0]["layer_size"] for name, layers in algo["branches"].items()} == {"a": [8], "b": [8]}
+    assert [layer["layer_size"] for layer in algo["value_layers"]] == [[8]]
+
+
+def test_values_move_with_a_comment_each() -> None:
+    text = convert.converted(str(DATA / "workers.yaml"), ALGOS, ENVS)
+    for line in (
+        "  env_name: gym  # was CartPole-v1, which is an environment",
+        "  updates_per_train: 3  # was n_steps_per_learn",
+        "  epsilon_decay: 200  # was 0.995 per step; this is its time constant in steps",
+        "  n_envs: 2  # was n_workers, stepped in one process",
+        "# algo_cfg.critic_lr: 0.1 dropped: no counterpart",
+    ):
+        assert line in text.splitlines()
+
+
+def test_a_file_that_is_already_new_keeps_its_settings() -> None:
+    path = DATA.parent / "quickstart.yaml"
+    new = yaml_reader.parse(convert.converted(str(path), ALGOS, ENVS), "new").value
+    assert new["algo_cfg"]["value_layers"][0] == {"layer_type": "linear", "layer_size": [256], "activation": "relu"}
+    assert new["general_cfg"]["max_episode"] == 100
+
+
+@pytest.mark.parametrize("text", ["- a", "a: [", "5"])
+def test_convert_answers_a_file_that_is_no_configuration(tmp_path: Path, text: str) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(text)
+    assert main.main(["convert", str(old)]) == 2
+
+
+def test_convert_survives_odd_shapes(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text("general_cfg: 5\nalgo_cfg: {branch_layers: 3, actor_layers: x, her_sample_num: y}\nenv_cfg: [1]\n")
+    with pytest.raises(ConfigError, match="expected lines of the form name: value"):
+        convert.converted(str(old), ALGOS, ENVS)
+    old.write_text("algo_cfg: {branch_layers: 3, merge_layers: x, value_layers: x, her_sample_num: y}\n")
+    assert "value_layers" in convert.converted(str(old), ALGOS, ENVS)
