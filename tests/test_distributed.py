@@ -12,6 +12,7 @@ from gymnasium import spaces
 from helpers_distributed import Run, config_of, frozen, local, nothing_twice, remote
 
 import algos
+from config import machine
 from framework import build
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor
@@ -93,7 +94,7 @@ def test_fragments_come_to_the_memory_in_the_order_of_their_workers(added):
 
 def test_processes_of_a_kind_share_the_cores_that_images_take(monkeypatch):
     """Of 8 cores a learner alone takes all, and each of 3 takes 2; so do workers. A small network takes one."""
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr(machine, "cores", lambda: 8)
     threads = []
     monkeypatch.setattr("torch.set_num_threads", threads.append)
     config = config_of("DQN", workers=4)
@@ -162,9 +163,9 @@ def chosen(*order):
 
 
 ORDERS = {
-    "slow learner": ("DataServer", "Worker", "Learner"),
-    "slow data server": ("Worker", "Learner", "DataServer"),
-    "slow workers": ("DataServer", "Learner", "Worker"),
+    "slow learner": ("DataServer", "Worker", "LearnerActor"),
+    "slow data server": ("Worker", "LearnerActor", "DataServer"),
+    "slow workers": ("DataServer", "LearnerActor", "Worker"),
 }
 
 
@@ -182,7 +183,7 @@ def test_no_more_waits_to_be_learned_from_than_was_asked_for_already(algo, order
         run.take_in(backend.round(run.now))
         most = max(most, backend.owed / chunk + len(backend.adding))
         assert len(backend.learning) <= 2
-        assert all(len(hand.asked) <= 2 for hand in backend.pool.hands)
+        assert all(len(worker.asked) <= 2 for worker in backend.pool.workers)
     assert run.learned
     assert all(chunk is not None for chunk in taken), "nobody asks for what is not there"
     assert most <= ahead + 3 * workers * worth
@@ -208,4 +209,4 @@ def test_a_worker_that_runs_ahead_has_its_second_fragment_to_do_before_the_first
     config = config_of("PPO", workers=2, ahead=2, rows=8)
     backend = remote(config)
     backend._collect(Run(config, backend).now)
-    assert [len(hand.asked) for hand in backend.pool.hands] == [2, 2]
+    assert [len(worker.asked) for worker in backend.pool.workers] == [2, 2]

@@ -59,7 +59,7 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
     run.until(600).rest()
     assert len(said) == 1
     assert "worker 1 died" in said[0]
-    assert [hand.incarnation for hand in backend.pool.hands] == [0, 1]
+    assert [worker.incarnation for worker in backend.pool.workers] == [0, 1]
     nothing_twice(run.episodes())
     first, second = recorded.of(1, 0), recorded.of(1, 1)
     assert second
@@ -92,7 +92,7 @@ def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(see
     config = config_of(algo, workers=3, ahead=ahead, rows=4)
     run = Run(config, remote(config, FakeRay(seed, fate)))
     dying.append("from now on")
-    for steps in (100, 250, 400):
+    for steps in (200, 500, 800):
         run.until(steps).saved()
     assert {"collect"} < set(dying)
     nothing_twice(run.episodes())
@@ -152,10 +152,10 @@ def test_a_worker_that_was_given_what_a_dead_learner_made_has_not_died():
         pass
 
     backend = remote(config_of("DQN", workers=1))
-    [hand] = backend.pool.hands
+    [worker] = backend.pool.workers
     with pytest.raises(Lost, match="a learner died"):
-        backend.pool._failed(hand, OfBothKinds(RayActorError("gone\n\tclass_name: Learner")))
-    assert hand.deaths == 0
+        backend.pool._failed(worker, OfBothKinds(RayActorError("gone\n\tclass_name: LearnerActor")))
+    assert worker.deaths == 0
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
@@ -170,24 +170,24 @@ def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
 
 
 @pytest.mark.parametrize("algo", KINDS)
-@pytest.mark.parametrize("kind", ["Learner", "DataServer"])
+@pytest.mark.parametrize("kind", ["LearnerActor", "DataServer"])
 def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, algo):
     """RAY-1: in lockstep, to the bit."""
     config = config_of(algo, *KINDS[algo], workers=2)
     straight = Run(config, remote(config)).until(200).state()
-    method = "learn" if kind == "Learner" else "take"
+    method = "learn" if kind == "LearnerActor" else "take"
     calls = 4 if algo == "PPO" else 30
     backend = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
     run = Run(config, backend).until(50)
     saved = run.saved()
-    who = "a learner" if kind == "Learner" else "the data server"
+    who = "a learner" if kind == "LearnerActor" else "the data server"
     with pytest.raises(Lost, match=rf"^{who} died \(killed before {method}\)$"):
         run.until(200)
     backend.restart()
     assert run.load(saved).until(200).state() == straight
 
 
-@pytest.mark.parametrize("call", [("DataServer", "add"), ("Learner", "learn"), ("Worker", "collect")], ids="-".join)
+@pytest.mark.parametrize("call", [("DataServer", "add"), ("LearnerActor", "learn"), ("Worker", "collect")], ids="-".join)
 def test_what_was_on_its_way_on_a_node_that_is_gone_comes_back_from_the_checkpoint(call):
     """RAY-1: nobody has died, and yet a fragment, a chunk or the weights that a call was given cannot be had."""
     config = config_of("DQN", workers=2)

@@ -91,7 +91,7 @@ def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays,
     assert a.keys() == b.keys()
     assert [list(map(float, rewards)) for rewards in a["reward"]] == [list(map(float, r)) for r in b["reward"]]
     assert len(rays) == 1
-    assert not any(rays[0].alive(kind) for kind in ("Worker", "DataServer", "Learner")), "nothing of ours is left"
+    assert not any(rays[0].alive(kind) for kind in ("Worker", "DataServer", "LearnerActor")), "nothing of ours is left"
 
 
 @pytest.mark.parametrize("algo", UNPLANNED)
@@ -115,12 +115,12 @@ def test_a_run_goes_on_with_any_number_of_workers_and_repeats_no_seed(algo, rays
     assert {row["worker"] for row in counted_once(task)} == {0, 1, 2}
 
 
-@pytest.mark.parametrize("kind", ["Learner", "DataServer"])
+@pytest.mark.parametrize("kind", ["LearnerActor", "DataServer"])
 @pytest.mark.parametrize("algo", ALGOS)
 def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo, kind, rays, tmp_path, capsys):
     """RAY-1, RAY-8: all begin again at the last checkpoint, and the curves have each episode once."""
     straight = train(tmp_path / "straight", algo, 400, *LOCKSTEP, "general_cfg.n_workers=2")
-    method, count = ("learn", 5) if kind == "Learner" else ("add", 4)
+    method, count = ("learn", 5) if kind == "LearnerActor" else ("add", 4)
     rays.fate = lambda call: "before" if tuple(call) == (kind, 0, method, count) else None
     broken = train(tmp_path / "broken", algo, 400, *LOCKSTEP, "general_cfg.n_workers=2")
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
@@ -131,7 +131,7 @@ def test_a_learner_that_dies_while_the_finished_run_is_saved_costs_no_more_than_
     """RAY-1: the run has met its limit, and its last checkpoint is still to come."""
     straight = train(tmp_path / "straight", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
     asked = []
-    rays.fate = lambda call: asked.append(call) if call.method == "state" and call.kind == "Learner" else None
+    rays.fate = lambda call: asked.append(call) if call.method == "state" and call.kind == "LearnerActor" else None
     train(tmp_path / "counted", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
     rays.fate = lambda call: "before" if call == asked[-1] else None
     broken = train(tmp_path / "broken", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
@@ -142,7 +142,7 @@ def test_a_learner_that_dies_while_the_finished_run_is_saved_costs_no_more_than_
 def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(rays, tmp_path, capsys):
     """A node of a cluster is lost, and the cluster does not know yet: it places new processes there."""
     straight = train(tmp_path / "straight", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
-    dying = [("Learner", 0, "learn", 5), ("Worker", 2, "__init__", 0), ("Learner", 2, "load_state", 0)]
+    dying = [("LearnerActor", 0, "learn", 5), ("Worker", 2, "__init__", 0), ("LearnerActor", 2, "load_state", 0)]
     rays.fate = lambda call: "before" if tuple(call) in dying else None
     broken = train(tmp_path / "broken", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
     assert capsys.readouterr().out.count("all processes begin again at checkpoint 0") == 3

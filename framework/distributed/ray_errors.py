@@ -57,7 +57,7 @@ def _first_line(text: str) -> str:
 def who_died(error: Exception) -> str:
     """The part of a run whose actor this error is about."""
     found = re.search(r"class_name: (\w+)", str(error))
-    names = {"DataServer": "the data server", "Learner": "a learner", "Worker": "a worker"}
+    names = {"DataServer": "the data server", "LearnerActor": "a learner", "Worker": "a worker"}
     return names.get(found[1] if found else "", "a learner or the data server")
 
 
