@@ -1,4 +1,4 @@
-"""Where the three objects live: the contract between a Trainer and what collects, keeps and learns for it."""
+"""Runs the three objects: the contract between a Trainer and what collects, stores and learns for it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
@@ -11,87 +11,92 @@ from framework.learner import Learned, Learner
 from framework.memory import Memory
 from framework.output.recorders import TrajectoryRecorder
 from framework.output.trajectories import TrajectoryWriter
-from framework.runs.signals import Watched
 
 
 class Lost(JoystickError):
-    """A process that kept the memory or learned has died: what it knew is in the latest checkpoint."""
+    """The process of the memory or of a learner died; its state since the latest checkpoint is lost."""
 
 
 class Accepted(NamedTuple):
-    """A fragment has become part of the memory. Steps and episodes count here, and nowhere else."""
+    """A fragment was added to the memory. Steps and episodes are counted here and nowhere else."""
 
     steps: int
-    """Transitions, without dummy steps."""
+    """Number of transitions, without dummy steps."""
     rows: int
     first_step: int
-    """Steps that its collector had made before it."""
+    """Number of steps that its collector had made before it."""
     episodes: list[Episode]
-    """That ended in it."""
+    """Episodes that ended in it."""
     progress: Progress
-    """With which it was collected."""
+    """Progress with which it was collected."""
 
 
 Now = Callable[[], Progress]
+"""Returns the present progress of the run; called whenever a schedule is evaluated."""
+
+
+class Processes(Protocol):
+    """The part of a backend of several processes that one process has no use for."""
+
+    def pids(self) -> dict[str, Any]:
+        """Returns the process ids of the parts, for run.json."""
+
+    def restart(self) -> None:
+        """Replaces all processes after Lost. The state is then the initial one, ready for load_state."""
+
+    def load(self, whole: bool = False) -> tuple[str, str]:
+        """Returns how busy the parts are, recently or over the whole run, and the part that limits the speed."""
 
 
 class Backend(Protocol):
-    """One round after the other, and between two of them a state that can be saved."""
+    """Trains in rounds. Between two rounds its state can be saved."""
 
     agent: Agent
-    """Knows, when at rest, what has been learned; plays the evaluations."""
+    """Agent with the latest weights after `rest`; used for evaluation."""
     memory: Memory
+    processes: Processes | None
+    """Processes of this backend; None if everything runs in this process."""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Collect, add, learn; says what has happened as it happens."""
+        """Collects, adds and learns; yields each event when it happens."""
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Come to rest: after this `agent` is up to date, and `state` may be called."""
-
-    def state(self) -> Tree:
-        """agent, collectors (one tree each) and memory."""
-
-    def load_state(self, state: Tree, journal: list) -> list[str]:
-        """Stand where `state` was taken. Returns the rows whose running episodes could not be repeated."""
+        """Completes pending work: afterwards `agent` is up to date and `state` may be called."""
 
     def record(self, writer: TrajectoryWriter) -> None:
-        """Every episode of training goes to this writer."""
+        """Writes every training episode to this writer from now on."""
 
-    def attend(self, say: Callable[[str], None]) -> None:
-        """From now on warn through `say`."""
+    def state(self) -> Tree:
+        """Returns the state of the agent, of the collectors (one tree each) and of the memory."""
 
-    def processes(self) -> dict[str, Any]:
-        """Process ids of the parts that have a process of their own."""
-
-    def restart(self) -> None:
-        """After Lost: stand as at the beginning, ready for load_state."""
-
-    def watched(self) -> list[Watched]:
-        """Collectors in this process, in which an environment may hang."""
-
-    def says(self, whole: bool = False) -> tuple[str, str]:
-        """How busy its parts are, lately or in the whole run, and which of them limits the speed; nothing where there
-        is only one."""
+    def load_state(self, state: Tree, journal: list) -> list[str]:
+        """Restores `state`. Returns the rows whose running episodes could not be replayed."""
 
 
 def accepted(fragment: Fragment, episodes: list[Episode], progress: Progress) -> Accepted:
-    """What this fragment counts for."""
+    """Returns the event for a fragment that was added."""
     valid = fragment.columns.get("valid")
     steps = fragment.steps * fragment.rows if valid is None else int(valid.sum())
     return Accepted(steps, fragment.rows, fragment.origin.first_step, episodes, progress)
 
 
 class SingleProcess:
-    """All in this process, one after the other."""
+    """Runs everything in this process, one step after the other."""
+
+    processes = None
 
     def __init__(self, collector: Collector, memory: Memory, learner: Learner) -> None:
         self.collector, self.memory, self.learner = collector, memory, learner
         self.agent = learner.agent
         self._others: list[Tree] = []
-        """Where collectors stood that the run had before, and does not have now."""
+        """States of collectors of an earlier session with more workers; saved again unchanged."""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Collect one fragment, add it, learn all that is owed."""
+        """Runs one iteration of the training loop. This is the training loop of every algorithm:
+
+        collect one fragment, add it to the memory, and learn from chunks until the memory owes no more updates. The
+        generator yields after each step so that the Trainer counts it; `now` already includes what was counted.
+        """
         progress = now()
         fragment, episodes = self.collector.collect(self.learner.spec.fragment, progress)
         self.memory.add(fragment)
@@ -104,26 +109,11 @@ class SingleProcess:
         self.collector.settle()
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Between rounds everything rests."""
+        """Does nothing: no work is pending between rounds."""
         yield from ()
 
     def record(self, writer: TrajectoryWriter) -> None:
         self.collector.recorders = (TrajectoryRecorder(writer, self.collector.env.rows),)
-
-    def attend(self, say: Callable[[str], None]) -> None:
-        """A round is short, and says nothing."""
-
-    def processes(self) -> dict[str, Any]:
-        return {}
-
-    def restart(self) -> None:
-        """Nothing is ever lost in one process."""
-
-    def watched(self) -> list[Watched]:
-        return [self.collector]
-
-    def says(self, whole: bool = False) -> tuple[str, str]:
-        return "", ""
 
     def state(self) -> Tree:
         return {

@@ -16,6 +16,7 @@ from framework import memory, resources
 from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
 from framework.seeding import number, stream
+from framework.watch import Watch
 
 CPU = torch.device("cpu")
 """Where acting happens, whatever learning uses."""
@@ -94,6 +95,7 @@ def make_collector(
     incarnation: int = 0,
     episodes: np.ndarray | None = None,
     remembered: int = 1,
+    watch: Watch | None = None,
 ) -> Collector:
     """The collector of a worker (the only one, in one process). One that takes the place of a lost one has a later
     incarnation, with a stream of its own, and goes on with these episode numbers [N]."""
@@ -113,4 +115,5 @@ def make_collector(
         tuple(recorders),
         first_episode=episodes,
         remembered=remembered,
+        watch=watch or Watch(),
     )

@@ -1,4 +1,4 @@
-"""The only code that steps environments: training, evaluation, test, rendering and trajectories all come here."""
+"""The only code that steps environments; used by training, evaluation, test, filming and trajectories."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -11,31 +11,33 @@ from envs.base import Array, Step, VectorEnv
 from framework.collector_state import Mark, Rows, Tape
 from framework.errors import NumericsError
 from framework.fragment import Columns, Episode, Fragment, Origin, Recorder
+from framework.watch import Watch
 
 
 @dataclass
 class Collector:
-    """Steps N rows with a policy. `state` is that of the last complete round, so it is exact at any moment."""
+    """Steps N rows with a policy. `state` returns the state after the last complete round, so it is always exact."""
 
     env: VectorEnv
     agent: Agent
     rng: np.random.Generator
-    """Stream of the exploration."""
+    """Random stream of exploration."""
     episode_seed: Callable[[int, int], int]
     """(row, episode number) -> seed."""
     max_step: int = -1
+    """Number of steps after which an episode is truncated; -1: never."""
     worker: int = 0
     incarnation: int = 0
+    """Number of earlier workers with this number that were lost; the exploration stream depends on it."""
     recorders: Iterable[Recorder] = ()
     explore: bool = True
     steps: int = 0
-    """Steps made so far."""
-    inside: bool = False
-    """The environment is at work; a watchdog looks at this and at steps."""
+    """Number of steps made so far."""
     first_episode: Array | None = None
-    """Number [N] of the first episode of each row; 0 where it is not said."""
+    """Number [N] of the first episode of each row; None: 0."""
     remembered: int = 1
-    """Complete rounds whose state can still be asked for."""
+    """Number of complete rounds whose state is still available."""
+    watch: Watch = field(default_factory=Watch)
     _tape: Tape = field(default_factory=Tape)
     _buffers: Columns = field(default_factory=dict)
 
@@ -44,7 +46,7 @@ class Collector:
         zeros = np.zeros(rows, np.int64)
         episode = zeros if self.first_episode is None else self.first_episode.copy()
         seeds = np.array([self.episode_seed(row, number) for row, number in enumerate(episode.tolist())], np.int64)
-        obs = self.env.reset(np.ones(rows, bool), seeds)
+        obs = self._reset(np.ones(rows, bool), seeds)
         state = self.agent.initial_state(rows)
         self._now = Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), state)
         self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
@@ -54,7 +56,7 @@ class Collector:
     # one step ---------------------------------------------------------------------------------------------
 
     def step(self, progress: Progress) -> tuple[Array, Act, Step, list[Episode]]:
-        """Act once in every row. Rows whose episode ends start a new one."""
+        """Acts once in every row. Rows whose episode ends start a new one."""
         now = self._now
         obs, state, mask = now.obs, now.state, self.env.action_mask
         if self.explore:
@@ -63,6 +65,8 @@ class Collector:
             act = self.agent.predict_action(obs, state, mask)
         now.state = act.state
         step = self._advance(act.action)
+        if self.env.valid is not None:
+            self._forget(~self.env.valid)  # a dummy step belongs to no episode
         if state is not None:
             act = act._replace(columns={**act.columns, "state": state})
         if mask is not None and self.env.action_mask is not None:
@@ -75,9 +79,8 @@ class Collector:
     def _advance(self, action: Array) -> Step:
         now = self._now
         self._tape.actions.append(action)
-        self.inside = True
-        obs, reward, terminated, truncated = self.env.step(action)
-        self.inside = False
+        with self.watch("step", action):
+            obs, reward, terminated, truncated = self.env.step(action)
         self.steps += 1
         now.length += 1 if self.env.valid is None else self.env.valid
         now.total += reward
@@ -106,8 +109,12 @@ class Collector:
         self._begin(ended)
         return episodes
 
+    def _reset(self, rows: Array, seeds: Array) -> Array:
+        with self.watch("reset"):
+            return self.env.reset(rows, seeds)
+
     def _begin(self, rows: Array) -> None:
-        """Start the next episode in the masked rows."""
+        """Starts the next episode in the masked rows."""
         now = self._now
         now.episode[rows] += 1
         for row in np.flatnonzero(rows).tolist():
@@ -115,25 +122,25 @@ class Collector:
         now.length[rows] = 0
         now.total[rows] = 0.0
         now.born[rows] = self._tape.end
-        now.obs = self.env.reset(rows, now.seed)
-        fresh = self.agent.initial_state(self.env.rows)
+        now.obs = self._reset(rows, now.seed)
+        self._forget(rows)
+
+    def _forget(self, rows: Array) -> None:
+        """Resets the recurrent state of the masked rows."""
+        now, fresh = self._now, self.agent.initial_state(self.env.rows)
         if now.state is not None and fresh is not None:
             now.state = np.where(rows[:, None], fresh, now.state)
 
     def running(self) -> Array:
-        """Numbers [N] of the running episodes."""
+        """Returns the numbers [N] of the running episodes."""
         return self._now.episode.copy()
-
-    def last_action(self) -> Array | None:
-        """What the environment was given last, for a message."""
-        return self._tape.actions[-1] if self._tape.actions else None
 
     # many steps -------------------------------------------------------------------------------------------
 
-    def collect(self, steps: int, progress: Progress, version: int = 0) -> tuple[Fragment, list[Episode]]:
-        """T steps of all rows, with constant weights and progress."""
+    def collect(self, steps: int, progress: Progress) -> tuple[Fragment, list[Episode]]:
+        """Collects T steps of all rows, with constant weights and progress."""
         start = {"state": self._now.state, "first": self._now.length == 0}
-        origin = Origin(self.worker, self.incarnation, version, self.steps)
+        origin = Origin(self.worker, self.steps)
         episodes: list[Episode] = []
         for t in range(steps):
             obs, act, step, ended = self.step(progress)
@@ -154,8 +161,8 @@ class Collector:
         return Fragment(buffers, start, origin), episodes
 
     def play(self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None) -> list[Episode]:
-        """Finished episodes 0 .. episodes-1 of the rows in turn (row 0's first, row 1's first, ...), and no others:
-        taking whichever finish first would favour short ones. `check` may raise to break off."""
+        """Plays episodes 0 .. episodes-1, numbered across rows (row 0's first, row 1's first, ...), and returns exactly
+        these: the first to finish would be the short ones. `check` is called before each step and may raise."""
         done: dict[int, Episode] = {}
         while len(done) < episodes:
             check()
@@ -167,7 +174,7 @@ class Collector:
         return [done[index] for index in range(episodes)]
 
     def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
-        """Arrays [T, N, ...] for a fragment; the last round's, where they fit."""
+        """Returns arrays [T, N, ...] for a fragment; reuses those of the last round if they fit."""
         if self._buffers and self._buffers["reward"].shape[0] == steps:
             return self._buffers
         samples = {
@@ -187,8 +194,8 @@ class Collector:
     # stopping and going on --------------------------------------------------------------------------------
 
     def state(self, back: int = 0) -> Tree:
-        """Everything that is needed to stand again where the last round was complete, or one so many before it: seeds,
-        actions, and what was seen last."""
+        """Returns the state after the last complete round, or `back` rounds before it: all that an exact resume
+        needs."""
         mark = self._marks[-1 - back]
         at = mark.rows
         tape = self._tape.between(int(at.born.min()), mark.end, self.env.rows)
@@ -205,13 +212,13 @@ class Collector:
         }
 
     def settle(self) -> None:
-        """A round is complete: `state` describes this moment until the next one, even if the next breaks off."""
+        """Marks the end of a round: `state` describes this moment until the next call, even if a round breaks off."""
         self._marks.append(Mark(self._now.copy(), self._tape.end, stream_state(self.rng), self.steps))
         self._tape.forget(before=int(self._marks[0].rows.born.min()))
 
     def load_state(self, state: Tree) -> list[int]:
-        """Replay the running episodes from their seeds. Returns the rows that came out differently: they start a
-        new episode, and the resume is not exact."""
+        """Restores a state by replaying the running episodes from their seeds. Returns the rows whose replay differed:
+        they start a new episode, and the resume is not exact."""
         if "tape" not in state:
             self._begin_at(state)
             return []
@@ -225,8 +232,6 @@ class Collector:
         self._now.total = rows["total"].copy()
         self.incarnation = state["incarnation"]
         if not same.all():
-            # a later incarnation: no memory chains what was before to what comes now
-            self.incarnation += 1
             for recorder in self.recorders:
                 for row in np.flatnonzero(~same).tolist():
                     recorder.drop(row)
@@ -238,7 +243,7 @@ class Collector:
         return np.flatnonzero(~same).tolist()
 
     def _begin_at(self, state: Tree) -> None:
-        """Stand at a `beginning`."""
+        """Restores a state made by `beginning`."""
         self.first_episode, self.steps = state["rows"]["episode"], int(state["steps"])
         self.incarnation = int(state["incarnation"])
         restore_stream(self.rng, state["rng"])
@@ -246,19 +251,19 @@ class Collector:
         self.__post_init__()
 
     def _replay(self, state: Tree) -> Array:
-        """Play the recorded actions again, and return which rows [N] stand where they stood. Rows are aligned at the
-        end: each is reset when its own episode begins, and steps idly before that."""
+        """Replays the recorded actions, and returns a mask [N] of the rows that reached the same state. Rows are
+        aligned at the end of the tape: each is reset when its own episode begins, and steps idly before that."""
         now, tape, total = self._now, state["tape"], len(state["tape"])
         self._tape = Tape()
         now.born = total - state["age"]
-        now.obs = self.env.reset(np.ones(self.env.rows, bool), now.seed)
+        now.obs = self._reset(np.ones(self.env.rows, bool), now.seed)
         for t in range(total):
             begins = now.born == t
             if t and begins.any():
                 self._restart(begins)
             step = self._advance(self._legal(tape[t]))
             self._tape.actions[-1] = tape[t]
-            # an idle row may end; a running one does so only where the environment does not repeat itself
+            # An idle row may end; a running one ends only if the environment does not repeat itself.
             ended = step.terminated | step.truncated
             if ended.any():
                 self._restart(ended)
@@ -269,13 +274,13 @@ class Collector:
         return np.array(same) & (now.length == length)
 
     def _legal(self, action: Array) -> Array:
-        """A recorded action, where it is legal: an idle row stands in another episode than the one it was done in."""
+        """Replaces illegal actions: an idle row is in another episode than the one that its action was recorded in."""
         mask = self.env.action_mask
         return action if mask is None else np.where(mask[np.arange(len(mask)), action], action, mask.argmax(axis=1))
 
     def _restart(self, rows: Array) -> None:
         now = self._now
-        now.obs = self.env.reset(rows, now.seed)
+        now.obs = self._reset(rows, now.seed)
         now.length[rows] = 0
         now.total[rows] = 0.0
         for recorder in self.recorders:
@@ -284,7 +289,7 @@ class Collector:
 
 
 def _check_finite(columns: Columns, first_step: int) -> None:
-    """NaN and infinity end a run where they enter it, not as a wrong result."""
+    """Raises NumericsError for NaN or infinity where it enters, before it spoils the weights."""
     for name in ("reward", "next_obs", "obs"):
         column = columns[name]
         if column.dtype.kind == "f" and not np.isfinite(column).all():

@@ -12,6 +12,7 @@ from framework.collector import Collector
 from framework.fragment import Episode, Recorder
 from framework.output import LOGGER
 from framework.seeding import number, stream
+from framework.watch import Watch
 
 LONGEST_EPISODE = 30_000
 """Steps after which an evaluation gives an episode up, where neither max_step nor the environment ends it."""
@@ -56,10 +57,16 @@ class Evaluation(NamedTuple):
 class Evaluator:
     """Its environment is its own; its episodes are the same ones every time."""
 
-    def __init__(self, env: VectorEnv, seed: int, max_step: int, check: Callable[[], None] = lambda: None) -> None:
-        self.env, self.seed, self.check = env, seed, check
+    def __init__(
+        self,
+        env: VectorEnv,
+        seed: int,
+        max_step: int,
+        check: Callable[[], None] = lambda: None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
-        self.collector: Collector | None = None
 
     def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
         """Greedy episodes 0 .. episodes-1."""
@@ -92,11 +99,10 @@ class Evaluator:
         def seed_of(row: int, episode: int) -> int:
             return number(self.seed, "evaluation", episode * rows + row)
 
-        self.collector = Collector(
+        return Collector(
             self.env, agent, stream(self.seed, "unused"), seed_of, self.longest,
-            recorders=tuple(recorders), explore=False,
+            recorders=tuple(recorders), explore=False, watch=self.watch,
         )  # fmt: skip
-        return self.collector
 
 
 class _RandomPolicy:

@@ -13,14 +13,11 @@ Columns = dict[str, Array]
 
 
 class Origin(NamedTuple):
-    """Where a fragment comes from."""
+    """Collector and position that a fragment comes from."""
 
     worker: int = 0
-    incarnation: int = 0
-    version: int = 0
-    """Version of the weights that it was collected with."""
     first_step: int = 0
-    """Steps that this collector had made before it."""
+    """Number of steps that this collector had made before it."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ class Trainer:
         """Collect, add, learn."""
         fraction = self.progress().fraction
         self._account(self.backend.round(self.progress))
-        self.log.console.round(self.count, fraction, self.backend.says)
+        processes = self.backend.processes
+        self.log.console.round(self.count, fraction, *([processes.load] if processes else []))
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Count and write down what has happened."""

@@ -100,7 +100,7 @@ class Run:
         self.cfg, self.backend, self.count = config.general, backend, Count()
         self.accepted: list[Accepted] = []
         self.learned: list[Learned] = []
-        backend.attend(lambda text: None)
+        backend.say = lambda text: None
 
     def now(self) -> Progress:
         return Progress(*self.count, self.cfg.share(*self.count))

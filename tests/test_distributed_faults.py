@@ -9,6 +9,7 @@ from fake_ray import FakeRay, RayActorError, RayTaskError
 from helpers_distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 
 from framework.backend import Lost
+from framework.collector import Collector
 from framework.distributed.data_server import DataServer
 from framework.distributed.ray_backend import _of_meeting
 from framework.errors import JoystickError
@@ -22,15 +23,26 @@ class Recorded:
 
     def __init__(self, monkeypatch):
         self.fragments, add = [], DataServer.add
+        self.incarnations, collect = {}, Collector.collect
 
         def recorded(server, *fragments):
             self.fragments.extend(fragments)
             return add(server, *fragments)
 
+        def collected(collector, steps, progress):
+            self.incarnations[collector.worker, collector.steps] = collector.incarnation
+            return collect(collector, steps, progress)
+
         monkeypatch.setattr(DataServer, "add", recorded)
+        monkeypatch.setattr(Collector, "collect", collected)
+
+    def incarnation(self, fragment):
+        """That of the worker which collected last at this place: what comes twice was lost the first time."""
+        return self.incarnations[fragment.origin]
 
     def of(self, worker, incarnation):
-        return [f for f in self.fragments if (f.origin.worker, f.origin.incarnation) == (worker, incarnation)]
+        mine = [fragment for fragment in self.fragments if fragment.origin.worker == worker]
+        return [fragment for fragment in mine if self.incarnation(fragment) == incarnation]
 
 
 def dies_once(kind, number, method, count, when):
@@ -55,7 +67,7 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
     said = []
     backend = remote(config, ray)
     run = Run(config, backend)
-    backend.attend(said.append)
+    backend.say = said.append
     run.until(600).rest()
     assert len(said) == 1
     assert "worker 1 died" in said[0]
@@ -100,7 +112,7 @@ def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(see
     for worker in range(3):
         mine = [fragment for fragment in recorded.fragments if fragment.origin.worker == worker]
         assert [f.origin.first_step for f in mine] == np.cumsum([0, *(f.steps for f in mine)])[:-1].tolist()
-        anew = [later for one, later in pairwise(mine) if one.origin.incarnation < later.origin.incarnation]
+        anew = [later for one, later in pairwise(mine) if recorded.incarnation(one) < recorded.incarnation(later)]
         assert all(fragment.start["first"].all() for fragment in anew)
 
 

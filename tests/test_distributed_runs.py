@@ -195,21 +195,21 @@ def test_a_branch_can_be_gone_on_with_as_if_it_had_never_stopped(words, rays, tm
 def test_the_speed_of_the_whole_run_is_that_of_training(rays, monkeypatch, tmp_path):
     """What is said of the processes is known before the final save and evaluation, which are no part of it."""
     order = []
-    says, finish = RayBackend.says, Trainer.finish
+    load, finish = RayBackend.load, Trainer.finish
     monkeypatch.setattr(
-        RayBackend, "says", lambda self, whole=False: order.append(("says", whole)) or says(self, whole)
+        RayBackend, "load", lambda self, whole=False: order.append(("load", whole)) or load(self, whole)
     )
     monkeypatch.setattr(Trainer, "finish", lambda self: order.append("finish") or finish(self))
     train(tmp_path / "run", "DQN", 200, *LOCKSTEP)
-    assert [event for event in order if event != ("says", False)] == [("says", True), "finish"]
+    assert [event for event in order if event != ("load", False)] == [("load", True), "finish"]
     assert "busy at" in json.loads((tmp_path / "run" / "run.json").read_text())["processes_said"]
 
 
 def test_a_worker_that_is_replaced_is_away_until_it_has_delivered(rays, monkeypatch, tmp_path):
     rays.fate = lambda call: "before" if call == ("Worker", 1, "collect", 5) else None
-    seen, says = [], RayBackend.says
+    seen, load = [], RayBackend.load
     monkeypatch.setattr(
-        RayBackend, "says", lambda self, whole=False: seen.append(self.pool.away()) or says(self, whole)
+        RayBackend, "load", lambda self, whole=False: seen.append(self.pool.away()) or load(self, whole)
     )
     failed = worker_pool.WorkerPool._failed
 

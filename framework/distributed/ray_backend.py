@@ -22,8 +22,8 @@ from framework.distributed.worker_pool import WorkerHandle, WorkerPool, adapted
 from framework.errors import JoystickError
 from framework.learner import Learned
 from framework.memory.chunk import MOST_AT_ONCE
+from framework.output import LOGGER
 from framework.output.trajectories import TrajectoryWriter
-from framework.runs.signals import Watched
 
 EARLY_SHARE = 0.02
 """Largest backlog of a run with a replay memory, as a share of what was collected so far: early episodes are short, and
@@ -72,7 +72,8 @@ class RayBackend:
         """Minibatches, or windows, that each step of a worker allows."""
         self._round = wanted.fragment * self._per_step * config.general.n_workers
         """Minibatches, or windows, that the shortest fragments of all workers allow together."""
-        self.say: Callable[[str], None] = lambda text: None
+        self.processes = self
+        self.say: Callable[[str], None] = LOGGER.warning
         self.stopping = stopping
         self.keep: Callable[[dict[str, Any]], None] = lambda episode: None
         """Stores a trajectory."""
@@ -293,7 +294,7 @@ class RayBackend:
         self._others = state["collectors"][count:]
         return self.pool.load_state(state["collectors"][:count])
 
-    def processes(self) -> dict[str, Any]:
+    def pids(self) -> dict[str, Any]:
         """The node of the driver, and process ids of the parts."""
         server, *learners = self._get([part.pid.remote() for part in (self.server, *self.learners)])
         return {"node": self._here(), "workers": self.pool.pids(), "data_server": server, "learners": learners}
@@ -312,13 +313,7 @@ class RayBackend:
     def record(self, writer: TrajectoryWriter) -> None:
         self.keep = writer.add
 
-    def attend(self, say: Callable[[str], None]) -> None:
-        self.say = say
-
-    def watched(self) -> list[Watched]:
-        return []
-
-    def says(self, whole: bool = False) -> tuple[str, str]:
+    def load(self, whole: bool = False) -> tuple[str, str]:
         return self.utilization.text(whole, self.pool.away())
 
 

@@ -14,7 +14,8 @@ from framework.distributed.meter import Meter, Times
 from framework.fragment import Fragment
 from framework.output.recorders import TrajectoryRecorder
 from framework.output.trajectories import plain
-from framework.runs.signals import Watchdog
+from framework.runs.signals import Watchdog, leave
+from framework.watch import Watch
 
 OUTSTANDING = 2
 """Fragments that a worker may have been asked for at once."""
@@ -50,13 +51,13 @@ class Worker:
         build.choose_threads(config, spec, cfg.n_workers)
         self.env = build.make_env(config, config.env.n_envs)
         self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
-        self.shelf = _Shelf()
+        self.shelf, watch = _Shelf(), Watch()
         recorders = (TrajectoryRecorder(self.shelf, self.env.rows),) if cfg.collect_traj else ()
         self.collector = build.make_collector(
-            config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING
+            config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING, watch
         )
         self.fragments, self.version, self.meter = 0, -1, Meter()
-        Watchdog(cfg.env_timeout, lambda: [self.collector], lambda: os._exit(HUNG))
+        Watchdog(cfg.env_timeout, watch, lambda: leave(HUNG))
 
     def load_state(self, state: Tree) -> list[int]:
         """Stand where another collector stood. Returns the rows that begin a new episode."""
@@ -73,7 +74,7 @@ class Worker:
             if weights is not None and version != self.version:
                 self.agent.load_weights({name: np.array(value) for name, value in weights.items()})
                 self.version = version
-            fragment, episodes = self.collector.collect(steps, progress, version)
+            fragment, episodes = self.collector.collect(steps, progress)
             self.collector.settle()
             self.fragments += 1
         report = Report(

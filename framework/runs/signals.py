@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and a closed terminal ask a run to stop between rounds; a second one ends it at once. And a watch
-over stuck steps."""
+"""Stop signals, and a watchdog for environments that hang."""
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import sys
@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Protocol
+
+from framework.watch import Watch
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 HANGUP = getattr(signal, "SIGHUP", None)
@@ -17,13 +18,22 @@ if HANGUP is not None:
     NAMES[HANGUP] = "the terminal was closed"
 
 
+def leave(status: int) -> None:
+    """Ends this process at once, with the processes that it started: those of environments, which would run on and
+    keep files open."""
+    for child in multiprocessing.active_children():
+        child.kill()
+        child.join(5.0)
+    os._exit(status)
+
+
 def end(number: int) -> None:
-    """End this process as if the signal had."""
-    os._exit(128 + number)
+    """Ends this process at once, with the status of a process that a signal killed."""
+    leave(128 + number)
 
 
 class StopSignals:
-    """While it is entered, the first signal is remembered, and the second calls `again`, which ends the process."""
+    """Records the first SIGINT, SIGTERM or SIGHUP while it is entered; the second one calls `again`."""
 
     def __init__(self, again: Callable[[int], None] = end) -> None:
         self.again = again
@@ -40,52 +50,47 @@ class StopSignals:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for number, handler in self._old.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal.signal itself returned
+            signal.signal(number, handler)  # type: ignore[arg-type]  # as signal.signal returned it
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
             self.again(number)
         self.received = number
         name = NAMES[signal.Signals(number)]
-        # os.write is safe in a signal handler; print may be in the middle of a line
+        # os.write is safe in a signal handler; print may be in the middle of a line.
         with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
-            os.write(sys.stderr.fileno(), f"\n{name}: saving, then stopping. Once more ends at once.\n".encode())
+            os.write(sys.stderr.fileno(), f"\n{name}: saving and stopping. Press again to quit immediately.\n".encode())
 
     @property
     def exit_status(self) -> int:
-        """What a shell expects of a process that this signal ended."""
+        """Exit status that a shell expects of a process ended by this signal."""
         return 128 + (self.received or 0)
 
 
-class Watched(Protocol):
-    """What a watchdog looks at."""
-
-    steps: int
-    inside: bool
-
-    def last_action(self) -> object: ...
-
-
 class Watchdog:
-    """Calls `alarm` when an environment does not come back from a step."""
+    """Calls `alarm` from a thread of its own when a call into an environment takes longer than `seconds` (0: never)."""
 
-    def __init__(self, seconds: float, collectors: Callable[[], list[Watched]], alarm: Callable[[], None]) -> None:
-        self.seconds, self.collectors, self.alarm = seconds, collectors, alarm
+    def __init__(self, seconds: float, watch: Watch, alarm: Callable[[], None]) -> None:
+        self.seconds, self.watch, self.alarm = seconds, watch, alarm
         self._done = threading.Event()
         if seconds > 0:
             threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
+    def __enter__(self) -> "Watchdog":
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
     def _watch(self) -> None:
         seen, since = -1, time.monotonic()
         while not self._done.wait(min(1.0, self.seconds / 4)):
-            collectors = self.collectors()
-            steps = sum(collector.steps for collector in collectors)
-            if steps != seen or not any(collector.inside for collector in collectors):
-                seen, since = steps, time.monotonic()
+            if self.watch.calls != seen or not self.watch.call:
+                seen, since = self.watch.calls, time.monotonic()
             elif time.monotonic() - since >= self.seconds:
                 self.alarm()
                 return
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stops watching."""
         self._done.set()

@@ -1,7 +1,6 @@
 """A training run from its first line to its last: set up or resume, train, score, draw, report."""
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,9 +25,10 @@ from framework.output.run_log import Count, RunLog
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import film, tell
 from framework.runs.resume import Start, identity, start, with_seed
-from framework.runs.signals import StopSignals, Watchdog, Watched
+from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.runs.task_dir import circumstances
 from framework.trainer import Score, Trainer
+from framework.watch import Watch
 
 MOST_LOSSES = 5
 """Times that a run brings lost processes back to the same checkpoint."""
@@ -100,12 +100,12 @@ class _Run:
         self.store = begin.store
         self.log = RunLog(task, self.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
         self.eval_env = build.make_env(config, min(cfg.online_eval_episode, MOST_ROWS))
-        self.evaluator = Evaluator(self.eval_env, seed, cfg.max_step, self._check)
+        self.watch = backend.collector.watch if isinstance(backend, SingleProcess) else Watch()
+        self.evaluator = Evaluator(self.eval_env, seed, cfg.max_step, self._check, self.watch)
         facts = identity(config, spec)
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.log, self.trajectories, facts, self._asked_to_stop
         )
-        backend.attend(self.console.warn)
         self.finishing = False
         """What an environment does now is a final evaluation, after the last checkpoint."""
         self.said = ""
@@ -127,8 +127,8 @@ class _Run:
         try:
             self._write_down()
             self._load()
-            self.task.write_run({"processes": self.backend.processes()})
-            watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
+            self._write_processes()
+            watchdog = Watchdog(self.config.general.env_timeout, self.watch, self._hangs)
             before = self.trainer.count
             self.console.start(before, self.trainer.elapsed)
             reason, score = self._train(before)
@@ -160,7 +160,8 @@ class _Run:
                 if self.signals.received is not None:
                     return reason, None
                 self.finishing = True
-                self.said = ": ".join(filter(None, self.backend.says(whole=True)))  # before what is no training
+                if self.backend.processes is not None:  # before what is no training
+                    self.said = ": ".join(filter(None, self.backend.processes.load(whole=True)))
                 return reason, self.trainer.finish()
             except Interrupted:
                 return "interrupted", None
@@ -175,11 +176,16 @@ class _Run:
 
     def _bring_back(self, saved: Saved) -> None:
         time.sleep(FIRST_PAUSE * 2 ** (self.losses - 1))
-        self.backend.restart()
+        assert self.backend.processes is not None
+        self.backend.processes.restart()
         self.trainer.load_state(saved, branch=False)
         self.store.continue_from(saved)
-        self.task.write_run({"processes": self.backend.processes()})
+        self._write_processes()
         self.console.start(self.trainer.count, self.trainer.elapsed)
+
+    def _write_processes(self) -> None:
+        if self.backend.processes is not None:
+            self.task.write_run({"processes": self.backend.processes.pids()})
 
     def _write_down(self) -> None:
         """The effective config and the circumstances are on disk before the first step."""
@@ -226,10 +232,6 @@ class _Run:
             self.console.warn(text)
             self.task.write_run({"inexact_resume": text})
 
-    def _collectors(self) -> list[Watched]:
-        evaluating = self.evaluator.collector
-        return [*self.backend.watched(), *([evaluating] if evaluating else [])]
-
     # the ways a run ends ----------------------------------------------------------------------------------
 
     def _finished(self, reason: str, score: Score) -> int:
@@ -275,12 +277,11 @@ class _Run:
         cfg = self.config.general
         if not self.finishing:
             self.trainer.save()
-        hanging = next(collector for collector in self._collectors() if collector.inside)
         print(
-            f"\nerror: {self.spec.id} has not answered for {cfg.env_timeout:g} s, after "
-            f"{hanging.steps} steps, with action {hanging.last_action()}. The run was "
+            f"\nerror: {self.spec.id} has not answered for {cfg.env_timeout:g} s, "
+            f"{self.watch.describe()}. The run was "
             f"saved; to go on: {self._resume_command()}",
             file=sys.stderr,
         )
         self.console.close()
-        os._exit(2)
+        leave(2)

@@ -1,0 +1,40 @@
+"""Knows which call into an environment is running, so that a watchdog in another thread can tell when one hangs."""
+
+from types import TracebackType
+
+from envs.base import Array, EnvError
+
+
+class Watch:
+    """Context manager around every call into an environment: `with watch("step", action): ...`.
+
+    An environment that calls sys.exit raises SystemExit through our code; it becomes an EnvError here.
+    """
+
+    __slots__ = ("action", "call", "calls")
+
+    def __init__(self) -> None:
+        self.call = ""
+        """Name of the running call: make, reset, step, render or close; empty between calls."""
+        self.calls = 0
+        """Number of calls that have begun."""
+        self.action: Array | None = None
+        """Action of the latest step, for a message."""
+
+    def __call__(self, call: str, action: Array | None = None) -> "Watch":
+        self.call, self.action = call, action
+        self.calls += 1
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        call, self.call = self.call, ""
+        if isinstance(error, SystemExit):
+            raise EnvError(f"the environment called sys.exit({error.code}) in {call}") from error
+
+    def describe(self) -> str:
+        """Returns the running call with its action, for a message."""
+        action = "" if self.action is None else f", with action {self.action.tolist()}"
+        return f"in {self.call}{action}"
