@@ -199,7 +199,9 @@ def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, alg
     assert run.load(saved).until(200).state() == straight
 
 
-@pytest.mark.parametrize("call", [("DataServer", "add"), ("LearnerActor", "learn"), ("Worker", "collect")], ids="-".join)
+@pytest.mark.parametrize(
+    "call", [("DataServer", "add"), ("LearnerActor", "learn"), ("Worker", "collect")], ids="-".join
+)
 def test_what_was_on_its_way_on_a_node_that_is_gone_comes_back_from_the_checkpoint(call):
     """RAY-1: nobody has died, and yet a fragment, a chunk or the weights that a call was given cannot be had."""
     config = config_of("DQN", workers=2)

@@ -69,7 +69,7 @@ def test_who_died_is_named_where_ray_knows():
 def test_a_package_that_only_the_driver_has_is_an_error_with_advice():
     ray = FakeRay()
     actor = ray.remote()(Importing).remote()
-    with pytest.raises(JoystickError, match=r"a worker cannot begin: .*must be installed on every machine"):
+    with pytest.raises(JoystickError, match=r"a worker cannot start: .*must be installed on every machine"):
         begun(ray, actor.pid.remote(), "a worker", lambda: False)
 
 

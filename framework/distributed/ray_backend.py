@@ -8,26 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch.distributed
 
-from algos.base import Agent, EnvSpec, Progress, Tree
+from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
-from config.schema import ReplaySpec
 from framework import compatibility
 from framework.backend import Accepted, Lost, Now
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor, LearnerReport
+from framework.distributed.pace import Pace
 from framework.distributed.utilization import Utilization
 from framework.distributed.worker import OUTSTANDING, Report
-from framework.distributed.worker_pool import WorkerHandle, WorkerPool, adapted
+from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
 from framework.learner import Learned
-from framework.memory.chunk import MOST_AT_ONCE
 from framework.output import LOGGER
 from framework.output.trajectories import TrajectoryWriter
 
-EARLY_SHARE = 0.02
-"""Largest backlog of a run with a replay memory, as a share of what was collected so far: early episodes are short, and
-many of them would be played by a policy that has hardly learned."""
 ROUNDING = 1e-6
 """Backlog that comes of rounding."""
 
@@ -49,29 +45,17 @@ class PendingFragments(NamedTuple):
     taken: int
     """Value of `_taken` when they were sent."""
     worth: float
-    """Minibatches, or windows, that they allow."""
+    """Work that they allow."""
 
 
 class RayBackend:
-    """Workers, a data server and learners. run_ahead 0 is the order of one process, with the same numbers.
-
-    With run_ahead, no more than run_ahead chunks are between the workers and the learners at any time: being collected,
-    being added, owed, or queued. A chunk is what the learners take at once, or one fragment of each worker where that
-    is more."""
+    """Runs workers, a data server and learners. run_ahead 0 is the order of one process, with the same numbers."""
 
     def __init__(
         self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent, stopping: Callable[[], bool] = lambda: False
     ) -> None:
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
         self.ahead = compatibility.run_ahead(config)
-        wanted = config.algo.memory(spec.rows)
-        self._replays = isinstance(wanted, ReplaySpec)
-        self._per_step = (
-            wanted.updates_per_step * config.env.n_envs if isinstance(wanted, ReplaySpec) else 1 / wanted.length
-        )
-        """Minibatches, or windows, that each step of a worker allows."""
-        self._round = wanted.fragment * self._per_step * config.general.n_workers
-        """Minibatches, or windows, that the shortest fragments of all workers allow together."""
         self.processes = self
         self.say: Callable[[str], None] = LOGGER.warning
         self.stopping = stopping
@@ -97,19 +81,16 @@ class RayBackend:
         server = ray.remote(**ray_cluster.options(0, 0, beside))(DataServer)
         self.server = server.remote(shipped, spec, cfg.n_workers, apart)
         self.memory: Any = _Memory(self)
+        self.pace = Pace(config, config.algo.memory(spec.rows), self.ahead)
         self.owed = self._taken = self._updates = 0
-        """Number of minibatches, or windows, that wait in the memory; that were taken from it; and number of updates."""
-        self._affordable = MOST_AT_ONCE if self._replays else 1
-        """Number of minibatches for which the learners need between SHORT_SECONDS and LONG_SECONDS."""
-        self.chunk = self._affordable
-        """Number of minibatches, or windows, that are taken at once."""
+        """Work that waits in the memory, work that was taken from it, and number of updates made."""
         self.learning: deque[PendingChunk] = deque()
         self.adding: dict[Any, PendingFragments] = {}
         """By the reference to the answer of the data server."""
         self._arrived: dict[int, tuple[WorkerHandle, Report, Any]] = {}
         """Fragments that wait for those of the other workers, in lockstep."""
         self.version, self.weights = 0, None
-        self.utilization = Utilization(cfg.n_workers, cfg.n_learners, turns=not self.ahead)
+        self.utilization = Utilization(cfg.n_workers, cfg.n_learners, lockstep=not self.ahead)
         self._check()
 
     def _here(self) -> str | None:
@@ -142,8 +123,8 @@ class RayBackend:
                     return
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Learns all that is owed, but for what is pending when the run was asked to stop: that is in the state. Workers
-        finish the fragments that they are at; those are accepted later."""
+        """Learns all that is owed; when the run was asked to stop, only what was begun: the state holds the rest. Workers
+        finish their fragments meanwhile; those are accepted later."""
         while True:
             if not self.stopping():
                 self._learn(now)
@@ -159,31 +140,21 @@ class RayBackend:
 
     def _learn(self, now: Now) -> None:
         """Hands what is owed to the learners; with run_ahead, one chunk is queued at them while they learn."""
-        self._resize(now())
+        self.pace.resize(now())
         while self.owed > 0 and len(self.learning) < (2 if self.ahead else 1):
             progress = now()
             if self.ahead and 0 < self.config.general.max_update <= progress.update:
                 return
-            chunk = self.server.take.remote(progress.fraction, self.chunk)
+            chunk = self.server.take.remote(progress.fraction, self.pace.chunk)
             calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
-            size = min(self.owed, self.chunk)
+            size = min(self.owed, self.pace.chunk)
             self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
             self.owed -= size
             self._taken += size
 
-    def _resize(self, progress: Progress) -> None:
-        """Keeps chunks so small that run_ahead of them are no more than EARLY_SHARE of what was collected so far."""
-        if self.ahead and self._replays:
-            collected = progress.step / self.config.env.n_envs * self._per_step
-            self.chunk = max(1, min(self._affordable, int(EARLY_SHARE * collected / self.ahead)))
-
-    def limit(self) -> float:
-        """Returns the largest backlog."""
-        return self.ahead * max(self.chunk, self._round)
-
     def backlog(self) -> float:
-        """Returns the minibatches, or windows, between the workers and the learners."""
-        collecting = self._per_step * sum(asked.steps for worker in self.pool.workers for asked in worker.asked)
+        """Returns the work between the workers and the learners (see Pace)."""
+        collecting = self.pace.per_step * sum(asked.steps for worker in self.pool.workers for asked in worker.asked)
         adding = sum(fragments.worth for fragments in self.adding.values())
         queued = sum(chunk.size for chunk in self.learning) - (self.learning[0].size if self.learning else 0)
         return collecting + adding + self.owed + queued
@@ -192,12 +163,12 @@ class RayBackend:
         """Asks workers for fragments: with run_ahead, as many as the backlog has room for."""
         if not self.ahead and (self.owed or self.learning or self.adding):
             return
-        progress, backlog, limit = now(), self.backlog(), self.limit()
-        share = int(limit / self._per_step / len(self.pool.workers) / OUTSTANDING)
+        progress, backlog, limit, per_step = now(), self.backlog(), self.pace.limit(), self.pace.per_step
+        share = int(limit / per_step / len(self.pool.workers) / OUTSTANDING)
         while free := [worker for worker in self.pool.idle() if worker.number not in self._arrived]:
             for worker in free:
                 steps = max(self.pool.shortest, min(worker.length, share))
-                backlog += steps * self._per_step
+                backlog += steps * per_step
                 if self.ahead and backlog > limit + ROUNDING:
                     return
                 self.pool.send(worker, steps, progress, self.version, self.weights)
@@ -234,13 +205,13 @@ class RayBackend:
             return
         arrived = [self._arrived[number] for number in sorted(self._arrived)]
         self._arrived.clear()
-        worth = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self._per_step
+        worth = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self.pace.per_step
         self.adding[self.server.add.remote(*[fragment for *_, fragment in arrived])] = PendingFragments(
             self._taken, worth
         )
         for worker, report, _ in arrived:
             self.pool.accept(worker, report)
-            self.utilization.collected(worker.number, report, self.version - report.version)
+            self.utilization.collected(worker.number, report.busy, self.version - report.version)
             for episode in report.trajectories:
                 self.keep(episode)
             yield report.accepted
@@ -253,10 +224,8 @@ class RayBackend:
         reports: list[LearnerReport] = self._get(chunk.reports)
         learned = _joined([report.learned for report in reports])
         self._updates += learned.updates
-        if self._replays and self.ahead:
-            seconds = max(report.seconds for report in reports)
-            self._affordable = adapted(self.chunk, seconds, 1, MOST_AT_ONCE)
-        self.utilization.learned([report.times for report in reports], self.owed / self.chunk)
+        self.pace.learned(max(report.seconds for report in reports))
+        self.utilization.learned([report.busy for report in reports], self.owed / self.pace.chunk)
         if not learned.updates:
             return
         self.version, self.weights = self.version + 1, chunk.weights
@@ -314,7 +283,9 @@ class RayBackend:
         self.keep = writer.add
 
     def load(self, whole: bool = False) -> tuple[str, str]:
-        return self.utilization.text(whole, self.pool.away())
+        text, limit = self.utilization.text()
+        shortfall = self.pace.shortfall(self._updates, self._taken + self.owed) if whole else ""
+        return "; ".join(filter(None, [text, shortfall])), limit
 
 
 class _Memory:

@@ -14,6 +14,7 @@ from config.schema import ReplaySpec
 from framework import build
 from framework.collector_state import beginning
 from framework.distributed import ray_cluster, ray_errors
+from framework.distributed.pace import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
 
@@ -27,14 +28,6 @@ END_SECONDS = 1.0
 """That workers have to close their environments."""
 LONGEST_FRAGMENT = 128
 """Steps, of workers that run ahead for a replay memory. They begin with what one process would collect at once."""
-SHORT_SECONDS, LONG_SECONDS = 0.03, 0.1
-"""The next fragment is twice as long where one took less than the first time, and half as long beyond the second."""
-
-
-def adapted(size: int, seconds: float, least: int, most: int) -> int:
-    """Of a piece of work that took so long, the size of the next one."""
-    size = 2 * size if seconds < SHORT_SECONDS else size // 2 if seconds > LONG_SECONDS else size
-    return max(least, min(most, size))
 
 
 class Asked(NamedTuple):
@@ -125,10 +118,6 @@ class WorkerPool:
             self._look_for(worker)
         free = [worker for worker in self.workers if worker.actor is not None and len(worker.asked) < self.most_asked]
         return sorted(free, key=lambda worker: (len(worker.asked), worker.steps))
-
-    def away(self) -> list[int]:
-        """Workers that have died, and whose successors have delivered nothing yet."""
-        return [worker.number for worker in self.workers if worker.deaths and (worker.actor is None or not worker.accepted)]
 
     def _look_for(self, worker: WorkerHandle) -> None:
         """In a cluster, a successor may have to wait until there is room for it."""

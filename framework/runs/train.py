@@ -161,7 +161,7 @@ class _Run:
                     return reason, None
                 self.finishing = True
                 if self.backend.processes is not None:  # before what is no training
-                    self.said = ": ".join(filter(None, self.backend.processes.load(whole=True)))
+                    self.said = "; limit: ".join(filter(None, self.backend.processes.load(whole=True)))
                 return reason, self.trainer.finish()
             except Interrupted:
                 return "interrupted", None
