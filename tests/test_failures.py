@@ -91,7 +91,7 @@ def test_ray_itself_wraps_what_is_lost_in_an_error_that_is_of_both_kinds():
     assert isinstance(lost, kinds.ObjectLostError)
     with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectReconstructionFailedError\)"):
         raised(kinds, lost)
-    died = of_task(kinds.RayActorError("7", "The actor died\n\tclass_name: Learner"))
+    died = of_task(kinds.RayActorError("7", "The actor died\n\tclass_name: LearnerActor"))
     assert isinstance(died, kinds.RayActorError)
     with pytest.raises(Lost, match=r"a learner died"):
         raised(kinds, died)

@@ -56,9 +56,14 @@ def test_one_long_task_counts_as_much_as_many_short_ones(monkeypatch):
 
 def test_work_that_fails_was_work(monkeypatch):
     clock, share = Clock(monkeypatch), BusyShare()
-    with pytest.raises(KeyError), share:
-        clock.now += 2
-        raise KeyError
+
+    def fail():
+        with share:
+            clock.now += 2
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert (share.share, share.seconds) == (1.0, 2.0)
 
 

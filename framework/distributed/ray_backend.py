@@ -42,6 +42,8 @@ class PendingChunk(NamedTuple):
 class PendingFragments(NamedTuple):
     """Fragments that the data server is adding."""
 
+    number: int
+    """Running number of the call."""
     taken: int
     """Value of `_taken` when they were sent."""
     worth: float
@@ -84,6 +86,8 @@ class RayBackend:
         self.pace = Pace(config, config.algo.memory(spec.rows), self.ahead)
         self.owed = self._taken = self._updates = 0
         """Work that waits in the memory, work that was taken from it, and number of updates made."""
+        self._adds = self._answered = 0
+        """Number of calls that add fragments, and the latest of them that was answered."""
         self.learning: deque[PendingChunk] = deque()
         self.adding: dict[Any, PendingFragments] = {}
         """By the reference to the answer of the data server."""
@@ -123,8 +127,8 @@ class RayBackend:
                     return
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Learns all that is owed; when the run was asked to stop, only what was begun: the state holds the rest. Workers
-        finish their fragments meanwhile; those are accepted later."""
+        """Learns all that is owed; after a stop signal only what was begun: the state holds the rest. Workers finish
+        their fragments meanwhile; those are accepted later."""
         while True:
             if not self.stopping():
                 self._learn(now)
@@ -145,9 +149,9 @@ class RayBackend:
             progress = now()
             if self.ahead and 0 < self.config.general.max_update <= progress.update:
                 return
-            chunk = self.server.take.remote(progress.fraction, self.pace.chunk)
+            size = min(self.owed, self.pace.chunk)  # the server may owe more by then
+            chunk = self.server.take.remote(progress.fraction, size)
             calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
-            size = min(self.owed, self.pace.chunk)
             self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
             self.owed -= size
             self._taken += size
@@ -206,9 +210,9 @@ class RayBackend:
         arrived = [self._arrived[number] for number in sorted(self._arrived)]
         self._arrived.clear()
         worth = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self.pace.per_step
-        self.adding[self.server.add.remote(*[fragment for *_, fragment in arrived])] = PendingFragments(
-            self._taken, worth
-        )
+        self._adds += 1
+        ref = self.server.add.remote(*[fragment for *_, fragment in arrived])
+        self.adding[ref] = PendingFragments(self._adds, self._taken, worth)
         for worker, report, _ in arrived:
             self.pool.accept(worker, report)
             self.utilization.collected(worker.number, report.busy, self.version - report.version)
@@ -217,8 +221,10 @@ class RayBackend:
             yield report.accepted
 
     def _added(self, ref: Any) -> None:
-        taken = self.adding.pop(ref).taken
-        self.owed = self._get(ref) - (self._taken - taken)
+        number, taken, _ = self.adding.pop(ref)
+        owed = self._get(ref) - (self._taken - taken)
+        if number > self._answered:  # answers may come in any order, and a later one includes the earlier
+            self.owed, self._answered = owed, number
 
     def _learned(self, chunk: PendingChunk) -> Iterator[Learned]:
         reports: list[LearnerReport] = self._get(chunk.reports)

@@ -29,8 +29,14 @@ def reason(error: Exception) -> str:
     if cause is not None:
         return _named(f"{type(cause).__module__}.{type(cause).__name__}", str(cause))
     if kind == "ActorDiedError":  # only the text of the traceback is left of an error of its constructor
-        return _named(*text.splitlines()[-1].partition(": ")[::2])
+        return _named(*_last_raised(text.splitlines()).partition(": ")[::2])
     return text.split("\n")[0][:LONGEST_REASON] or kind
+
+
+def _last_raised(traceback: list[str]) -> str:
+    """Returns the line that names the last error of a traceback; its message may have more lines, as CUDA's have."""
+    at = max((number for number, line in enumerate(traceback) if line.startswith('  File "')), default=-1)
+    return next((line for line in traceback[at + 1 :] if line[:1].strip()), "")
 
 
 def _named(kind: str, message: str) -> str:

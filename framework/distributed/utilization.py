@@ -77,7 +77,7 @@ class Utilization:
             learner = "learner; a GPU or n_learners may help"
             return learner if learning >= collecting else "workers; raise n_workers if there are free cores"
         if 1 - self.rounds.share >= (1 - most) / 2:
-            return "evaluation and saving; lower online_eval_episode or raise model_save_fre"
+            return "evaluation and saving; fewer online_eval_episode may help"
         return "communication; raise env_cfg.n_envs or the batch size"
 
 
