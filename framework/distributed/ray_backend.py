@@ -1,4 +1,4 @@
-"""The backend of many processes: the driver holds every reference, asks, waits, and hands on."""
+"""Trains with many processes: the driver passes references on between workers, data server and learners."""
 
 import time
 from collections import deque
@@ -240,7 +240,7 @@ class RayBackend:
         yield learned
 
     def _get(self, refs: Any) -> Any:
-        """ray.get, where a death of the data server or of a learner is Lost."""
+        """Calls ray.get. Raises Lost if the data server or a learner died."""
         try:
             return self.ray.get(refs)
         except self.ray.exceptions.RayError as error:
@@ -270,17 +270,17 @@ class RayBackend:
         return self.pool.load_state(state["collectors"][:count])
 
     def pids(self) -> dict[str, Any]:
-        """The node of the driver, and process ids of the parts."""
+        """Returns the node of the driver and the process ids of the parts."""
         server, *learners = self._get([part.pid.remote() for part in (self.server, *self.learners)])
         return {"node": self._here(), "workers": self.pool.pids(), "data_server": server, "learners": learners}
 
     def restart(self) -> None:
-        """New processes in place of all."""
+        """Replaces all processes."""
         self.end()
         self._start()
 
     def end(self) -> None:
-        """Kill all processes."""
+        """Kills all processes."""
         self.pool.end()
         for part in (self.server, *self.learners):
             self.ray.kill(part)
@@ -305,14 +305,14 @@ class _Memory:
 
 
 def _of_meeting(cause: Any) -> bool:
-    """Whether an error comes of the talk between learners; gloo has no kind of its own for its errors."""
+    """Returns whether an error comes of the connection between learners; gloo has no error class of its own."""
     return isinstance(cause, torch.distributed.DistError) or (
         isinstance(cause, RuntimeError) and any(word in str(cause).lower() for word in ("gloo", "nccl", "connection"))
     )
 
 
 def _joined(parts: list[Learned]) -> Learned:
-    """What several learners say of their parts of the same minibatches."""
+    """Combines the results of several learners for their parts of the same minibatches."""
     if len(parts) == 1:
         return parts[0]
     metrics = {name: np.mean([part.metrics[name] for part in parts], axis=0).tolist() for name in parts[0].metrics}

@@ -1,4 +1,4 @@
-"""The workers as the driver sees them: who is at work on what, and who takes the place of one that died."""
+"""Manages the workers of a run from the driver: requests, deaths and replacements."""
 
 import time
 from collections import deque
@@ -19,15 +19,15 @@ from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
 
 MOST_DEATHS = 5
-"""Deaths of a worker, without a calm between them, that end the run."""
+"""Deaths of a worker in a row after which a further one ends the run."""
 CALM_SECONDS = 60.0
-"""Of work after which earlier deaths are forgotten."""
+"""Seconds of work after which earlier deaths of a worker no longer count."""
 FIRST_PAUSE = 0.5
-"""Seconds before a dead worker is replaced; twice as many after each further death."""
+"""Seconds before a dead worker is replaced; doubled after each further death."""
 END_SECONDS = 1.0
-"""That workers have to close their environments."""
+"""Seconds workers get to close their environments."""
 LONGEST_FRAGMENT = 128
-"""Steps, of workers that run ahead for a replay memory. They begin with what one process would collect at once."""
+"""Largest number of steps of a fragment of workers that run ahead for a replay memory."""
 
 
 class Asked(NamedTuple):
@@ -42,32 +42,32 @@ class Asked(NamedTuple):
 
 @dataclass
 class WorkerHandle:
-    """One worker."""
+    """The driver's record of one worker."""
 
     number: int
     actor: Any = None
-    """None while a replacement waits for its time."""
+    """None while a replacement is delayed."""
     incarnation: int = 0
     asked: deque[Asked] = field(default_factory=deque)
     accepted: int = 0
-    """Fragments of this actor that were accepted."""
+    """Number of fragments of this actor that were accepted."""
     steps: int = 0
-    """Steps of this worker's rows that were accepted, over all incarnations."""
+    """Number of steps of each row that were accepted, over all incarnations."""
     episode: np.ndarray | None = None
     """Number [N] of the running episode of each row."""
     length: int = 1
-    """Steps of its next fragment."""
+    """Number of steps for which it needs between SHORT_SECONDS and LONG_SECONDS."""
     born: float = 0.0
     heard: float = 0.0
-    """When it was last asked or answered."""
+    """Time of its last answer, or of the request that it is working on."""
     begun: Any = None
-    """Reference to its first answer; None once that has come, or was missed."""
+    """Reference to its first answer; None once that has come, or is overdue."""
     deaths: int = 0
     not_before: float = 0.0
 
 
 class WorkerPool:
-    """All workers of a run."""
+    """Starts, asks, replaces and ends the workers of a run."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class WorkerPool:
             worker.actor.continue_at.remote(worker.steps)
 
     def check(self) -> None:
-        """All stand."""
+        """Waits until all workers have started."""
         ray_errors.begun(self.ray, [worker.begun for worker in self.workers], "a worker", self.stopping)
 
     # work -------------------------------------------------------------------------------------------------
@@ -111,7 +111,8 @@ class WorkerPool:
         worker.asked.append(Asked(steps, report, fragment))
 
     def idle(self) -> list[WorkerHandle]:
-        """Who may be asked for more. A worker whose time has come to be replaced is."""
+        """Returns the workers that can take another request, least loaded first. Restarts dead workers whose delay is
+        over."""
         for worker in self.workers:
             if worker.actor is None and time.monotonic() >= worker.not_before:
                 self._start(worker)
@@ -120,24 +121,24 @@ class WorkerPool:
         return sorted(free, key=lambda worker: (len(worker.asked), worker.steps))
 
     def _look_for(self, worker: WorkerHandle) -> None:
-        """In a cluster, a successor may have to wait until there is room for it."""
+        """Checks whether a worker has started: in a cluster, a replacement may have to wait for resources."""
         if worker.begun is None or worker.actor is None:
             return
         if self.ray.wait([worker.begun], timeout=0)[0]:
             worker.begun = None
         elif time.monotonic() - worker.born > ray_errors.START_SECONDS:
             worker.begun = None
-            text = f"worker {worker.number} has not begun after {ray_errors.START_SECONDS:g} s: is there room for it?"
+            text = f"worker {worker.number} has not started after {ray_errors.START_SECONDS:g} s: is there room for it?"
             if not self.ahead or len(self.workers) == 1:
                 raise JoystickError(text)
-            self.say(f"{text} The others go on")
+            self.say(f"{text} The others continue")
 
     def awaited(self) -> dict[Any, WorkerHandle]:
-        """The next report of each worker."""
+        """Returns the workers that are at work, by the reference to their next report."""
         return {worker.asked[0].report: worker for worker in self.workers if worker.asked}
 
     def receive(self, worker: WorkerHandle) -> tuple[Report, Any] | None:
-        """A report that has come, and the fragment's reference; None where the worker has died."""
+        """Returns a report that has come and the reference to its fragment; None if the worker has died."""
         try:
             report: Report = self.ray.get(worker.asked[0].report)
         except Exception as error:
@@ -159,13 +160,13 @@ class WorkerPool:
     # deaths -----------------------------------------------------------------------------------------------
 
     def _failed(self, worker: WorkerHandle, error: Exception) -> None:
-        """An error of the environment ends the run, as in one process; a death is mended."""
+        """Raises an error of the environment, as one process would; schedules the replacement of a dead worker."""
         kinds = self.ray.exceptions
         if isinstance(error, kinds.RayTaskError) or not isinstance(error, kinds.RayActorError):
-            # Ray's error of a task is also of the kind of its cause, such as the death of whose weights it was given
+            # Ray's error of a task is also an instance of its cause: the death of a learner whose weights it was given
             cause = ray_errors.raised(kinds, error)
             if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
-                cause.add_note(f"In worker {worker.number}:\n{error}")  # for the log: only Ray has its traceback
+                cause.add_note(f"In worker {worker.number}:\n{error}")  # for the log: only Ray has it
                 raise cause from None
             raise JoystickError(f"worker {worker.number}: {ray_errors.reason(error)}") from error
         worker.deaths += 1
@@ -179,14 +180,14 @@ class WorkerPool:
         worker.actor, worker.not_before = None, time.monotonic() + pause
         worker.asked.clear()
         worker.incarnation += 1
-        # running episodes are lost; their successors have seeds of their own
+        # running episodes are lost; the next ones have other numbers and seeds
         worker.episode = np.ones(self.config.env.n_envs, np.int64) if worker.episode is None else worker.episode + 1
 
     # stopping and going on --------------------------------------------------------------------------------
 
     def state(self) -> list[Tree]:
-        """Where each collector stood after the last fragment that was accepted of it. One that is not there stands
-        where its successor begins."""
+        """Returns the state of each collector after its last accepted fragment; for a worker that is missing, the state
+        in which its replacement starts."""
         return [self._state(worker) for worker in self.workers]
 
     def _state(self, worker: WorkerHandle) -> Tree:
@@ -202,8 +203,8 @@ class WorkerPool:
         return beginning(episode, worker.steps, worker.incarnation, rng)
 
     def load_state(self, states: list[Tree]) -> list[str]:
-        """Each worker stands where one stood before; those without a state begin anew. Returns the rows that could
-        not be repeated, in words."""
+        """Restores the states of the collectors; workers without one start afresh. Returns the rows that could not be
+        replayed, in words."""
         different = []
         calls = [worker.actor.load_state.remote(state) for worker, state in zip(self.workers, states, strict=False)]
         for worker, state, call in zip(self.workers, states, calls, strict=False):
@@ -218,19 +219,19 @@ class WorkerPool:
         return different
 
     def pids(self) -> list[int]:
-        """Their processes."""
+        """Returns the process ids of the workers."""
         asked = [worker.actor.pid.remote() for worker in self.workers if worker.actor is not None]
         return [pid for pid in map(self._answer, asked) if pid is not None]
 
     def _answer(self, ref: Any) -> Any:
-        """None of one that has died; who asks it for work hears of that."""
+        """Returns None if the worker died; the death is handled at the next request."""
         try:
             return self.ray.get(ref)
         except self.ray.exceptions.RayActorError:
             return None
 
     def end(self) -> None:
-        """Close their environments, and kill them all."""
+        """Closes the environments and kills all workers."""
         actors = [worker.actor for worker in self.workers if worker.actor is not None]
         if asked := [actor.close.remote() for actor in actors]:
             self.ray.wait(asked, num_returns=len(asked), timeout=END_SECONDS)
