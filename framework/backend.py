@@ -54,8 +54,10 @@ class Backend(Protocol):
     agent: Agent
     """Agent with the latest weights after `rest`; used for evaluation."""
     memory: Memory
-    processes: Processes | None
-    """Processes of this backend; None if everything runs in this process."""
+
+    @property
+    def processes(self) -> Processes | None:
+        """Processes of this backend; None if everything runs in this process."""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Collects, adds and learns; yields each event when it happens."""

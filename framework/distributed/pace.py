@@ -32,7 +32,7 @@ class Pace:
         self._adapts = ahead > 0 and isinstance(wanted, ReplaySpec)
         self.ratio = wanted.updates_per_step if isinstance(wanted, ReplaySpec) else None
         """Updates per transition that the settings ask for; None for windows of fresh steps."""
-        self.per_step = 1 / wanted.length if self.ratio is None else self.ratio * self._rows
+        self.per_step = wanted.updates_per_step * self._rows if isinstance(wanted, ReplaySpec) else 1 / wanted.length
         """Work that each step of a worker allows."""
         self._round = wanted.fragment * self.per_step * workers
         """Work that the shortest fragments of all workers allow together."""
