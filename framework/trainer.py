@@ -79,6 +79,7 @@ class Trainer:
                 self.round()
                 if self._save_is_due():
                     self.save_point()
+            self._account(self.backend.rest(self.progress))
             return reason
         finally:
             self.elapsed, self._started = self.seconds(), None

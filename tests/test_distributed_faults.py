@@ -71,7 +71,7 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
     run.until(600).rest()
     assert len(said) == 1
     assert "worker 1 died" in said[0]
-    assert [hand.incarnation for hand in backend.pool.hands] == [0, 1]
+    assert [worker.incarnation for worker in backend.pool.workers] == [0, 1]
     nothing_twice(run.episodes())
     first, second = recorded.of(1, 0), recorded.of(1, 1)
     assert second
@@ -104,7 +104,7 @@ def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(see
     config = config_of(algo, workers=3, ahead=ahead, rows=4)
     run = Run(config, remote(config, FakeRay(seed, fate)))
     dying.append("from now on")
-    for steps in (100, 250, 400):
+    for steps in (200, 500, 800):
         run.until(steps).saved()
     assert {"collect"} < set(dying)
     nothing_twice(run.episodes())
@@ -164,10 +164,10 @@ def test_a_worker_that_was_given_what_a_dead_learner_made_has_not_died():
         pass
 
     backend = remote(config_of("DQN", workers=1))
-    [hand] = backend.pool.hands
+    [worker] = backend.pool.workers
     with pytest.raises(Lost, match="a learner died"):
-        backend.pool._failed(hand, OfBothKinds(RayActorError("gone\n\tclass_name: Learner")))
-    assert hand.deaths == 0
+        backend.pool._failed(worker, OfBothKinds(RayActorError("gone\n\tclass_name: LearnerActor")))
+    assert worker.deaths == 0
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):

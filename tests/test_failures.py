@@ -69,7 +69,7 @@ def test_who_died_is_named_where_ray_knows():
 def test_a_package_that_only_the_driver_has_is_an_error_with_advice():
     ray = FakeRay()
     actor = ray.remote()(Importing).remote()
-    with pytest.raises(JoystickError, match=r"a worker cannot begin: .*must be installed on every machine"):
+    with pytest.raises(JoystickError, match=r"a worker cannot start: .*must be installed on every machine"):
         begun(ray, actor.pid.remote(), "a worker", lambda: False)
 
 
@@ -91,7 +91,7 @@ def test_ray_itself_wraps_what_is_lost_in_an_error_that_is_of_both_kinds():
     assert isinstance(lost, kinds.ObjectLostError)
     with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectReconstructionFailedError\)"):
         raised(kinds, lost)
-    died = of_task(kinds.RayActorError("7", "The actor died\n\tclass_name: Learner"))
+    died = of_task(kinds.RayActorError("7", "The actor died\n\tclass_name: LearnerActor"))
     assert isinstance(died, kinds.RayActorError)
     with pytest.raises(Lost, match=r"a learner died"):
         raised(kinds, died)

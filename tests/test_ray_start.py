@@ -3,11 +3,13 @@
 import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +21,8 @@ from config.loader import load
 from framework import build, compatibility, resources
 from framework.catalog import ALGOS, ENVS
 from framework.distributed import launch, ray_cluster
-from framework.errors import JoystickError
+from framework.errors import JoystickError, Stopped
+from framework.runs.signals import StopSignals
 from tests.helpers_ray import RAY, TINY
 
 pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
@@ -136,16 +139,41 @@ def test_where_memory_is_short_the_larger_number_is_to_blame_and_what_fits_does_
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (ConnectionError("Failed to connect"), "Failed to connect; if the cluster asks for a token, set RAY_AUTH_MODE"),
-        (RuntimeError("Failed to set up runtime environment.\nPackage size (600 MiB) exceeds the maximum size."),
-         "Failed to set up runtime environment. Package size (600 MiB) exceeds the maximum size.; general_cfg"),
-        (RuntimeError("Something else.\nAnd its story"), "Something else.; general_cfg"),
+        (ConnectionError("Failed to connect"), "Failed to connect;"),
+        (RuntimeError("Two versions:\n  Ray: 2.9\n  Ray: 2.60"), "Two versions: Ray: 2.9 Ray: 2.60;"),
+        (OSError(), "OSError;"),
     ],
-)  # fmt: skip
+)
 def test_a_cluster_that_refuses_us_is_one_line_with_the_cause(error, said):
-    with pytest.raises(JoystickError) as refused, ray_cluster._said_in_one_line("10.0.0.1:6379"):
+    def init(**settings):
         raise error
+
+    with pytest.raises(JoystickError) as refused:
+        ray_cluster._init(SimpleNamespace(init=init), "cannot be reached at 10.0.0.1:6379")
     assert str(refused.value).startswith(f"Ray cannot be reached at 10.0.0.1:6379: {said}")
+
+
+def test_a_sigterm_while_ray_starts_reaches_our_handler():
+    """RAY-4: Ray installs a handler of its own meanwhile, which exits."""
+
+    def init(**settings):
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
+        signal.raise_signal(signal.SIGTERM)
+
+    with StopSignals() as signals, pytest.raises(Stopped):
+        ray_cluster._init(SimpleNamespace(init=init), "could not be started")
+    assert signals.received == signal.SIGTERM
+
+
+def test_a_missing_gpu_is_refused_before_ray_starts(monkeypatch):
+    monkeypatch.setattr(ray_cluster, "started", lambda *args: pytest.fail("Ray was started"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    words = ["general_cfg.algo_name=DQN", "env_cfg.id=CartPole-v1", "general_cfg.device=cuda", RAY]
+    config = load(None, words, find_algo=ALGOS, find_env=ENVS)
+    with closing(build.make_env(config, 1)) as env:
+        spec = build.env_spec(config, env)
+    with pytest.raises(JoystickError, match="no CUDA device"), launch.backend(config, spec, lambda: False):
+        pass
 
 
 def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):
@@ -154,7 +182,7 @@ def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):
         address = f"general_cfg.ray_address=127.0.0.1:{door.getsockname()[1]}"
         done = run(RAY, address, "--into", str(tmp_path / "run"))
     assert done.returncode == 2
-    assert "what listens there is not Ray" in done.stderr
+    assert "the service there is not Ray" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -1,1 +1,1 @@
-"""Workers, a data server and learners in processes of their own, through Ray. The only place that imports ray."""
+"""Runs workers, a data server and learners as processes of Ray. No other package imports ray."""

@@ -1,4 +1,4 @@
-"""From a config to a running backend of processes, and its end."""
+"""Starts the backend of many processes and ends it."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -12,16 +12,22 @@ from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
 
 LEAST_BYTES = 64 * 2**20
+"""Shared memory for everything but fragments and chunks."""
 STORE_FRAGMENTS = 8
-"""Fragments of each worker, and chunks, for which there is room in shared memory."""
+"""Number of fragments of each worker, and of chunks, that fit into shared memory at once."""
 
 
 @contextlib.contextmanager
 def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> Iterator[RayBackend]:
-    """Processes as the config says; none of them is alive afterwards. stopping: true when the run was asked to stop."""
+    """Starts the processes of a run, and ends them all on exit. stopping: True if the run was asked to stop."""
     cfg = config.general
     spec = compatibility.spec_of_all(config, spec)
+    if cfg.ray_address is None:
+        build.device_of(config)  # refused before anything is started
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
+    place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
+    parts = f"{_count(cfg.n_workers, 'worker')}, {_count(cfg.n_learners, 'learner')}, data server"
+    print(f"starting Ray{place}: {parts} ...", flush=True)
     with ray_cluster.started(cfg, _store_bytes(config, spec)) as ray:
         remote = RayBackend(ray, config, spec, agent, stopping)
         try:
@@ -31,7 +37,7 @@ def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> I
 
 
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
-    """Shared memory for what is on its way between processes."""
+    """Returns the bytes of shared memory for what is sent between processes."""
     wanted = config.algo.memory(spec.rows)
     step = resources.step_bytes(config, spec)
     longest = wanted.fragment if isinstance(wanted, RolloutSpec) else LONGEST_FRAGMENT
@@ -40,3 +46,7 @@ def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     if isinstance(wanted, ReplaySpec):
         chunk = resources.minibatches_at_once(config, spec) * wanted.batch_size * wanted.sequence * step
     return LEAST_BYTES + STORE_FRAGMENTS * (fragments + chunk)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

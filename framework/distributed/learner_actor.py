@@ -1,4 +1,4 @@
-"""An Agent that learns in a process of its own, alone or with others that average their gradients."""
+"""Runs an Agent that learns in a process of its own, alone or with others that average their gradients."""
 
 import os
 import socket
@@ -12,35 +12,37 @@ import torch.distributed as dist
 from algos.base import Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from framework import build, learner
-from framework.distributed.meter import Meter, Times
+from framework.distributed.utilization import BusyShare
 from framework.learner import Learned
 from framework.memory.chunk import Chunk, Keys
 
 PATIENCE = timedelta(seconds=120)
-"""How long learners wait for one another."""
+"""Time that learners wait for one another."""
 
 
 class LearnerReport(NamedTuple):
-    """What the driver hears of a chunk that was learned from."""
+    """What the driver receives after a chunk."""
 
     learned: Learned
     keys: Keys | None
     seconds: float
-    times: Times
+    """Duration of learning from the chunk."""
+    busy: float
+    """Share of its recent time that this learner has worked."""
 
 
 class LearnerActor:
-    """Learns from a chunk each time that it is given one."""
+    """Learns from a chunk at each call."""
 
     def __init__(self, config: RunConfig, spec: EnvSpec, rank: int, world: int) -> None:
         build.choose_threads(config, spec, world)
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
         self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
-        self.rank, self.world, self.meter = rank, world, Meter()
+        self.rank, self.world, self.busy = rank, world, BusyShare()
         self.whole_gpu = agent.device.type == "cuda" and config.general.num_gpus_per_learner >= 1
 
     def address(self) -> tuple[str, int]:
-        """Where the learners may meet: a port of this machine, on which the first of them listens from now on."""
+        """Opens the port at which the learners connect; called on the first of them. Returns host and port."""
         import ray
 
         host = "127.0.0.1" if "JOYSTICK_RAY" in os.environ else str(ray.util.get_node_ip_address())
@@ -50,7 +52,7 @@ class LearnerActor:
         return host, port
 
     def join(self, host: str, port: int) -> None:
-        """Meet the others, and take a part of every batch from now on."""
+        """Connects to the other learners. From now on this one learns from its part of every minibatch."""
         if self.rank:
             self.store = dist.TCPStore(host, port, self.world, False, PATIENCE)
         kind = "nccl" if self.whole_gpu else "gloo"  # nccl refuses two learners on one GPU
@@ -58,47 +60,47 @@ class LearnerActor:
         self.learner.divide(learner.Share(self.rank, self.world, _sum))
 
     def learn(self, chunk: Chunk | None, progress: Progress) -> tuple[LearnerReport, dict[str, Array] | None]:
-        """All updates that a chunk is good for, and the weights after them."""
-        with self.meter:
+        """Makes all updates that a chunk allows. Returns the report, and the weights of the first learner."""
+        with self.busy:
             if chunk is None:
-                return LearnerReport(Learned({}, 0), None, 0.0, self.meter.read()), None
+                return LearnerReport(Learned({}, 0), None, 0.0, self.busy.share), None
             arrived = None if chunk.arrived is None else np.array(chunk.arrived)
             columns = {name: np.array(value) for name, value in chunk.columns.items()}
             own = chunk._replace(columns=columns, arrived=arrived)
             learned = self.learner.learn(own, progress)
             weights = self.learner.agent.weights() if self.rank == 0 else None
         keys = chunk.keys if learned.priorities is not None else None
-        return LearnerReport(learned, keys, self.meter.last, self.meter.read()), weights
+        return LearnerReport(learned, keys, self.busy.seconds, self.busy.share), weights
 
     def digest(self) -> str:
-        """Of all weights; the same for every learner."""
+        """Returns a digest of all weights, which is the same for every learner."""
         return learner.digest(self.learner.agent.weights())
 
     def weights(self) -> dict[str, Array]:
-        """Everything that acting depends on."""
+        """Returns everything that acting depends on."""
         return self.learner.agent.weights()
 
     def state(self) -> Tree:
-        """Everything that learning depends on."""
+        """Returns everything that learning depends on."""
         return self.learner.agent.state()
 
     def load_state(self, state: Tree) -> None:
-        """Go on where state was taken."""
+        """Restores `state`."""
         self.learner.agent.load_state(state)
 
     def node(self) -> str:
-        """Where it lives in the cluster."""
+        """Returns the id of its node in the cluster."""
         import ray
 
         return str(ray.get_runtime_context().get_node_id())
 
     def pid(self) -> int:
-        """Its process."""
+        """Returns its process id."""
         return os.getpid()
 
 
 def _sum(tensors: list[torch.Tensor]) -> None:
-    """Add up over all learners, in place: one message for all tensors."""
+    """Sums tensors over all learners, in place and with one message."""
     flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
     dist.all_reduce(flat)
     for tensor, part in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):

@@ -1,6 +1,7 @@
-"""The backend of many processes: the driver holds every reference, asks, waits, and hands on."""
+"""Trains with many processes: the driver passes references on between workers, data server and learners."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -9,52 +10,68 @@ import torch.distributed
 
 from algos.base import Agent, EnvSpec, Tree
 from config.loader import RunConfig
-from config.schema import ReplaySpec
 from framework import compatibility, resources
 from framework.backend import Accepted, Lost, Now
 from framework.checkpoint.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor, LearnerReport
+from framework.distributed.pace import Pace
 from framework.distributed.remote_memory import RemoteMemory
 from framework.distributed.utilization import Utilization
-from framework.distributed.worker import Report
-from framework.distributed.worker_pool import WorkerHandle, WorkerPool, adapted
+from framework.distributed.worker import OUTSTANDING, Report
+from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
 from framework.learner import Learned
 from framework.output import LOGGER
 from framework.output.trajectories import TrajectoryWriter
 
+ROUNDING = 1e-6
+"""Backlog that comes of rounding."""
+
 
 class PendingChunk(NamedTuple):
-    """A chunk that is being learned from."""
+    """A chunk that the learners are working on, or that is queued at them."""
 
-    lessons: list[Any]
-    """References to what each learner says of it."""
+    size: int
+    """Number of minibatches, or of windows of fresh steps."""
+    reports: list[Any]
+    """References to the report of each learner."""
     weights: Any
-    """Reference to the weights after it."""
+    """Reference to the weights after the chunk."""
+
+
+class PendingFragments(NamedTuple):
+    """Fragments that the data server is adding."""
+
+    number: int
+    """Running number of the call."""
+    taken: int
+    """Value of `_taken` when they were sent."""
+    worth: float
+    """Work that they allow."""
 
 
 class RayBackend:
-    """Workers, a data server and learners. run_ahead 0 is the order of one process, with the same numbers."""
+    """Runs workers, a data server and learners. run_ahead 0 is the order of one process, with the same numbers."""
 
     def __init__(
         self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent, stopping: Callable[[], bool] = lambda: False
     ) -> None:
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
         self.ahead = compatibility.run_ahead(config)
-        self._replays = isinstance(config.algo.memory(1), ReplaySpec)
         self.processes = self
         self.say: Callable[[str], None] = LOGGER.warning
         self.stopping = stopping
         self.keep: Callable[[dict[str, Any]], None] = lambda episode: None
-        """What is done with a trajectory."""
+        """Stores a trajectory."""
         self.pool: WorkerPool
         self._others: list[Tree] = []
+        """States of workers that the run had before, and does not have now."""
         self._start()
 
     def _start(self) -> None:
-        """All processes, anew."""
+        """Starts all processes."""
         ray, config, spec, cfg = self.ray, self.config, self.spec, self.config.general
         apart = self.ahead > 0
         self.pool = WorkerPool(ray, config, spec, apart, lambda text: self.say(text), lambda: self.stopping())
@@ -67,26 +84,27 @@ class RayBackend:
         beside = self._begun(self.learners[0].node.remote()) if cfg.ray_address else here
         server = ray.remote(**ray_cluster.options(0, 0, beside))(DataServer)
         self.server = server.remote(shipped, spec, cfg.n_workers, apart)
-        self.owed = self._taken = 0
-        """What waits to be learned from, and what was taken of it so far: minibatches, or windows of fresh steps."""
-        self._most = resources.minibatches_at_once(config, spec)
-        self.chunk = self._most if self._replays and not self.ahead else 1
-        """What is taken of it at once."""
-        self.learning: list[PendingChunk] = []
-        self.adding: dict[Any, int] = {}
-        """Reference to what the data server says of fragments -> what was taken until then."""
+        most = resources.minibatches_at_once(config, spec)
+        self.pace = Pace(config, config.algo.memory(spec.rows), self.ahead, most)
+        self.owed = self._taken = self._updates = 0
+        """Work that waits in the memory, work that was taken from it, and number of updates made."""
+        self._adds = self._answered = 0
+        """Number of calls that add fragments, and the latest of them that was answered."""
+        self.learning: deque[PendingChunk] = deque()
+        self.adding: dict[Any, PendingFragments] = {}
+        """By the reference to the answer of the data server."""
         self._arrived: dict[int, tuple[WorkerHandle, Report, Any]] = {}
-        """Fragments that wait for those of the other workers."""
+        """Fragments that wait for those of the other workers, in lockstep."""
         self.version, self.weights = 0, None
-        self.utilization = Utilization(cfg.n_workers, cfg.n_learners, turns=not self.ahead)
+        self.utilization = Utilization(cfg.n_workers, cfg.n_learners, lockstep=not self.ahead)
         self._check()
 
     def _here(self) -> str | None:
-        """The node of this process; on a Ray of our own there is only one."""
+        """Returns the node of this process in a cluster; None on a Ray of our own, which has only one."""
         return str(self.ray.get_runtime_context().get_node_id()) if self.config.general.ray_address else None
 
     def _check(self) -> None:
-        """All processes stand, and the learners have met."""
+        """Waits until all processes answer, and connects the learners."""
         self.pool.check()
         self._begun([part.pid.remote() for part in (self.server, *self.learners)])
         if len(self.learners) > 1:
@@ -103,7 +121,7 @@ class RayBackend:
     # a round ----------------------------------------------------------------------------------------------
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Until something has happened; with run_ahead 0, until all that was collected is learned from."""
+        """Collects, adds and learns until anything has happened; with run_ahead 0, until nothing is left to learn."""
         with self.utilization.rounds:
             while True:
                 self._learn(now)
@@ -114,47 +132,63 @@ class RayBackend:
                     return
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Let what is being learned come to its end. Workers go on; what they collect is accepted later."""
-        while self.adding or self.learning:
+        """Learns all that is owed; after a stop signal only what was begun: the state holds the rest. Workers finish
+        their fragments meanwhile; those are accepted later."""
+        while True:
+            if not self.stopping():
+                self._learn(now)
+            if not (self.adding or self.learning):
+                break
             yield from self._receive(workers=False)
         self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
         if len(self.learners) > 1 and len(set(self._get([each.digest.remote() for each in self.learners]))) > 1:
             raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
 
     def _collecting(self) -> bool:
-        return bool(self._arrived) or any(hand.asked for hand in self.pool.hands)
+        return bool(self._arrived) or any(worker.asked for worker in self.pool.workers)
 
     def _learn(self, now: Now) -> None:
-        """Give the learners what is owed: with run_ahead, one chunk waits at their door while they learn."""
+        """Hands what is owed to the learners; with run_ahead, one chunk is queued at them while they learn."""
+        self.pace.resize(now())
         while self.owed > 0 and len(self.learning) < (2 if self.ahead else 1):
             progress = now()
-            chunk = self.server.take.remote(progress.fraction, self.chunk)
+            if self.ahead and 0 < self.config.general.max_update <= progress.update:
+                return
+            size = min(self.owed, self.pace.chunk)  # the server may owe more by then
+            chunk = self.server.take.remote(progress.fraction, size)
             calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
-            self.learning.append(PendingChunk([lesson for lesson, _ in calls], calls[0][1]))
-            taken = min(self.owed, self.chunk)
-            self.owed -= taken
-            self._taken += taken
+            self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
+            self.owed -= size
+            self._taken += size
+
+    def backlog(self) -> float:
+        """Returns the work between the workers and the learners (see Pace)."""
+        collecting = self.pace.per_step * sum(asked.steps for worker in self.pool.workers for asked in worker.asked)
+        adding = sum(fragments.worth for fragments in self.adding.values())
+        queued = sum(chunk.size for chunk in self.learning) - (self.learning[0].size if self.learning else 0)
+        return collecting + adding + self.owed + queued
 
     def _collect(self, now: Now) -> None:
-        """Send the workers out, unless too much waits to be learned from, or to be taken in by the data server."""
-        if self.ahead:
-            waits = self.owed >= self.ahead * self.chunk or len(self.adding) > len(self.pool.hands)
-        else:
-            waits = bool(self.owed or self.learning or self.adding)
-        if waits:
+        """Asks workers for fragments: with run_ahead, as many as the backlog has room for."""
+        if not self.ahead and (self.owed or self.learning or self.adding):
             return
-        progress = now()
-        while free := [hand for hand in self.pool.idle() if hand.number not in self._arrived]:
-            for hand in free:
-                self.pool.send(hand, progress, self.version, self.weights)
+        progress, backlog, limit, per_step = now(), self.backlog(), self.pace.limit(), self.pace.per_step
+        share = int(limit / per_step / len(self.pool.workers) / OUTSTANDING)
+        while free := [worker for worker in self.pool.idle() if worker.number not in self._arrived]:
+            for worker in free:
+                steps = max(self.pool.shortest, min(worker.length, share))
+                backlog += steps * per_step
+                if self.ahead and backlog > limit + ROUNDING:
+                    return
+                self.pool.send(worker, steps, progress, self.version, self.weights)
 
     # what comes back --------------------------------------------------------------------------------------
 
     def _receive(self, workers: bool = True) -> Iterator[Accepted | Learned]:
-        """Wait for something, for a while, and take in all that is there."""
+        """Waits for any answer, for POLL_SECONDS at most, and handles all that have come."""
         reports = self.pool.awaited() if workers else {}
-        first = self.learning[:1]
-        refs = [*reports, *self.adding, *(first[0].lessons if first else [])]
+        first = self.learning[0] if self.learning else None
+        refs = [*reports, *self.adding, *(first.reports if first else [])]
         if not refs:
             time.sleep(ray_errors.POLL_SECONDS / 4)
             return
@@ -166,47 +200,52 @@ class RayBackend:
                 self._added(ref)
             elif ref in reports:
                 yield from self._collected(reports[ref])
-        if first and all(lesson in done for lesson in first[0].lessons):
-            yield from self._learned(self.learning.pop(0))
-        elif first and any(lesson in done for lesson in first[0].lessons):
-            self._get([lesson for lesson in first[0].lessons if lesson in done])  # one that died is heard of here
+        if first and all(report in done for report in first.reports):
+            yield from self._learned(self.learning.popleft())
+        elif first and any(report in done for report in first.reports):
+            self._get([report for report in first.reports if report in done])  # raises if one of them died
 
-    def _collected(self, hand: WorkerHandle) -> Iterator[Accepted]:
-        received = self.pool.receive(hand)
+    def _collected(self, worker: WorkerHandle) -> Iterator[Accepted]:
+        received = self.pool.receive(worker)
         if received is None:
             return
-        self._arrived[hand.number] = (hand, *received)
-        if self.ahead == 0 and len(self._arrived) < len(self.pool.hands):
+        self._arrived[worker.number] = (worker, *received)
+        if self.ahead == 0 and len(self._arrived) < len(self.pool.workers):
             return
         arrived = [self._arrived[number] for number in sorted(self._arrived)]
         self._arrived.clear()
-        self.adding[self.server.add.remote(*[fragment for _, _, fragment in arrived])] = self._taken
-        for hand, report, _ in arrived:
-            self.pool.accept(hand, report, 2 * self.chunk)
-            self.utilization.collected(hand.number, report, self.version - report.version)
+        worth = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self.pace.per_step
+        self._adds += 1
+        ref = self.server.add.remote(*[fragment for *_, fragment in arrived])
+        self.adding[ref] = PendingFragments(self._adds, self._taken, worth)
+        for worker, report, _ in arrived:
+            self.pool.accept(worker, report)
+            self.utilization.collected(worker.number, report.busy, self.version - report.version)
             for episode in report.trajectories:
                 self.keep(episode)
             yield report.accepted
 
     def _added(self, ref: Any) -> None:
-        taken = self.adding.pop(ref)
-        self.owed = self._get(ref) - (self._taken - taken)
+        number, taken, _ = self.adding.pop(ref)
+        owed = self._get(ref) - (self._taken - taken)
+        if number > self._answered:  # answers may come in any order, and a later one includes the earlier
+            self.owed, self._answered = owed, number
 
-    def _learned(self, lessons: PendingChunk) -> Iterator[Learned]:
-        heard: list[LearnerReport] = self._get(lessons.lessons)
-        learned = _joined([lesson.learned for lesson in heard])
-        if self._replays and self.ahead:
-            self.chunk = adapted(self.chunk, max(lesson.seconds for lesson in heard), 1, self._most)
-        self.utilization.learned([lesson.times for lesson in heard], self.owed / self.chunk)
+    def _learned(self, chunk: PendingChunk) -> Iterator[Learned]:
+        reports: list[LearnerReport] = self._get(chunk.reports)
+        learned = _joined([report.learned for report in reports])
+        self._updates += learned.updates
+        self.pace.learned(max(report.seconds for report in reports))
+        self.utilization.learned([report.busy for report in reports], self.owed / self.pace.chunk)
         if not learned.updates:
             return
-        self.version, self.weights = self.version + 1, lessons.weights
-        if learned.priorities is not None and heard[0].keys is not None:
-            self.server.feedback.remote(heard[0].keys, learned.priorities)
+        self.version, self.weights = self.version + 1, chunk.weights
+        if learned.priorities is not None and reports[0].keys is not None:
+            self.server.feedback.remote(reports[0].keys, learned.priorities)
         yield learned
 
     def _get(self, refs: Any) -> Any:
-        """ray.get, where a death of the data server or of a learner is Lost."""
+        """Calls ray.get. Raises Lost if the data server or a learner died."""
         try:
             return self.ray.get(refs)
         except self.ray.exceptions.RayError as error:
@@ -231,22 +270,22 @@ class RayBackend:
         self.agent.load_state(state["agent"])
         self.weights = self.learners[0].weights.remote()
         self.owed = self.memory.load_state(state["memory"], frames)
-        count = len(self.pool.hands)
+        count = len(self.pool.workers)
         self._others = state["collectors"][count:]
         return self.pool.load_state(state["collectors"][:count])
 
     def pids(self) -> dict[str, Any]:
-        """The node of the driver, and process ids of the parts."""
+        """Returns the node of the driver and the process ids of the parts."""
         server, *learners = self._get([part.pid.remote() for part in (self.server, *self.learners)])
         return {"node": self._here(), "workers": self.pool.pids(), "data_server": server, "learners": learners}
 
     def restart(self) -> None:
-        """New processes in place of all."""
+        """Replaces all processes."""
         self.end()
         self._start()
 
     def end(self) -> None:
-        """Kill all processes."""
+        """Kills all processes."""
         self.pool.end()
         for part in (self.server, *self.learners):
             self.ray.kill(part)
@@ -255,18 +294,20 @@ class RayBackend:
         self.keep = writer.add
 
     def load(self, whole: bool = False) -> tuple[str, str]:
-        return self.utilization.text(whole, self.pool.away())
+        text, limit = self.utilization.text()
+        shortfall = self.pace.shortfall(self._updates, self._taken + self.owed) if whole else ""
+        return "; ".join(filter(None, [text, shortfall])), limit
 
 
 def _of_meeting(cause: Any) -> bool:
-    """Whether an error comes of the talk between learners; gloo has no kind of its own for its errors."""
+    """Returns whether an error comes of the connection between learners; gloo has no error class of its own."""
     return isinstance(cause, torch.distributed.DistError) or (
         isinstance(cause, RuntimeError) and any(word in str(cause).lower() for word in ("gloo", "nccl", "connection"))
     )
 
 
 def _joined(parts: list[Learned]) -> Learned:
-    """What several learners say of their parts of the same minibatches."""
+    """Combines the results of several learners for their parts of the same minibatches."""
     if len(parts) == 1:
         return parts[0]
     metrics = {name: np.mean([part.metrics[name] for part in parts], axis=0).tolist() for name in parts[0].metrics}

@@ -1,7 +1,6 @@
-"""Ray itself: a small one of our own on this machine, or somebody's cluster; and nothing of ours left behind."""
+"""Starts Ray on this machine or connects to a cluster, and leaves no process or file behind."""
 
 import contextlib
-import importlib
 import os
 import secrets
 import shutil
@@ -19,21 +18,21 @@ import torch
 
 from config.general import GeneralConfig
 from framework.distributed import ray_errors, reaper
-from framework.errors import JoystickError, RayError
+from framework.errors import RayError, Stopped
 from framework.runs import signals
 
 ROOT = Path(__file__).resolve().parents[2]
 WAY_OUT = "general_cfg.mp_backend=single trains without Ray"
-ASKS_FOR_TOKEN = "if the cluster asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as it has them"
 OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
-"""Bytes of shared memory below which Ray does not start."""
+"""Smallest object store with which Ray starts, in bytes."""
 CONNECT_SECONDS = 5.0
+"""Time in which the head node of a cluster must answer."""
 SETTINGS = b"\x04"
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
-"""Ray speaks HTTP/2: what begins like this is answered by a frame of the same type."""
+"""Begin of an HTTP/2 connection, which Ray speaks: the answer is a frame of the same type."""
 CPUS_PER_LEARNER = 1
-"""That a learner asks a cluster for; the data server, which sits beside the first, asks for none."""
+"""CPUs requested per learner. The data server is placed beside learner 0 and requests none."""
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -41,17 +40,17 @@ QUIET = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket of our own Ray is on 127.0.0.1
 }
 THERE = {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Of our processes in a cluster."""
+"""Environment variables of our processes in a cluster."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
 def load() -> ModuleType:
-    """The package ray, or one line that says what is wrong with it."""
+    """Returns the package ray; raises RayError if it is missing, broken or too old."""
     try:
         import ray
 
         version = tuple(int(part) for part in ray.__version__.split(".")[:2])
-    except Exception as error:  # a package that does not fit raises what it likes: AttributeError, TypeError
+    except Exception as error:  # an incompatible package raises anything: AttributeError, TypeError
         if isinstance(error, ImportError) and error.name == "ray":
             raise RayError(f"mp_backend: ray needs Ray: pip install ray; {WAY_OUT}") from None
         cause = " ".join(f"{type(error).__name__}: {error}".split())[: ray_errors.LONGEST_REASON]
@@ -64,7 +63,7 @@ def load() -> ModuleType:
 
 @contextlib.contextmanager
 def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
-    """A running Ray, and its end. store_bytes: shared memory that the run needs."""
+    """Starts Ray, or connects to a cluster; shuts it down on exit. store_bytes: size of the object store."""
     if cfg.ray_address is None and "ray" not in sys.modules:  # Ray reads them when it is imported, and never again
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     ray = load()
@@ -74,22 +73,22 @@ def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
 
 @contextlib.contextmanager
 def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[None]:
-    """Our own: on the loopback interface, without dashboard, in a folder that goes away again."""
+    """Starts a Ray of our own: on the loopback interface, without dashboard, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=_short_folder()))
     watch = reaper.start(folder)
     try:
-        with _said_in_one_line(), _our_signals(), _inherited(_environment(folder)), _deaf():
-            ray.init(
+        with _inherited(_environment(folder)), _no_hangup():
+            _init(
+                ray,
+                "could not be started",
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
-                num_cpus=1,  # our actors ask for none: this machine runs as many as are wanted
+                num_cpus=1,  # our actors request none, so any number of them can run
                 num_gpus=None if torch.cuda.is_available() else 0,
                 include_dashboard=False,
-                log_to_driver=False,
-                logging_level="critical",
                 object_store_memory=max(LEAST_STORE, store_bytes),
                 _temp_dir=str(folder),
             )
-        _silence(ray)
+        _silence()
         must_have_room(ray, cfg, "GPU", learner=cfg.num_gpus_per_learner)
         yield
     finally:
@@ -101,17 +100,18 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
 
 @contextlib.contextmanager
 def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[None]:
-    """A cluster that is there already; our code travels to it."""
-    with _said_in_one_line(address), _our_signals():
-        _must_listen(_found(address))
-        ray.init(
+    """Connects to a running cluster and sends our code to it."""
+    known = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
+    if known != "auto":
+        _must_listen(known)
+    try:
+        _init(
+            ray,
+            f"cannot be reached at {address}",
             address=address,
-            log_to_driver=False,
-            logging_level="critical",
             runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": THERE},
         )
-    _silence(ray)
-    try:
+        _silence()
         must_have_room(ray, cfg, "CPU", cfg.num_cpus_per_worker, CPUS_PER_LEARNER)
         must_have_room(ray, cfg, "GPU", learner=cfg.num_gpus_per_learner)
         yield
@@ -119,23 +119,15 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
         ray.shutdown()
 
 
-def _found(address: str) -> str:
-    """The address, or the one that Ray finds for auto."""
-    if address != "auto":
-        return address
-    services = importlib.import_module("ray._private.services")
-    return str(services.canonicalize_bootstrap_address(address))
-
-
 def _must_listen(address: str) -> None:
-    """Ray itself would try for a minute, or two where somebody listens and never answers."""
+    """Raises RayError if no Ray answers at HOST:PORT. ray.init has no timeout: at another service's port, such as that
+    of Ray's own dashboard, it tries for many minutes."""
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), CONNECT_SECONDS) as door:
-            door.sendall(GREETING)
-            answer = door.recv(9)
-        if answer[3:4] != SETTINGS:
-            raise OSError("what listens there is not Ray")
+        with socket.create_connection((host, int(port)), CONNECT_SECONDS) as connection:
+            connection.sendall(GREETING)
+            if connection.recv(9)[3:4] != SETTINGS:
+                raise OSError("the service there is not Ray")
     except (OSError, UnicodeError, OverflowError) as error:
         raise RayError(
             f"general_cfg.ray_address: nothing answers at {address} ({error}). `ray start --head` on the first machine "
@@ -143,33 +135,35 @@ def _must_listen(address: str) -> None:
         ) from None
 
 
-@contextlib.contextmanager
-def _said_in_one_line(address: str | None = None) -> Iterator[None]:
-    """Whatever keeps Ray from starting, as one line with the way out."""
+def _init(ray: ModuleType, place: str, **settings: Any) -> None:
+    """Calls ray.init. Raises RayError with its text if it fails, and Stopped if a signal ends it."""
+    ours = {number: signal.getsignal(number) for number in signals.NAMES}
+    interrupted = None
     try:
-        yield
-    except JoystickError:
-        raise
-    except Exception as error:  # Ray raises what it likes here: RuntimeError, ConnectionError, ValueError, OSError
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        # two versions are a list of lines; what is wrong with our code on its way comes after the first one
-        whole = lines[0].endswith(":") or "runtime environment" in lines[0]
-        cause = (" ".join(lines) if whole else lines[0])[: ray_errors.LONGEST_REASON]
-        place = f"cannot be reached at {address}" if address else "could not be started"
-        token = f"; {ASKS_FOR_TOKEN}" if address and isinstance(error, ConnectionError) else ""
-        raise RayError(f"Ray {place}: {cause}{token}; {WAY_OUT}") from None
+        ray.init(log_to_driver=False, logging_level="critical", **settings)
+    except SystemExit as error:  # the handler of SIGTERM that Ray installs while it starts
+        interrupted = error
+    except Exception as error:  # RuntimeError, ConnectionError, ValueError, OSError, ...
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise RayError(f"Ray {place}: {cause[: ray_errors.LONGEST_REASON]}; {WAY_OUT}") from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in ours.items():
+                signal.signal(number, handler)
+    if interrupted is not None:
+        signal.raise_signal(signal.SIGTERM)  # now for our own handler
+        raise Stopped("stopped before Ray had started") from interrupted
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Of our processes: a thread for each, where gloo may speak, where our packages are, and whose they are."""
+    """Returns the environment variables of our processes; JOYSTICK_RAY marks them for the reaper."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_RAY": str(folder)}
 
 
 @contextlib.contextmanager
 def _inherited(variables: dict[str, str]) -> Iterator[None]:
-    """What begins meanwhile has these variables, and so has all that it begins later. A runtime environment of Ray's
-    would do the same in a second."""
+    """Sets variables that the processes started meanwhile inherit. A runtime environment of Ray would take a second."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -183,28 +177,8 @@ def _inherited(variables: dict[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _our_signals() -> Iterator[None]:
-    """Ray would take SIGTERM from us, and end the process in the middle of what it starts. Ours remembers it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ours = {number: signal.getsignal(number) for number in signals.NAMES}
-    utils: Any = sys.modules.get("ray._private.utils")
-    theirs = getattr(utils, "set_sigterm_handler", None)
-    if theirs is not None:
-        utils.set_sigterm_handler = lambda handler: None
-    try:
-        yield
-    finally:
-        if theirs is not None:
-            utils.set_sigterm_handler = theirs
-        for number, handler in ours.items():
-            signal.signal(number, handler)  # beneath Python, Ray has taken SIGTERM all the same
-
-
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """What begins meanwhile does not hear that the terminal closes: the driver does, and it has to save first."""
+def _no_hangup() -> Iterator[None]:
+    """Lets the processes started meanwhile ignore SIGHUP; the driver handles it and saves first."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
         yield
         return
@@ -216,26 +190,27 @@ def _deaf() -> Iterator[None]:
 
 
 def _short_folder() -> str | None:
-    """Sockets in it have at most 107 characters."""
+    """Returns a folder for temporary files whose path is short: paths of sockets have at most 107 characters."""
     folder = tempfile.gettempdir()
     return folder if len(folder) <= 24 else "/tmp"
 
 
-def _silence(ray: ModuleType) -> None:
-    """Our driver says itself that a worker died, in a line."""
+def _silence() -> None:
+    """Suppresses the paragraphs that Ray prints when a process dies; our driver reports deaths in one line. Ray has no
+    setting for it: log_to_driver does not cover them."""
     worker: Any = sys.modules.get("ray._private.worker")
     if worker is not None and hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *args, **kwargs: None
 
 
 def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, Any]:
-    """What an actor asks Ray for, and the node of a cluster on which it would best live; where that is nobody's wish,
-    actors are spread. Never Ray's own restart: it would repeat the random streams of its birth."""
+    """Returns the options of an actor: its resources, and the preferred node; without one, actors are spread. Ray never
+    restarts an actor: its random streams would repeat."""
     place: Any = "SPREAD"
     if node:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        # soft alone waits for ever where the node is there but has no room; who asks for nothing finds room anywhere
+        # soft alone waits forever if the node is alive but full; an actor that requests nothing fits anywhere
         place = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=cpus + gpus > 0)
     return {
         "num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": place,
@@ -243,7 +218,7 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
 
 
 def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float = 0, learner: float = 0) -> None:
-    """RayError where Ray has less than this run asks for: it would wait for ever."""
+    """Raises RayError if Ray has fewer resources than this run requests: it would wait forever."""
     has = ray.cluster_resources().get(kind, 0)
     asked = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
     wanted = sum(count * each for count, each in asked.values())

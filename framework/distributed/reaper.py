@@ -1,7 +1,7 @@
-"""Ends what a killed driver leaves behind. A child process that waits for its pipe to close.
+"""Kills the processes that a killed driver leaves behind. Runs as a child process that waits for its pipe to close.
 
-Run as a program: `python reaper.py FOLDER`. When standard input ends, every process of this user that works in FOLDER
-(it stands in its command line or its environment) is ended, and the folder removed.
+Called as `python reaper.py FOLDER`. When standard input ends, it kills every process of this user that has FOLDER in
+its command line or environment, and removes the folder.
 """
 
 import os
@@ -13,41 +13,42 @@ import time
 from pathlib import Path
 
 GRACE_SECONDS = 5.0
+"""Largest number of seconds until the last process is gone."""
 
 
 def start(folder: Path) -> "Reaper":
-    """A reaper of this folder, that begins when this process ends, however it does."""
+    """Starts a reaper for this folder. It acts when this process ends, in whatever way."""
     return Reaper(
         subprocess.Popen(
             [sys.executable, "-S", "-E", __file__, str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in the terminal is not for it
+            start_new_session=True,  # Ctrl-C in the terminal does not reach it
         )
     )
 
 
 class Reaper:
-    """The child process."""
+    """Handle of the child process."""
 
     def __init__(self, process: subprocess.Popen) -> None:
         self.process = process
 
     def close(self) -> None:
-        """Everything has been ended in order, or is ended now."""
+        """Lets the reaper act now, and waits for it."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         self.process.wait()
 
 
 def workers_of(folder: str) -> list[int]:
-    """Processes with this folder in their command line or environment, but for this one."""
+    """Returns the other processes with this folder in their command line or environment."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
             mine = any(folder.encode() in (place / name).read_bytes() for name in ("cmdline", "environ"))
-        except OSError:  # ended meanwhile, or somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
         if mine and int(place.name) != os.getpid():
             found.append(int(place.name))
@@ -55,7 +56,7 @@ def workers_of(folder: str) -> list[int]:
 
 
 def end(folder: str) -> None:
-    """SIGKILL, until none is left."""
+    """Kills the processes until none is left, and removes the folder."""
     until = time.monotonic() + GRACE_SECONDS
     while (left := workers_of(folder)) and time.monotonic() < until:
         for pid in left:

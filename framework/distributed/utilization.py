@@ -1,160 +1,91 @@
-"""Which part of a run with many processes limits its speed, measured while it runs."""
+"""Measures how busy workers, learners and driver are, and names the part that limits the speed of a run."""
 
+import math
 import time
-from collections import deque
-from collections.abc import Collection
-from typing import NamedTuple
 
-from framework.distributed.meter import Meter, Times
-from framework.distributed.worker import Report
-
-WINDOW_SECONDS = 10.0
-"""That are looked back; more, until each part has been heard of."""
-MOST_LOOKS = 1000
+MEMORY_SECONDS = 10.0
+"""Time constant of the moving averages of busy shares, in seconds."""
+NEWEST = 0.1
+"""Weight of the newest value in the moving averages of the backlog and of the age of weights."""
 FULL = 0.6
 """Busy share from which on a part is the limit."""
 
 
-class _Look(NamedTuple):
-    """How things stood at a moment."""
+class BusyShare:
+    """Exponential moving average of the share of its time that a process works: `with share:` around each task."""
 
-    at: float
-    workers: tuple[Times, ...]
-    learners: tuple[Times, ...]
-    steps: tuple[int, ...]
-    rounds: Times
+    def __init__(self) -> None:
+        self.share = self.seconds = 0.0
+        """Present average, and duration of the last task in seconds."""
+        self._weight = 0.0
+        self._began = self._ended = time.perf_counter()
 
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+        if not self._weight:
+            self._ended = self._began  # the wait before the first task does not count
 
-class Shares(NamedTuple):
-    """Of the last seconds, or of the whole run."""
-
-    workers: list[float]
-    """Busy share of each."""
-    learners: list[float]
-    speeds: list[float]
-    """Steps per second of each worker."""
-    between: float
-    """Share of the driver's time that was no part of a round: it evaluated or saved, and workers waited for it."""
+    def __exit__(self, *error: object) -> None:
+        now = time.perf_counter()
+        self.seconds, past = now - self._began, now - self._ended
+        self._ended = now
+        if past <= 0:
+            return
+        new = 1 - math.exp(-past / MEMORY_SECONDS)
+        self._weight += new * (1 - self._weight)
+        self.share += new / self._weight * (self.seconds / past - self.share)
 
 
 class Utilization:
-    """Fed with what processes say of themselves; tells of the last seconds."""
+    """Combines the busy shares that the processes report."""
 
-    def __init__(self, workers: int, learners: int, turns: bool) -> None:
-        self._turns = turns
-        """Workers and learners wait for one another."""
-        self._workers, self._learners = [Times()] * workers, [Times()] * learners
-        self._heard = [Times()] * workers
-        """What each worker said last; one that takes another's place begins at 0."""
-        self._steps = [0] * workers
-        self.rounds = Meter()
-        """Of the driver, around each round."""
-        self._first = self._look()
-        self._looks: deque[_Look] = deque(maxlen=MOST_LOOKS)
-        self._late: deque[int] = deque(maxlen=100)
-        """Versions by which the weights of a fragment were behind."""
-        self._owed: deque[float] = deque(maxlen=100)
+    def __init__(self, workers: int, learners: int, lockstep: bool) -> None:
+        self._lockstep = lockstep
+        """True if workers and learners wait for one another, so that none of them can be busy all the time."""
+        self._workers, self._learners = [0.0] * workers, [0.0] * learners
+        self._begun = False
+        self.rounds = BusyShare()
+        """Share of the driver's time that is spent in rounds; the rest is evaluation and saving."""
+        self._owed = self._late = 0.0
 
-    def collected(self, worker: int, report: Report, late: int) -> None:
-        """A fragment has been accepted."""
-        if not any(self._steps):
-            self._first = self._look()
-        now, before, total = report.times, self._heard[worker], self._workers[worker]
-        if sum(now) < sum(before):
-            before = Times()
-        self._workers[worker] = Times(total.busy + now.busy - before.busy, total.waited + now.waited - before.waited)
-        self._heard[worker] = now
-        self._steps[worker] += report.accepted.steps
-        self._late.append(late)
+    def collected(self, worker: int, busy: float, late: int) -> None:
+        """Records a fragment, collected with weights that were `late` versions old."""
+        self._begun = True
+        self._workers[worker] = busy
+        self._late += NEWEST * (late - self._late)
 
-    def learned(self, times: list[Times], owed: float) -> None:
-        """A chunk has been learned from; so many more wait."""
-        self._learners = list(times)
-        self._owed.append(owed)
+    def learned(self, busy: list[float], owed: float) -> None:
+        """Records a chunk; owed: number of chunks that wait."""
+        self._learners = busy
+        self._owed += NEWEST * (owed - self._owed)
 
-    def _look(self) -> _Look:
-        return _Look(
-            time.monotonic(), tuple(self._workers), tuple(self._learners), tuple(self._steps), self.rounds.read()
-        )
-
-    def shares(self, whole: bool = False, away: Collection[int] = ()) -> Shares | None:
-        """Lately or over the whole run; None until a worker has been heard of. away: workers that have died, whose
-        successors have not been heard of."""
-        now = self._look()
-        self._looks.append(now)
-        while len(self._looks) > 2 and now.at - self._looks[0].at > WINDOW_SECONDS:
-            if not self._heard_since(self._looks[1], away):
-                break
-            self._looks.popleft()
-        then = self._first if whole else self._looks[0]
-        past = now.at - then.at
-        if past <= 0 or not any(self._steps):
-            return None
-        return Shares(
-            [_share(a, b) for a, b in zip(then.workers, now.workers, strict=True)],
-            [_share(a, b) for a, b in zip(then.learners, now.learners, strict=True)],
-            [max(0, b - a) / past for a, b in zip(then.steps, now.steps, strict=True)],
-            max(0.0, now.rounds.waited - then.rounds.waited) / past,
-        )
-
-    def _heard_since(self, look: _Look, away: Collection[int]) -> bool:
-        """Everybody who is at work has said something since then: a long piece of work is not taken for idleness."""
-        workers = [pair for number, pair in enumerate(zip(self._workers, look.workers, strict=True))
-                   if number not in away]  # fmt: skip
-        return all(a != b or a == Times() for a, b in (*workers, *zip(self._learners, look.learners, strict=True)))
-
-    def text(self, whole: bool = False, away: Collection[int] = ()) -> tuple[str, str]:
-        """For a person: who is busy and what waits; and what would help."""
-        found = self.shares(whole, away)
-        if found is None:
+    def text(self) -> tuple[str, str]:
+        """Returns a line about all parts, and the limiting part with a short advice; both empty before the first
+        fragment."""
+        if not self._begun:
             return "", ""
-        workers, learners, speed, between = found
-        late, owed = _mean(self._late), _mean(self._owed)
         return (
-            f"workers {_percents(workers)} busy at {_range(speed)} steps/s each, learners {_percents(learners)}; "
-            f"{owed:.1f} chunks wait, weights {late:.1f} versions old",
-            advice(workers, learners, self._turns, between, bool(away)),
+            f"workers {_percents(self._workers)} busy, learners {_percents(self._learners)}; "
+            f"{self._owed:.1f} chunks wait, weights {self._late:.1f} versions old",
+            self._limit(),
         )
 
-
-def advice(workers: list[float], learners: list[float], turns: bool, between: float = 0.0, away: bool = False) -> str:
-    """What limits the speed, and what would help. turns: workers and learners wait for one another, so that none of
-    them can be busy all the time. between: share of the time between rounds. away: others may wait for a worker that
-    is not there."""
-    collecting, learning = _mean(workers), _mean(learners)
-    most = collecting + learning if turns else max(collecting, learning)
-    if most < FULL and between >= (1 - most) / 2:
-        return (
-            f"evaluation and saving take {between:.0%} of the time; a smaller online_eval_episode or a larger "
-            "model_save_fre leaves more for training"
-        )
-    if most < FULL:
-        if away:
-            return ""
-        return "the way between processes is the limit; a larger env_cfg.n_envs or batch sends more at once"
-    if learning >= collecting:
-        return "learning is the limit; more n_workers would not help, n_learners or a GPU may"
-    return "the environment is the limit; more n_workers help where there are cores for them"
-
-
-def _share(then: Times, now: Times) -> float:
-    busy, waited = now.busy - then.busy, now.waited - then.waited
-    return busy / (busy + waited) if busy + waited > 0 else 0.0
+    def _limit(self) -> str:
+        collecting, learning = _mean(self._workers), _mean(self._learners)
+        most = collecting + learning if self._lockstep else max(collecting, learning)
+        if most >= FULL:
+            learner = "learner; a GPU or n_learners may help"
+            return learner if learning >= collecting else "workers; raise n_workers if there are free cores"
+        if 1 - self.rounds.share >= (1 - most) / 2:
+            return "evaluation and saving; fewer online_eval_episode may help"
+        return "communication; raise env_cfg.n_envs or the batch size"
 
 
 def _percents(shares: list[float]) -> str:
-    """All of a few; of many, the least and the most."""
-    if len(shares) > 4:
-        ends = f"{min(shares):.0%}", f"{max(shares):.0%}"
-        return " to ".join(dict.fromkeys(ends))
-    return ", ".join(f"{share:.0%}" for share in shares)
+    """Returns all of up to four shares; of more, the smallest and the largest."""
+    shown = shares if len(shares) <= 4 else [min(shares), max(shares)]
+    return (", " if shown is shares else " to ").join(f"{share:.0%}" for share in shown)
 
 
-def _range(speeds: list[float]) -> str:
-    """One number, where all are about equal."""
-    least, most = min(speeds), max(speeds)
-    return f"{_mean(speeds):,.0f}" if most <= 1.2 * least else f"{least:,.0f} to {most:,.0f}"
-
-
-def _mean(numbers: list[float] | deque[int] | deque[float]) -> float:
-    return sum(numbers) / len(numbers) if numbers else 0.0
+def _mean(numbers: list[float]) -> float:
+    return sum(numbers) / len(numbers)

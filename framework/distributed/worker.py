@@ -1,4 +1,4 @@
-"""A Collector in a process of its own."""
+"""Runs a Collector in a process of its own."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from algos.base import Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from framework import build
 from framework.backend import Accepted, accepted
-from framework.distributed.meter import Meter, Times
+from framework.distributed.utilization import BusyShare
 from framework.fragment import Fragment
 from framework.output.recorders import TrajectoryRecorder
 from framework.output.trajectories import plain
@@ -18,31 +18,32 @@ from framework.runs.signals import Watchdog, leave
 from framework.watch import Watch
 
 OUTSTANDING = 2
-"""Fragments that a worker may have been asked for at once."""
+"""Largest number of fragments that a worker is asked for at once."""
 HUNG = 75
-"""Exit status of a worker whose environment does not come back. Ray does not pass it on: the driver has a clock."""
+"""Exit status of a worker whose environment hangs. Ray does not pass it on; the driver goes by the time."""
 
 
 class Report(NamedTuple):
-    """What the driver learns of a fragment; the fragment itself goes to the data server."""
+    """What the driver receives of a fragment; the fragment itself goes to the data server."""
 
     accepted: Accepted
     fragments: int
-    """That this worker has collected so far."""
+    """Number of fragments that this worker has collected so far."""
     version: int
-    """Of the weights that it was collected with."""
+    """Version of the weights that it was collected with."""
     seconds: float
-    """That it took."""
+    """Duration of its collection."""
     steps: int
-    """That its rows have made so far."""
+    """Number of steps that each row has made so far."""
     episode: Array
     """Number [N] of the running episode in each row."""
     trajectories: list[dict[str, Any]]
-    times: Times
+    busy: float
+    """Share of its recent time that this worker has worked."""
 
 
 class Worker:
-    """Collects a fragment each time that it is asked to."""
+    """Collects a fragment at each call."""
 
     def __init__(
         self, config: RunConfig, spec: EnvSpec, number: int, incarnation: int = 0, episode: Array | None = None
@@ -56,21 +57,21 @@ class Worker:
         self.collector = build.make_collector(
             config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING, watch
         )
-        self.fragments, self.version, self.meter = 0, -1, Meter()
+        self.fragments, self.version, self.busy = 0, -1, BusyShare()
         Watchdog(cfg.env_timeout, watch, lambda: leave(HUNG))
 
     def load_state(self, state: Tree) -> list[int]:
-        """Stand where another collector stood. Returns the rows that begin a new episode."""
+        """Restores the state of a collector. Returns the rows that could not be replayed and start a new episode."""
         return self.collector.load_state(state)
 
     def continue_at(self, steps: int) -> None:
-        """Go on counting where a lost worker was."""
+        """Continues the step count of a worker that died."""
         self.collector.steps = steps
         self.collector.settle()
 
     def collect(self, steps: int, progress: Progress, version: int, weights: dict | None) -> tuple[Report, Fragment]:
-        """A fragment with these weights (those before, where they are the same version)."""
-        with self.meter:
+        """Collects a fragment, with new weights if their version differs from the present one."""
+        with self.busy:
             if weights is not None and version != self.version:
                 self.agent.load_weights({name: np.array(value) for name, value in weights.items()})
                 self.version = version
@@ -81,29 +82,29 @@ class Worker:
             accepted(fragment, episodes, progress),
             self.fragments,
             version,
-            self.meter.last,
+            self.busy.seconds,
             self.collector.steps,
             self.collector.running(),
             self.shelf.take(),
-            self.meter.read(),
+            self.busy.share,
         )
         return report, fragment
 
     def state(self, fragments: int) -> Tree:
-        """Where it stood after so many fragments."""
+        """Returns the state after this number of fragments: the last one, or one of the OUTSTANDING before it."""
         return self.collector.state(back=self.fragments - fragments)
 
     def close(self) -> None:
-        """No fragment is wanted any more."""
+        """Closes the environment."""
         self.env.close()
 
     def pid(self) -> int:
-        """Its process."""
+        """Returns its process id."""
         return os.getpid()
 
 
 class _Shelf:
-    """Takes the place of a TrajectoryWriter: episodes travel with the fragment that they ended in."""
+    """Keeps recorded episodes until the report of the fragment that they ended in."""
 
     def __init__(self) -> None:
         self.episodes: list[dict[str, Any]] = []
@@ -112,6 +113,6 @@ class _Shelf:
         self.episodes.append({**episode, "info": [plain(step) for step in episode["info"]]})
 
     def take(self) -> list[dict[str, Any]]:
-        """What has come since the last time."""
+        """Returns the episodes that were added since the last call."""
         taken, self.episodes = self.episodes, []
         return taken

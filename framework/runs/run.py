@@ -233,7 +233,7 @@ class Run:
             self.trainer.save()
             return None
         if self.backend.processes is not None:  # before the last save, which is no training
-            self.load = ": ".join(filter(None, self.backend.processes.load(whole=True)))
+            self.load = "; limit: ".join(filter(None, self.backend.processes.load(whole=True)))
         self.trainer.finish()
         self.trained = True
         return reason
