@@ -1,4 +1,4 @@
-"""From a config to environments, agents, memories and collectors. The only factory."""
+"""Makes environments, agents, memories and collectors from a config. The only factory."""
 
 from collections.abc import Iterable
 
@@ -19,17 +19,17 @@ from framework.seeding import number, stream
 from framework.watch import Watch
 
 CPU = torch.device("cpu")
-"""Where acting happens, whatever learning uses."""
+"""Device of acting agents in workers and in the driver of several processes."""
 
 
 def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
-    """A vector environment. Only one that draws gets the render mode."""
+    """Makes a vector environment. Only one that draws gets the render mode."""
     cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
     return envs.make(config.env_package, cfg, rows)
 
 
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
-    """What the agent may know of it."""
+    """Returns the description of an environment that an agent gets."""
     parts = tuple(Part(*part) for part in env.parts)
     rules = env.model if config.algo.NEEDS_MODEL else None
     model = Model(*rules) if rules else None
@@ -38,7 +38,7 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
 
 
 def device_of(config: RunConfig) -> torch.device:
-    """The device that general_cfg.device names."""
+    """Returns the device of general_cfg.device. Raises JoystickError if it is not available."""
     name = config.general.device
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -56,7 +56,7 @@ def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1, learns:
 
 
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
-    """The agent with its first weights; JoystickError where its settings do not fit the environment."""
+    """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
         agent: Agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, device)
@@ -68,8 +68,8 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
 def make_memory(
     config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None, collectors: int = 1, apart: bool = False
 ) -> memory.Memory:
-    """The memory that the algorithm asks for; JoystickError where this machine is too small for it, or it for a single
-    sample. goal: that of the environment, for a memory that relabels. spec.rows are those of all collectors; apart:
+    """Makes the memory of the algorithm. Raises JoystickError if it does not fit into this machine, or is too small for
+    a single sample. goal: that of the environment, for hindsight. spec.rows: rows of all collectors. apart: True if
     their windows are not joined."""
     resources.memories_that_fit(config, spec)
     wanted: MemorySpec = config.algo.memory(spec.rows)
@@ -84,7 +84,7 @@ def make_memory(
 
 
 def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:
-    """From which a worker draws its actions; one that takes the place of another does not repeat it."""
+    """Returns the exploration stream of a worker. A replacement of a lost worker has another incarnation and stream."""
     return stream(seed, "act", worker, *([incarnation] if incarnation else []))
 
 
@@ -100,8 +100,8 @@ def make_collector(
     remembered: int = 1,
     watch: Watch | None = None,
 ) -> Collector:
-    """The collector of a worker (the only one, in one process). One that takes the place of a lost one has a later
-    incarnation, with a stream of its own, and goes on with these episode numbers [N]."""
+    """Makes the collector of a worker, or the only one in a single process. The replacement of a lost worker has a
+    later incarnation, with a stream of its own, and continues with these episode numbers [N]."""
 
     def seed_of(row: int, episode: int) -> int:
         return number(seed, "episode", worker, row, episode)

@@ -1,4 +1,4 @@
-"""Can this algorithm act in this environment? Answered by the environment itself, before torch is imported."""
+"""Checks that an algorithm can be used with an environment and with several processes, before torch is imported."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check(config: RunConfig) -> None:
-    """ConfigError where it cannot; EnvError where the environment does not even start."""
+    """Raises ConfigError if the algorithm does not suit the environment, and EnvError if that does not start."""
     _rows_that_fit(config)
     env = envs.make(config.env_package, config.env.model_copy(update={"render_mode": None}), rows=1)
     try:
@@ -53,7 +53,7 @@ def _planned(config: RunConfig) -> bool:
 
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
-    """(setting, what is wrong with it)."""
+    """Returns pairs of a setting and the reason why it does not suit the environment."""
     name, cls = config.algo_package.NAME, type(config.algo)
     env_id = getattr(config.env, "id", config.general.env_name)
     misfits = [
@@ -78,7 +78,7 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
 
 
 def _told(space: Space) -> str:
-    """A space in a few words; the bounds of a Box would fill lines."""
+    """Describes a space in a few words; the bounds of a Box would fill lines."""
     if not isinstance(space, Box):
         return str(space)
     return f"Box, {' x '.join(map(str, space.shape)) or 1} number{'' if space.shape in ((), (1,)) else 's'}"
@@ -109,7 +109,7 @@ def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
 
 
 def _able(env: VectorEnv) -> list[str]:
-    """Algorithms that can act in this environment, with their defaults."""
+    """Returns the algorithms that suit this environment with their default settings."""
     action, observation = type(env.action_space).__name__, type(env.observation_space).__name__
     configs = {name: algos.get(name).Config() for name in algos.available()}
     return [
@@ -124,13 +124,13 @@ def _able(env: VectorEnv) -> list[str]:
 
 
 def run_ahead(config: RunConfig) -> int:
-    """Chunks that may wait to be learned from while workers collect."""
+    """Returns the number of chunks that may be queued for the learner while workers keep collecting."""
     wanted = config.general.run_ahead
     return type(config.algo).RUN_AHEAD if wanted is None else wanted
 
 
 def spec_of_all(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
-    """With the rows of all workers; ConfigError where processes cannot share the work. Ray is not needed to know."""
+    """Returns the spec with the rows of all workers. Raises ConfigError if processes cannot share the work."""
     if config.general.mp_backend == "ray":
         spec = all_rows(config, spec)
         refuse(config, spec)
@@ -142,13 +142,13 @@ def _is_rollout(config: RunConfig) -> bool:
 
 
 def all_rows(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
-    """With the rows of which the memory makes a window: those of all workers, where their fragments are joined."""
+    """Returns the spec with the rows of a window: those of all workers, if their fragments are joined."""
     joined = not (run_ahead(config) and _is_rollout(config))
     return replace(spec, rows=spec.rows * (config.general.n_workers if joined else 1))
 
 
 def refuse(config: RunConfig, spec: "EnvSpec") -> None:
-    """ConfigError where the processes cannot share the work, RayError where there are too many of them for here."""
+    """Raises ConfigError if processes cannot share the work, and RayError if this machine is too small for them."""
     cfg, wanted = config.general, config.algo.memory(spec.rows)
     if run_ahead(config) and (why := _must_not_lag(config)):
         place = config.where.get("general_cfg.run_ahead", "default")
@@ -166,7 +166,7 @@ def refuse(config: RunConfig, spec: "EnvSpec") -> None:
 
 
 def _must_not_lag(config: RunConfig) -> str | None:
-    """Why workers have to wait for the learner."""
+    """Returns the reason why workers have to wait for the learner; None if they need not."""
     if not type(config.algo).MAY_LAG:
         return f"{config.algo_package.NAME} learns only from what its newest policy has done"
     if _is_rollout(config) and getattr(config.algo, "normalize_reward", False):
@@ -175,7 +175,7 @@ def _must_not_lag(config: RunConfig) -> str | None:
 
 
 def _minibatch(wanted: MemorySpec, rows: int) -> int | None:
-    """Samples of a minibatch, which learners divide; None where it depends on what was collected."""
+    """Returns the number of samples of a minibatch, which learners divide; None if it depends on the data."""
     if isinstance(wanted, ReplaySpec):
         return wanted.batch_size
     if wanted.unit == "episodes":

@@ -1,15 +1,15 @@
-"""Errors that a person can cause. Each ends in one clear message and exit status 2; the traceback goes to the log."""
+"""Errors that a user can cause. Each ends in one clear message and exit status 2; the traceback goes to the log."""
 
 import contextlib
 import os
 from typing import TextIO
 
 MISTAKE = 2
-"""Exit status of a run that one of these ended."""
+"""Exit status of a run that ended with one of these errors."""
 
 
 class JoystickError(Exception):
-    """The base of them: str() is the message."""
+    """Base class; str() is the message."""
 
 
 class NumericsError(JoystickError):

@@ -1,4 +1,4 @@
-"""What a collector makes: fragments of steps, and episodes that have ended."""
+"""Data that a collector returns: fragments of steps, and finished episodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Fragment:
-    """T steps of N rows. The arrays belong to the collector and are reused: whoever keeps them copies."""
+    """T steps of N rows. The collector reuses the arrays: copy them to keep them."""
 
     columns: Columns
-    """[T, N, ...]: obs, action, reward, next_obs, terminated, truncated, (valid), and what the policy adds."""
+    """Arrays [T, N, ...]: obs, action, reward, next_obs, terminated, truncated, (valid), and columns of the policy."""
     start: Tree
-    """Policy state before the first step, and which rows stood at the start of an episode."""
+    """state: policy state before the first step; first: True for rows that begin an episode with it."""
     origin: Origin
 
     @property
@@ -42,7 +42,7 @@ class Fragment:
 
 
 def join(fragments: Sequence[Fragment]) -> Fragment:
-    """Fragments of the same steps by several workers, as one of all their rows, in the order given."""
+    """Joins fragments of several workers along the rows, in the order given."""
     if len(fragments) == 1:
         return fragments[0]
     columns = {name: np.concatenate([f.columns[name] for f in fragments], axis=1) for name in fragments[0].columns}
@@ -55,27 +55,27 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
 
 
 class Episode(NamedTuple):
-    """An episode that has ended."""
+    """A finished episode."""
 
     worker: int
     row: int
     number: int
-    """Its number in this row, from 0."""
+    """Number of the episode in this row, from 0."""
     seed: int
     total: float
     """Sum of rewards."""
     length: int
     terminated: bool
     steps: int
-    """Steps that its collector had made when it ended."""
+    """Number of steps that its collector had made when it ended."""
 
 
 class Recorder(Protocol):
-    """Sees every step; keeps trajectories, or pictures."""
+    """Receives every step of a collector, for trajectories or videos."""
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None: ...
 
     def end(self, episode: Episode) -> None: ...
 
     def drop(self, row: int) -> None:
-        """The running episode of this row is given up."""
+        """Discards the running episode of this row."""

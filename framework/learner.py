@@ -1,4 +1,4 @@
-"""The only code that applies gradients: a chunk in, minibatches through agent.update, metrics and priorities out."""
+"""The only code that applies gradients: cuts a chunk into minibatches and calls agent.update for each."""
 
 import hashlib
 import math
@@ -15,55 +15,55 @@ from framework.memory.chunk import Chunk
 
 
 class Learned(NamedTuple):
-    """What a chunk gave."""
+    """Results of learning from a chunk."""
 
     metrics: dict[str, list[float]]
-    """One number per update."""
+    """Metric -> one number for each update."""
     updates: int
     priorities: np.ndarray | None = None
-    """[K, B], for the memory's feedback."""
+    """New priorities [K, B], for the feedback of the memory."""
 
 
 class Share(NamedTuple):
-    """The part of one learner among several."""
+    """Share of one learner among several."""
 
     rank: int
     world: int
     total: Callable[[list[torch.Tensor]], None]
-    """Replaces tensors by their sums over all learners, in place."""
+    """Replaces tensors by their sums over all learners, in place (all-reduce)."""
 
 
 class Learner:
-    """An agent that learns, and the shape of its minibatches."""
+    """Applies the updates of an agent, minibatch by minibatch."""
 
     def __init__(self, agent: Agent, spec: MemorySpec) -> None:
         self.agent, self.spec = agent, spec
         self._share: Share | None = None
         self._weight = 1.0
-        """Share of the samples of this minibatch that are ours."""
+        """Share of the samples of this minibatch that belong to this learner."""
 
     def divide(self, share: Share) -> None:
-        """From now on learn from a part of every minibatch, and average gradients with the others."""
+        """Makes this learner use its share of every minibatch, and average gradients with the others."""
         self._share = share
         self.agent.learners = share.world
         self.agent.reduce, self.agent.share = self._average, self._mine
 
     def _average(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Means over all samples of the minibatch, of what each learner found in its own part."""
+        """Averages tensors over all samples of the minibatch, across the learners."""
         assert self._share is not None
         tensors = list(tensors)
         self._weigh(tensors)
         self._share.total(tensors)
 
     def _weigh(self, tensors: list[torch.Tensor]) -> None:
-        """Times our share of the samples, in place. A mean over nothing is no number, and counts as 0."""
+        """Multiplies by this learner's share of the samples, in place. The mean of none is NaN, and counts as 0."""
         if self._weight:
             torch._foreach_mul_(tensors, self._weight)
         else:
             torch._foreach_zero_(tensors)
 
     def _mine(self, batch: Batch) -> Batch:
-        """Our part of a minibatch [B, ...] or of sequences [L, B, ...]; where it is empty, one that does not count."""
+        """Returns this learner's part of a minibatch [B, ...] or of sequences [L, B, ...]; weight 0 if it is empty."""
         if self._share is None:
             return batch
         along = 1 if "first" in batch else 0
@@ -81,7 +81,7 @@ class Learner:
         return mine
 
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
-        """Makes all updates from this chunk."""
+        """Makes all updates of a chunk."""
         if chunk.fraction is not None:
             progress = progress._replace(fraction=chunk.fraction)
         # Averages of gradients that stay 0 shrink to subnormal numbers, on which some processors are many times slower.
@@ -109,7 +109,7 @@ class Learner:
         return Learned(metrics, len(results), _priorities(results))
 
     def _update(self, batch: Batch) -> Result:
-        """With our part of a minibatch. Of several learners, the mean of their metrics is that of the minibatch."""
+        """Updates on this learner's part of a minibatch; averages the metrics of several learners."""
         if self._share is None:
             return self.agent.update(batch)
         result = self.agent.update(batch if self.agent.CUTS_MINIBATCHES else self._mine(batch))

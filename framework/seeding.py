@@ -1,4 +1,4 @@
-"""One seed, many named streams. A stream depends on its name alone, so adding a worker moves no other stream."""
+"""Derives named random streams from one seed. A stream depends on its name alone, so a new worker changes no other."""
 
 import secrets
 from zlib import crc32
@@ -9,7 +9,7 @@ _TOP = 2**31 - 1
 
 
 def draw_seed() -> int:
-    """A seed for a run that asked for none: recorded and printed, so that the run can be repeated."""
+    """Draws a seed for a run without one; it is recorded and printed, so that the run can be repeated."""
     return secrets.randbelow(_TOP) + 1
 
 
@@ -18,10 +18,10 @@ def _sequence(seed: int, name: str, numbers: tuple[int, ...]) -> np.random.SeedS
 
 
 def stream(seed: int, name: str, *numbers: int) -> np.random.Generator:
-    """The random stream with this name, such as stream(1, "act", worker)."""
+    """Returns the random stream of this name, such as stream(1, "act", worker)."""
     return np.random.Generator(np.random.PCG64(_sequence(seed, name, numbers)))
 
 
 def number(seed: int, name: str, *numbers: int) -> int:
-    """One number from a named stream, as a seed for something else."""
+    """Returns a number from a named stream, to be used as a seed."""
     return int(_sequence(seed, name, numbers).generate_state(1)[0]) & _TOP

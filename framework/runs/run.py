@@ -9,15 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import torch
-
 from algos.base import Agent
 from config.general import GeneralConfig
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
-from framework import build, resources
+from framework import build
 from framework.backend import Backend, Lost, SingleProcess
-from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.errors import CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
@@ -28,9 +25,9 @@ from framework.output.recorders import Tape
 from framework.output.run_log import Count, RunLog
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
-from framework.runs import exactness
+from framework.runs import exactness, record
 from framework.runs.choice import choose_best
-from framework.runs.resume import HOW_TO_LOAD, identity, plain, start, with_seed
+from framework.runs.resume import identity, plain, start, with_seed
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
@@ -73,7 +70,12 @@ class Run:
             self._open()
             self.opened = True
             with self._saving():
-                self._write_down()
+                record.write_start(self.task, self.config, self.start, self.facts)
+                for note in (
+                    *self.config.notes,
+                    f"task directory: {self.task.path}   seed: {self.config.general.seed}",
+                ):
+                    self.console.note(note)
                 self._load()
         except BaseException:
             self.close()
@@ -109,7 +111,7 @@ class Run:
         self.numbers = exactness.facts(config, backend.agent.device)
         facts = {
             **identity(config, self.spec),
-            "config": plain(_repeatable(config)),
+            "config": plain(record.repeatable(config)),
             "expected_return": config.expected_return,
             "exactness": self.numbers,
         }
@@ -145,32 +147,6 @@ class Run:
         collector = build.make_collector(config, env, agent, seed, watch=self.watch)
         yield SingleProcess(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
 
-    def _write_down(self) -> None:
-        """Writes config.yaml and run.json, before the first step."""
-        facts, saved = self.facts, self.start.saved
-        if saved is not None and not self.start.branch:
-            earlier = self.task.read_run().get("resumes")
-            entry = {"from": saved.path.name, **facts, "changed": list(self.start.changed)}
-            facts = {"resumes": [*(earlier if isinstance(earlier, list) else []), entry]}
-        elif saved is not None:
-            facts["branched_from"] = str(saved.path)
-        facts |= {"changed": list(self.start.changed)} if self.start.changed else {}
-        facts |= {"expected_return": self.config.expected_return, "preset": self.config.preset}
-        facts |= {
-            "allow_import": list(self.config.allow_import),
-            "seed": self.config.general.seed,
-            "torch_threads": torch.get_num_threads(),
-        }
-        settings = _repeatable(self.config).to_yaml().encode()
-        if not self.task.config.is_file() or self.task.config.read_bytes() != settings:
-            write_whole(self.task.config, settings)
-        self.task.write_run(facts)
-        for note in self.config.notes:
-            self.console.note(note)
-        if size := resources.journal_bytes(self.config, self.spec):
-            self.console.note(f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)")
-        self.console.note(f"task directory: {self.task.path}   seed: {self.config.general.seed}")
-
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""
         saved, ray = self.start.saved, self.backend.processes is not None
@@ -193,11 +169,7 @@ class Run:
         rows = different if self.env.replayable else ["all"]
         verdict = exactness.compare(saved.facts.get("exactness"), self.numbers, self.start.changed, rows)
         (self.console.warn if rows else self.console.note)(str(verdict))
-        if self.start.branch:
-            self.task.write_run(verdict.to_json())
-        else:
-            *earlier, entry = self.task.read_run()["resumes"]
-            self.task.write_run({"resumes": [*earlier, entry | verdict.to_json()]})
+        record.write_verdict(self.task, self.start.branch, verdict)
 
     def _write_processes(self) -> None:
         if self.backend.processes is not None:
@@ -322,9 +294,3 @@ class Run:
         tape = Tape(self.evaluator.env.rows)
         evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,))
         wrap_up.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
-
-
-def _repeatable(config: RunConfig) -> RunConfig:
-    """Returns the config without the checkpoint that it was loaded from: settings that start the run from step 0."""
-    defaults = {key: GeneralConfig.model_fields[key].default for key in HOW_TO_LOAD}
-    return replace(config, general=config.general.model_copy(update=defaults))

@@ -1,0 +1,51 @@
+"""Writes config.yaml and run.json of a training run: what it is before its first step, and how exact a resume is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from config.general import GeneralConfig
+from config.loader import RunConfig
+from framework.checkpoint.atomic import write_whole
+from framework.runs.exactness import Exactness
+from framework.runs.resume import HOW_TO_LOAD, Start
+from framework.runs.task_dir import TaskDir
+
+
+def repeatable(config: RunConfig) -> RunConfig:
+    """Returns the config without the checkpoint that it was loaded from: settings that start the run from step 0."""
+    defaults = {key: GeneralConfig.model_fields[key].default for key in HOW_TO_LOAD}
+    return replace(config, general=config.general.model_copy(update=defaults))
+
+
+def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping[str, Any]) -> None:
+    """Writes config.yaml, where it changed, and run.json. session: facts about this session, such as its command."""
+    facts, saved = dict(session), start.saved
+    if saved is not None and not start.branch:
+        earlier = task.read_run().get("resumes")
+        entry = {"from": saved.path.name, **facts, "changed": list(start.changed)}
+        facts = {"resumes": [*(earlier if isinstance(earlier, list) else []), entry]}
+    elif saved is not None:
+        facts["branched_from"] = str(saved.path)
+    facts |= {"changed": list(start.changed)} if start.changed else {}
+    facts |= {"expected_return": config.expected_return, "preset": config.preset}
+    facts |= {
+        "allow_import": list(config.allow_import),
+        "seed": config.general.seed,
+        "torch_threads": torch.get_num_threads(),
+    }
+    settings = repeatable(config).to_yaml().encode()
+    if not task.config.is_file() or task.config.read_bytes() != settings:
+        write_whole(task.config, settings)
+    task.write_run(facts)
+
+
+def write_verdict(task: TaskDir, branch: bool, verdict: Exactness) -> None:
+    """Adds to run.json whether this resume or branch is exact."""
+    if branch:
+        task.write_run(verdict.to_json())
+        return
+    *earlier, entry = task.read_run()["resumes"]
+    task.write_run({"resumes": [*earlier, entry | verdict.to_json()]})
