@@ -78,9 +78,8 @@ class Trainer:
 
     def round(self) -> None:
         """Collect, add, learn."""
-        fraction = self.progress().fraction
         self._account(self.backend.round(self.progress))
-        self.log.console.round(self.count, fraction, self.backend.says)
+        self.log.console.round(self.count, self.backend.says)
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Count and write down what has happened."""
@@ -143,7 +142,8 @@ class Trainer:
 
     def evaluate(self) -> Evaluation:
         """Play the evaluation episodes and write down how they went."""
-        evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
+        with self.log.console.during(f"evaluating the model of update {self.count.update:,}"):
+            evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
         best = self.best is None or evaluation.mean >= self.best
         if best:
             self.best, self.best_update = evaluation.mean, self.count.update

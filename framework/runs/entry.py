@@ -8,6 +8,7 @@ from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import compatibility
 from framework.errors import MISTAKE, JoystickError, Stopped
+from framework.output.terminal import print_error
 from framework.runs.signals import StopSignals
 
 
@@ -58,7 +59,7 @@ def _guarded(work: Callable[[], int]) -> int:
     try:
         return work()
     except (JoystickError, ConfigError, EnvError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(f"error: {error}")
         return MISTAKE
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -69,5 +70,5 @@ def _guarded(work: Callable[[], int]) -> int:
         return 0
     except OSError as error:
         # a full disk or a folder taken away, at a moment when nothing can be gone on with
-        print(f"error: {error.filename or 'writing'}: {error.strerror or error}", file=sys.stderr)
+        print_error(f"error: {error.filename or 'writing'}: {error.strerror or error}")
         return MISTAKE

@@ -1,15 +1,15 @@
 """Ctrl-C, SIGTERM and a closed terminal ask a run to stop between rounds; a second one ends it at once. And a watch
 over stuck steps."""
 
-import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Protocol
+
+from framework.output.terminal import announce
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 HANGUP = getattr(signal, "SIGHUP", None)
@@ -47,9 +47,7 @@ class StopSignals:
             self.again(number)
         self.received = number
         name = NAMES[signal.Signals(number)]
-        # os.write is safe in a signal handler; print may be in the middle of a line
-        with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
-            os.write(sys.stderr.fileno(), f"\n{name}: saving, then stopping. Once more ends at once.\n".encode())
+        announce(f"{name}: saving and stopping. Press Ctrl-C again to quit immediately.")
 
     @property
     def exit_status(self) -> int:

@@ -11,6 +11,7 @@ from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
 from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_log import CsvLog, read_csv
+from framework.output.formatting import counted
 from framework.output.recorders import Tape, TrajectoryRecorder
 from framework.output.trajectories import TrajectoryWriter
 from framework.runs.resume import check_identity, with_seed
@@ -79,6 +80,7 @@ class _Test:
             "checkpoint": str(self.saved.path),
             "checkpoint_facts": self.saved.facts,
             "seed": cfg.seed,
+            "gpu": build.gpu_name(self.config),
         }
         self.task.config.write_text(self.config.to_yaml(), encoding="utf-8")
         self.task.write_run(facts)
@@ -86,14 +88,17 @@ class _Test:
             self.console.note(line)
         try:
             asked = "general_cfg.max_episode" in self.config.explicit and cfg.max_episode > 0
-            evaluation, tape = self._play(cfg.max_episode if asked else cfg.online_eval_episode)
+            episodes = cfg.max_episode if asked else cfg.online_eval_episode
+            with self.console.during(f"playing {counted(episodes, 'episode')}"):
+                evaluation, tape = self._play(episodes)
             self._write(evaluation)
+            compared = self._online(evaluation)
             video = None
             if self.config.env.render_mode is not None:
                 video = wrap_up.film(self.config, evaluation, tape, self.task, self.console)
-            self.task.write_run({"score": evaluation.facts()})
+            self.task.write_run({"score": evaluation.facts(), "compared": compared})
             wrap_up.write_report(self.task, self.console)
-            self.console.tested(self.task.path, self.saved.path, evaluation.facts(), self._online(evaluation), video)
+            self.console.tested(self.task.path, self.saved.path, evaluation.facts(), compared, video)
         except Interrupted:
             self.console.note("stopped before the last episode; nothing was changed")
             return self.signals.exit_status

@@ -130,7 +130,7 @@ class _Run:
             self.task.write_run({"processes": self.backend.processes()})
             watchdog = Watchdog(self.config.general.env_timeout, self._collectors, self._hangs)
             before = self.trainer.count
-            self.console.start(before, self.trainer.elapsed)
+            self.console.start(before, self.trainer.elapsed, self.trainer.best)
             reason, score = self._train(before)
             watchdog.close()
             return self._interrupted() if score is None else self._finished(reason, score)
@@ -179,7 +179,7 @@ class _Run:
         self.trainer.load_state(saved, branch=False)
         self.store.continue_from(saved)
         self.task.write_run({"processes": self.backend.processes()})
-        self.console.start(self.trainer.count, self.trainer.elapsed)
+        self.console.start(self.trainer.count, self.trainer.elapsed, self.trainer.best)
 
     def _write_down(self) -> None:
         """The effective config and the circumstances are on disk before the first step."""
@@ -197,12 +197,14 @@ class _Run:
             "allow_import": list(self.config.allow_import),
             "seed": self.config.general.seed,
             "torch_threads": torch.get_num_threads(),
+            "gpu": build.gpu_name(self.config),
         }
         self.task.config.write_text(_repeatable(self.config).to_yaml(), encoding="utf-8")
         self.task.write_run(facts)
         for note in self.config.notes:
             self.console.note(note)
-        self.console.note(f"task directory: {self.task.path}   seed: {self.config.general.seed}")
+        self.console.note(f"task directory: {self.task.path}")
+        self.console.note(f"seed: {self.config.general.seed}")
 
     def _load(self) -> None:
         saved = self.start.saved
@@ -236,12 +238,12 @@ class _Run:
         if self.said:
             self.console.note(f"processes: {self.said}")
             self.task.write_run({"processes_said": self.said})
+        if self.config.env.render_mode is not None and self.store.has_best() and not self.trainer.unsaved:
+            self._show()  # before the report and the last screen, which name the video
         tell(self.config, self.task, self.trainer, self.evaluator, score, reason, finished=True)
         if self.trainer.unsaved:
             self.console.warn("the last model could NOT be saved; models/ ends earlier")
             return MISTAKE
-        if self.config.env.render_mode is not None and self.store.has_best():
-            self._show()
         return 0
 
     def _show(self) -> None:
