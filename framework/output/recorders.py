@@ -1,4 +1,4 @@
-"""Recorders see every step of a collector: they keep actions, whole trajectories, or pictures."""
+"""Recorders see every step of a collector: they keep actions or whole trajectories."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -7,7 +7,6 @@ import numpy as np
 
 from envs.base import Array, Step, VectorEnv
 from framework.fragment import Episode
-from framework.output.gif import GifWriter
 
 
 class Tape:
@@ -59,21 +58,3 @@ class TrajectoryRecorder:
 
     def drop(self, row: int) -> None:
         self._running[row] = []
-
-
-class Camera:
-    """Puts every picture of a one-row environment into a GIF."""
-
-    def __init__(self, writer: GifWriter) -> None:
-        self.writer = writer
-
-    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
-        frame = env.render()
-        if frame is not None:
-            self.writer.add(frame)
-
-    def end(self, episode: Episode) -> None:
-        """The next episode follows on the same film."""
-
-    def drop(self, row: int) -> None:
-        """Nothing is given up: what was filmed stays on the film."""

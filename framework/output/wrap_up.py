@@ -10,8 +10,9 @@ from framework.evaluator import Evaluation, Evaluator, replay
 from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
 from framework.output.csv_log import read_csv
-from framework.output.gif import GifWriter
-from framework.output.recorders import Camera, Tape
+from framework.output.formatting import counted
+from framework.output.gif import Camera, GifWriter
+from framework.output.recorders import Tape
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Score, Trainer
 
@@ -40,6 +41,7 @@ def tell(
         expected_return=config.expected_return,
         figure=figure,
         best_model=best if best.is_dir() else None,
+        can_film=can_film(config),
         allowed=config.allow_import,
     )
     task.write_run(
@@ -51,6 +53,7 @@ def tell(
             "best": score.mean,
             "best_update": score.update,
             "random_return": known,
+            "can_film": can_film(config),
         }
     )
     write_report(task, console)
@@ -79,17 +82,19 @@ def _draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, c
 def _random_return(evaluator: Evaluator, console: Console) -> float | None:
     """The score of knowing nothing, to compare with."""
     try:
-        return evaluator.random_return()
+        with console.during("measuring the random policy"):
+            return evaluator.random_return()
     except EnvError as error:
         console.warn(f"the random policy's return could not be measured: {error}")
         return None
 
 
 def film(config: RunConfig, evaluation: Evaluation, tape: Tape, task: TaskDir, console: Console) -> Path | None:
-    """Play the episodes again in one environment that draws: into videos/video.gif, or in a window."""
+    """Replays the episodes in one environment that draws: into videos/video.gif, or in a window. Returns the video."""
     env = build.make_env(config, 1, draw=True)
     try:
-        return _filmed(config, env, evaluation, tape, task, console)
+        with console.during(f"filming {counted(len(evaluation.episodes), 'episode')}"):
+            return _filmed(config, env, evaluation, tape, task, console)
     finally:
         env.close()
 
@@ -98,17 +103,23 @@ def _filmed(
     config: RunConfig, env: VectorEnv, evaluation: Evaluation, tape: Tape, task: TaskDir, console: Console
 ) -> Path | None:
     writer = GifWriter(task.videos / "video.gif", env.render_fps)
-    camera = Camera(writer)
+    camera = Camera(writer, len(evaluation.episodes))
     for episode in evaluation.episodes:
         total = replay(env, episode, tape.episodes[episode.row, episode.number], camera)
         if abs(total - episode.total) > 1e-6 * max(1.0, abs(episode.total)):
             console.warn(f"the filmed episode with seed {episode.seed} went differently: {total} for {episode.total}")
         if writer.full:
             break
-    made = writer.close()
+    made = camera.close()
     if config.env.render_mode == "rgb_array":
         console.note(made.text)
     return made.path
+
+
+def can_film(config: RunConfig) -> bool:
+    """True if the environment offers rgb_array."""
+    check = getattr(config.env_package, "check", None)
+    return not (check and check(config.env.model_copy(update={"render_mode": "rgb_array"})))
 
 
 def write_report(task: TaskDir, console: Console) -> None:
