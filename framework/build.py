@@ -46,6 +46,13 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
+def gpu_name(config: RunConfig) -> str | None:
+    """Returns the name of the GPU that general_cfg.device selects on this machine; None if it selects none."""
+    if config.general.device == "cpu" or not torch.cuda.is_available():
+        return None
+    return torch.cuda.get_device_name(device_of(config))
+
+
 def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1) -> None:
     """Threads of torch: small networks are fastest with one, images use all cores, which so many processes share."""
     image = len(spec.observation_space.shape or ()) >= 2
