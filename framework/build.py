@@ -55,6 +55,13 @@ def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1, learns:
     torch.set_num_threads(config.general.torch_threads or count)
 
 
+def gpu_name(config: RunConfig) -> str | None:
+    """Returns the name of the GPU that general_cfg.device selects on this machine; None if it selects none."""
+    if config.general.device == "cpu" or not torch.cuda.is_available():
+        return None
+    return torch.cuda.get_device_name(device_of(config))
+
+
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))

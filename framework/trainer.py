@@ -86,10 +86,9 @@ class Trainer:
 
     def round(self) -> None:
         """Runs one round of the training loop, which is `SingleProcess.round` in framework/backend.py."""
-        fraction = self.progress().fraction
         self._account(self.backend.round(self.progress))
         processes = self.backend.processes
-        self.log.console.round(self.count, fraction, *([processes.load] if processes else []))
+        self.log.console.round(self.count, *([processes.load] if processes else []))
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Counts and logs the events of a round as they happen."""
@@ -153,7 +152,8 @@ class Trainer:
 
     def evaluate(self) -> Evaluation:
         """Plays and logs the evaluation episodes."""
-        evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
+        with self.log.console.during(f"evaluating the model of update {self.count.update:,}"):
+            evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
         best = self.best is None or evaluation.mean >= self.best
         if best:
             self.best, self.best_update = evaluation.mean, self.count.update

@@ -83,8 +83,7 @@ def test_a_module_imports_only_what_its_layer_may(module):
     ("package", "homes"),
     [
         ("ray", ("framework.distributed",)),
-        ("matplotlib", ("framework.output.figures", "framework.output.html_report")),
-        ("imageio", ("framework.output.gif",)),
+        ("matplotlib", ("framework.output.figures",)),
         ("gymnasium.vector", ("envs.gym",)),
         ("pickle", ("framework.output.safe_pickle", "framework.output.trajectories")),
     ],
@@ -160,7 +159,7 @@ def test_a_config_is_checked_without_anything_heavy():
     statement = "from config import loader, describe, json_schema, cli; from framework.catalog import ALGOS, ENVS; "
     statement += "loader.load(None, [], find_algo=ALGOS, find_env=ENVS); ENVS.available(); "
     statement += "[ALGOS.get(name) for name in ALGOS.available()]"
-    heavy = {"torch", "matplotlib", "tensorboard", "ray", "imageio", "scipy", "pandas", "safetensors"}
+    heavy = {"torch", "matplotlib", "tensorboard", "ray", "scipy", "pandas", "safetensors"}
     assert not loaded_after(statement) & heavy
     own = "from config import loader, describe, json_schema, cli, general, schema"
     assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})

@@ -1,9 +1,9 @@
-"""What a person sees of a run: the film, the learning curve, the console, the report."""
+"""Video, learning curve and console of a run."""
 
 import io
-import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -11,16 +11,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import imageio.v3 as imageio
 import numpy as np
 import pytest
-import yaml
+from helpers_core import toy_of
+from PIL import Image, ImageSequence
 
 from config.general import GeneralConfig
-from framework.output import LOGGER, figures, gif, html_report, terminal
+from framework.fragment import Episode
+from framework.output import LOGGER, figures, gif, terminal
 from framework.output.console import Console, Outcome
-from framework.output.csv_log import CsvLog
-from framework.output.gif import GifWriter
+from framework.output.gif import Camera, GifWriter
+from framework.output.pace import Pace
+from framework.runs.signals import StopSignals
 
 # --------------------------------------------------------------------------------------------------- film
 
@@ -39,15 +41,21 @@ def delays(path: Path) -> set[int]:
     }
 
 
+def frames_of(path: Path) -> np.ndarray:
+    """All frames of a GIF [n, height, width, 3]."""
+    with Image.open(path) as video:
+        return np.array([np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(video)])
+
+
 @pytest.mark.parametrize(("fps", "hundredths"), [(50, 2), (30, 3), (60, 2), (4, 25), (20, 5), (15, 7), (1, 100)])
 def test_frames_are_shown_as_long_as_the_environment_says(tmp_path: Path, fps: float, hundredths: int) -> None:
-    """VID-2: 1000 / fps milliseconds, rounded to the 10 of GIF, in the bytes and as imageio reads them."""
+    """VID-2: 1000 / fps milliseconds, rounded to the 10 of GIF, in the bytes and as pillow reads them."""
     writer = GifWriter(tmp_path / "video.gif", fps)
     for n in range(5):
         writer.add(picture(n))
     film = writer.close()
     assert delays(tmp_path / "video.gif") == {hundredths}
-    assert imageio.immeta(tmp_path / "video.gif")["duration"] == 10 * hundredths
+    assert Image.open(tmp_path / "video.gif").info["duration"] == 10 * hundredths
     assert film.frames == 5
     assert film.seconds == pytest.approx(5 * hundredths / 100)
 
@@ -66,8 +74,8 @@ def test_the_film_shows_what_was_filmed(tmp_path: Path) -> None:
     for frame in frames:
         writer.add(frame)
     writer.close()
-    np.testing.assert_array_equal(imageio.imread(tmp_path / "video.gif", mode="RGB"), frames)
-    assert not list(tmp_path.glob("*.tmp"))
+    np.testing.assert_array_equal(frames_of(tmp_path / "video.gif"), frames)
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_a_photograph_keeps_its_look_with_256_colours(tmp_path: Path) -> None:
@@ -76,7 +84,7 @@ def test_a_photograph_keeps_its_look_with_256_colours(tmp_path: Path) -> None:
     writer = GifWriter(tmp_path / "video.gif", 30)
     writer.add(frame)
     writer.close()
-    seen = imageio.imread(tmp_path / "video.gif", mode="RGB", index=0)
+    seen = frames_of(tmp_path / "video.gif")[0]
     assert np.abs(seen.astype(int) - frame).mean() < 8
 
 
@@ -96,7 +104,7 @@ def test_what_is_no_picture_is_left_out_and_said(tmp_path: Path) -> None:
     writer.add(np.full((40, 60), 99.7))
     writer.add(np.full((40, 60, 4), 7, np.uint8))
     film = writer.close()
-    frames = imageio.imread(tmp_path / "video.gif", mode="RGB")
+    frames = frames_of(tmp_path / "video.gif")
     assert frames.shape == (4, 40, 60, 3)
     assert (frames[1, :, 10:50] == 255).all()
     assert (frames[1, :, :10] == 0).all()
@@ -117,11 +125,59 @@ def test_a_film_of_a_hundred_thousand_frames_is_cut_off(tmp_path: Path) -> None:
     assert sum(np.asarray(value).nbytes for value in held) <= frame.nbytes
 
 
+def film(tmp_path: Path, lengths: list[int], episodes: int, max_frames: int = 6000) -> gif.Film:
+    """A video of episodes that last so many steps of reward 2, with a white picture of 40 x 300."""
+    env = toy_of("counter", render_mode="rgb_array")
+    env.render = lambda row=0: np.full((40, 300, 3), 255, np.uint8)
+    env.reset(np.array([True]), np.array([1]))
+    env.reset(np.array([True]), np.array([1]))
+    camera = Camera(GifWriter(tmp_path / "video.gif", 50, max_frames), episodes)
+    step = env.step(np.zeros(1, int))._replace(reward=np.array([2.0], np.float32))
+    for number, length in enumerate(lengths):
+        for _ in range(length):
+            camera.step(None, None, step, env)
+        camera.end(Episode(0, 0, number, 7, 2.0 * length, length, True, length))
+    return camera.close()
+
+
+def test_episodes_are_told_apart_in_a_video_and_nothing_of_the_picture_is_covered(tmp_path: Path) -> None:
+    """A line above each picture changes with step and return; each episode ends with a second of its last picture."""
+    made = film(tmp_path, [3, 2], episodes=2)
+    frames = frames_of(tmp_path / "video.gif")
+    assert frames.shape == (7, 40 + gif.CAPTION_HEIGHT, 300, 3)
+    assert (frames[:, gif.CAPTION_HEIGHT :] == 255).all()
+    captions = [frame[: gif.CAPTION_HEIGHT].tobytes() for frame in frames]
+    assert len(set(captions)) == 7
+    assert set(np.unique(frames[:, : gif.CAPTION_HEIGHT])) == {0, 255}
+    with Image.open(tmp_path / "video.gif") as video:
+        delays = [frame.info["duration"] for frame in ImageSequence.Iterator(video)]
+    assert delays == [20, 20, 20, 1000, 20, 20, 1000]
+    assert made.seconds == pytest.approx(2.1)
+    assert made.text == "video: 7 frames, 2.1 s"
+
+
+@pytest.mark.parametrize("lengths", [[3, 2], [3, 3]], ids=["at an end", "within an episode"])
+def test_a_video_says_how_many_episodes_it_shows(tmp_path: Path, lengths: list[int]) -> None:
+    made = film(tmp_path, lengths, episodes=200, max_frames=7)
+    assert made.frames == 7
+    assert made.text.endswith("cut off after 7 frames; 2 of 200 episodes")
+
+
+def test_a_caption_is_shortened_to_the_width_of_the_picture() -> None:
+    wide, narrow, tiny = (Image.new("RGB", (width, 30)) for width in (200, 60, 8))
+    text = "episode 1   step 2   return 3"
+    drawn = [np.asarray(gif.captioned(picture, text)) for picture in (wide, narrow, tiny)]
+    assert drawn[0][:, 100:].any()
+    np.testing.assert_array_equal(drawn[1], gif.captioned(narrow, "episode 1"))
+    assert drawn[1].any()
+    assert not drawn[2].any()
+
+
 def test_large_pictures_become_smaller(tmp_path: Path) -> None:
     writer = GifWriter(tmp_path / "video.gif", 30)
     writer.add(np.zeros((1000, 2000, 3), np.uint8))
     writer.close()
-    assert imageio.imread(tmp_path / "video.gif", index=0).shape[:2] == (320, 640)
+    assert frames_of(tmp_path / "video.gif").shape[1:3] == (320, 640)
 
 
 # --------------------------------------------------------------------------------------------------- figure
@@ -162,7 +218,8 @@ def test_a_curve_is_drawn_of_any_run(tmp_path: Path, train: list[dict[str, Any]]
     path = tmp_path / "results" / "learning_curve.png"
     warnings.simplefilter("error")
     figures.learning_curve(train, points, path, title="DQN on 车杆 $x", random_return=1.5, expected_return=float("nan"))
-    assert imageio.imread(path).shape[:2] == (690, 1200)
+    with Image.open(path) as picture:
+        assert picture.size == (1200, 690)
     assert [file.name for file in path.parent.iterdir()] == ["learning_curve.png"]
 
 
@@ -187,6 +244,42 @@ def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
     )
     environment = {key: value for key, value in os.environ.items() if key != "DISPLAY"}
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=environment)
+
+
+def test_an_error_bar_is_the_standard_error_and_stays_among_the_returns() -> None:
+    """std 0.4 of 16 episodes is 0.1; success of 0.95 with a highest return of 1 reaches 1, not 1.05."""
+    row = {"step": 10, "mean": 0.95, "std": 0.4, "episodes": 16, "min": 0.0, "max": 1.0}
+    for values, low, high in (
+        (row, 0.85, 1.0),
+        ({**row, "max": 9.0, "min": 0.9}, 0.9, 1.05),
+        ({**row, "std": None}, 0.95, 0.95),
+    ):
+        step, mean, lower, upper = figures.error_bars([values])
+        assert (step.tolist(), mean.tolist()) == ([10], [0.95])
+        assert (lower[0], upper[0]) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_names_of_lines_do_not_overlap() -> None:
+    assert figures.spread_out([5.0, 1.0, 9.0], 2) == [5, 1, 9]
+    assert figures.spread_out([3.0, 3.0, 3.0], 2) == [1, 3, 5]
+    assert figures.spread_out([], 2) == []
+
+
+def test_a_window_that_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """show_fig without a display: a word in place of silence, and the figure all the same."""
+    import matplotlib
+
+    monkeypatch.setattr(LOGGER, "propagate", True)
+    said: list[str] = []
+    monkeypatch.setattr(LOGGER, "warning", lambda text, *words: said.append(text % words))
+    before = matplotlib.get_backend()
+    try:
+        matplotlib.use("agg")
+        figures.learning_curve(rows(3), [], tmp_path / "a.png", title="x", show=True)
+    finally:
+        matplotlib.use(before)
+    assert said == [f"show_fig: no window can be opened here; the figure is in {tmp_path / 'a.png'}"]
+    assert (tmp_path / "a.png").exists()
 
 
 # --------------------------------------------------------------------------------------------------- console
@@ -225,7 +318,7 @@ def play(console: Console, clock: Clock, rounds: int = 100, seconds: float = 1.0
     for n in range(rounds):
         clock.now += seconds
         console.episode(n + 1, float(n), 20, {"loss": 0.5, "epsilon": 0.1})
-        console.round(Count(20 * (n + 1), n + 1, 10 * (n + 1)), (n + 1) / 100)
+        console.round(Count(20 * (n + 1), n + 1, 10 * (n + 1)))
 
 
 def test_a_pipe_gets_plain_lines_that_say_how_things_stand(tmp_path: Path, clock: Clock) -> None:
@@ -248,7 +341,7 @@ def test_a_pipe_gets_plain_lines_that_say_how_things_stand(tmp_path: Path, clock
 def test_a_terminal_gets_a_block_that_fits_its_width(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OSX-6: in 40 columns nothing wraps; at most eight pictures a second are drawn; nothing of it stays."""
+    """OSX-6: in 40 columns long rows wrap; at most eight pictures a second are drawn; nothing of it stays."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -258,32 +351,164 @@ def test_a_terminal_gets_a_block_that_fits_its_width(
     console.warn("the disk is nearly full")
     console.close()
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue()).replace("\r", "\n")
-    assert max(map(len, text.splitlines())) <= 40
-    assert re.search(r"trained .*…$", text, re.M)
+    block = [line for line in text.splitlines() if not line.startswith("warning")]
+    assert max(map(len, block)) <= 40 - len("^C")
+    assert "…" not in text
+    assert re.search(
+        r"trained episode \d+ of 100, step [\d,]+ \([\d,]+/s\), update \d+ \([\d,]+/s\)", " ".join(text.split())
+    )
     assert 5 <= text.count("trained") <= 12
     assert "warning: the disk is nearly full" in text
     assert stream.getvalue().rstrip().endswith("\x1b[2K")
 
 
 def test_speed_and_time_left_are_those_of_the_last_half_minute(tmp_path: Path, clock: Clock) -> None:
+    """Episodes left are counted by the steps of recent ones: 20 of them of 20 steps, at 10 steps a second."""
     stream = io.StringIO()
     console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
     play(console, clock, rounds=40, seconds=0.5)
     for n in range(41, 81):
         clock.now += 2.0
-        console.round(Count(20 * n, n, 10 * n), n / 100)
+        console.round(Count(20 * n, n, 10 * n))
     console.close()
     assert "80%, 1:40 so far, 0:40 left | trained episode 80 of 100, step 1,600 (10/s)" in stream.getvalue()
 
 
-@pytest.mark.parametrize("name", ["NO_COLOR", "TERM"])
-def test_no_color_and_dumb_terminals_get_plain_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dumb_terminals_get_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """OSX-6."""
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
     assert isinstance(terminal.choose(Terminal()), terminal.Live)
-    monkeypatch.setenv(name, "dumb")
+    monkeypatch.setenv("TERM", "dumb")
     assert isinstance(terminal.choose(Terminal()), terminal.Plain)
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7][0-9;]*m")
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_no_color_removes_the_colours_and_not_the_block(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, colours: bool
+) -> None:
+    """Warnings and the bar have a colour where it is allowed; errors on stderr too."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "" if colours else "1")
+    stream, errors = Terminal(), Terminal()
+    console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
+    play(console, clock, rounds=3)
+    shown = stream.getvalue()
+    console.warn("careful")
+    console.close()
+    monkeypatch.setattr(sys, "stderr", errors)
+    terminal.print_error("error: no")
+    assert "trained" in shown
+    assert bool(COLOUR.search(shown)) is colours
+    assert ("\x1b[33mwarning: careful" in stream.getvalue()) is colours
+    assert ("\x1b[31merror: no\x1b[0m" in errors.getvalue()) is colours
+    assert "error: no" in errors.getvalue()
+
+
+def test_the_first_picture_has_share_speed_and_time_left(tmp_path: Path, clock: Clock) -> None:
+    """The first round of PPO is 2,048 steps long: speeds are measured from the start of training, after a resume from
+    the counters of the checkpoint."""
+    for start, seconds, line in (
+        (Count(0, 0, 0), 0.0, "10%, 0:40 so far, 5:52 left | trained episode 0, step 2,048 of 20,048 (51/s), "),
+        (Count(8000, 0, 0), 60.0, "50%, 1:40 so far, 3:15 left | trained episode 0, step 10,048 of 20,048 (51/s), "),
+    ):
+        stream = io.StringIO()
+        console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=-1, max_total_step=20_048), stream)
+        console.start(start, seconds)
+        clock.now += 40
+        console.round(Count(start.step + 2048, 0, 320))
+        console.close()
+        assert stream.getvalue() == f"{line}update 320 (8/s)\n"
+
+
+def test_time_left_follows_the_limit_that_comes_first(tmp_path: Path, clock: Clock) -> None:
+    """10 steps/s, 5 updates/s, episodes of 40 steps: 500 steps take 50 s, 200 updates 40 s, 6 episodes 24 s."""
+    counts = Count(100, 4, 50)
+    limits = {"max_total_step": 600, "max_update": 250, "max_episode": 10}
+    for names, left in (
+        (["max_total_step"], 50),
+        (["max_update"], 40),
+        (["max_episode"], 24),
+        (list(limits), 24),
+        ([], None),
+    ):
+        cfg = GeneralConfig(**{"max_episode": -1, **{name: limits[name] for name in names}})
+        pace = Pace(cfg)
+        pace.start(0.0, Count(0, 0, 0))
+        pace.episode(40)
+        pace.mark(10.0, counts)
+        assert pace.left(counts, 10.0) == left
+    assert Pace(GeneralConfig(max_time=100)).left(counts, 30.0) == 70
+    assert Pace(GeneralConfig(max_episode=10)).left(counts, 30.0) is None
+
+
+def test_what_keeps_training_waiting_is_shown_and_goes_again(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
+    with console.during("playing 10 episodes"):
+        assert "playing 10 episodes" in stream.getvalue()
+    play(console, clock, rounds=2)
+    shown = len(stream.getvalue())
+    with console.during("evaluating the model of update 20"):
+        assert re.search(r"trained.*now.*evaluating the model of update 20", stream.getvalue()[shown:], re.S)
+        shown = len(stream.getvalue())
+    assert "trained" in stream.getvalue()[shown:]
+    assert "evaluating" not in stream.getvalue()[shown:]
+    console.close()
+
+
+def test_a_signal_handler_finds_no_block_on_the_terminal(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What it writes would end up within the block, and the next picture would leave a part of both."""
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
+    play(console, clock, rounds=2)
+    with StopSignals() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.received == signal.SIGTERM
+    assert stream.getvalue().endswith("\x1b[2K")
+    assert "saving" in capfd.readouterr().err
+    before = len(stream.getvalue())
+    play(console, clock, rounds=1)
+    assert "trained" in stream.getvalue()[before:]
+
+    block = terminal._block
+    monkeypatch.setattr(terminal, "_block", lambda *parts: (terminal.announce("while it draws"), block(*parts))[1])
+    play(console, clock, rounds=1)
+    assert stream.getvalue().endswith("\x1b[2K"), "removed once it was drawn"
+    assert capfd.readouterr().err == "\nwhile it draws\n"
+    console.close()
+
+
+def test_a_tie_is_not_the_best_so_far_again(tmp_path: Path) -> None:
+    """Nor is one after a resume, whose best is that of the checkpoint."""
+    stream = io.StringIO()
+    console = Console(tmp_path / "log.txt", GeneralConfig(), stream)
+    for mean, best in ((100.0, True), (200.0, True), (200.0, True), (150.0, False)):
+        console.evaluation(1, mean, 0.0, 10, best)
+    assert [line.endswith("the best so far") for line in stream.getvalue().splitlines()] == [True, True, False, False]
+    console.start(Count(0, 0, 0), best=200.0)
+    console.evaluation(1, 200.0, 0.0, 10, True)
+    assert not stream.getvalue().endswith("the best so far\n")
+    console.close()
+
+
+def test_a_line_of_the_log_ends_without_a_comma(tmp_path: Path) -> None:
+    console = Console(tmp_path / "log.txt", GeneralConfig(), io.StringIO())
+    console.episode(1, 11.0, 11, {})
+    console.episode(2, 12.0, 12, {"loss": 0.5})
+    console.close()
+    text = (tmp_path / "log.txt").read_text()
+    assert "episode 1: return 11, length 11\n" in text
+    assert "episode 2: return 12, length 12, loss 0.5\n" in text
 
 
 def test_a_console_without_a_character_shows_a_question_mark(tmp_path: Path, clock: Clock) -> None:
@@ -353,76 +578,58 @@ def test_the_summary_names_the_score_the_files_and_the_next_command(tmp_path: Pa
         "python main.py general_cfg.mode=test general_cfg.load_checkpoint=true "
         "general_cfg.load_path=Train_X env_cfg.render_mode=rgb_array\n"
     ) in text
-    assert f"python main.py --resume '{tmp_path}/a b'\n" in text
+    assert f"to resume  python main.py --resume '{tmp_path}/a b'\n" in text
 
 
-# --------------------------------------------------------------------------------------------------- report
+def summary_of(task: Path, **changes: Any) -> dict[str, str]:
+    """Label -> text of the last screen."""
+    stream = io.StringIO()
+    console = Console(task / "logs" / "log.txt", GeneralConfig(), stream)
+    console.summary(outcome(task, **changes))
+    console.close()
+    found = [re.split(r" {2,}", line, maxsplit=1) for line in stream.getvalue().splitlines()]
+    return {label: text for label, text in found}
 
-EVIL = "<script>alert(1)</script>\"'&"
 
-
-def task_dir(path: Path, **changes: Any) -> Path:
-    """A task directory as a run leaves it."""
-    config = {
-        "general_cfg": GeneralConfig(max_episode=77).model_dump(mode="json"),
-        "algo_cfg": {"lr": 0.5, "batch_size": 64},
-        "env_cfg": {"id": "CartPole-v1", "render_mode": None},
+def test_the_summary_names_every_file_that_a_person_may_open(tmp_path: Path) -> None:
+    """Those that exist; and no command for a video that is there, or that the environment cannot give."""
+    said = summary_of(tmp_path)
+    assert {"report", "curve", "video", "trajectories"} & said.keys() == set()
+    assert said["to watch it"].startswith("python main.py")
+    assert "to watch it" not in summary_of(tmp_path, can_film=False)
+    files = {
+        "report": "report.html",
+        "curve": "results/learning_curve.png",
+        "video": "videos/video.gif",
+        "trajectories": "results/trajs.pkl",
+        "log": "logs/log.txt",
     }
-    for folder in ("results", "models/500", "models/1000", "models/best", "videos"):
-        (path / folder).mkdir(parents=True)
-    (path / "config.yaml").write_text(yaml.safe_dump(changes.get("config", config)))
-    (path / "run.json").write_text(changes.get("run", '{"seed": 7, "command_line": ["--yaml", "a b.yaml"]}'))
-    log = CsvLog(path / "results" / "eval.csv", ["update", "step", "mean", "std", "episodes", "best"])
-    log.append({"update": 500, "step": 510, "mean": 12.5, "std": 1.5, "episodes": 10, "best": True})
-    log.append({"update": 1000, "step": 1010, "mean": 11.0, "std": 2.0, "episodes": 10, "best": False})
-    log.close()
-    figures.learning_curve([], [], path / "results" / "learning_curve.png", title="x")
-    return path
+    for file in files.values():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    said = summary_of(tmp_path)
+    assert {label: said.get(label) for label in files} == {label: str(tmp_path / file) for label, file in files.items()}
+    assert "to watch it" not in said
+    assert "curve" not in summary_of(tmp_path, figure=None), "an earlier session's"
 
 
-def test_the_report_tells_what_was_run_and_how_it_came_out(tmp_path: Path) -> None:
-    page = html_report.write(task_dir(tmp_path / "Train_X")).read_text(encoding="utf-8")
-    assert "<h1>DQN on CartPole-v1</h1>" in page
-    assert "<dt>score</dt><dd>11 ± 2</dd>" in page
-    assert "<dt>best evaluation</dt><dd>12.5</dd>" in page
-    assert "<td>general_cfg.max_episode</td><td>77</td><td>100</td>" in page
-    assert "<td>algo_cfg.lr</td><td>0.5</td><td>0.0002</td>" in page
-    assert "algo_cfg.batch_size" not in page
-    assert "<td>1,000</td>" in page
-    assert "<td>500</td><td>12.5 ± 1.5 over 10 episodes</td>" in page
-    assert "python main.py --yaml &#x27;a b.yaml&#x27;" in page
-    assert "data:image/png;base64," in page
+def test_the_summary_counts_one_episode_and_names_a_score_that_is_not_above_random(tmp_path: Path) -> None:
+    said = summary_of(tmp_path, count=Count(1, 1, 1), score={"mean": -500.0, "std": 0.0, "episodes": 1},
+                      random_return=-500.0, expected_return=-73.0)  # fmt: skip
+    assert said["trained"] == "1 episode, 1 step, 1 update in 1:05"
+    expected = "-500 ± 0 over 1 episode   (random policy -500, expected -73): not above the random policy"
+    assert said["score"] == expected
+    said = summary_of(tmp_path, score={"mean": -499.0, "std": 0.0, "episodes": 1}, random_return=-500.0)
+    assert "not above" not in said["score"]
 
 
-def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -> None:
-    """SEC-5: no script, no address, no reference to another file, whatever the run is called."""
-    config = {
-        "general_cfg": {"algo_name": EVIL, "mode": "train", EVIL: EVIL},
-        "algo_cfg": {EVIL: [EVIL]},
-        "env_cfg": {"id": EVIL},
-    }
-    run = {"started": EVIL, "seed": EVIL, "outcome": EVIL, "command_line": [EVIL], "versions": {EVIL: EVIL},
-           "preset": EVIL, "inexact_resume": EVIL, "resumes": [{"from": EVIL}], "random_return": EVIL}  # fmt: skip
-    folder = task_dir(tmp_path / EVIL.replace("/", "-"), config=config, run=json.dumps(run))
-    page = html_report.write(folder).read_text(encoding="utf-8")
-    assert 'src="data:image/png' in page
-    assert all(source.startswith("data:") for source in re.findall(r'(?:src|href)="([^"]*)', page))
-    page = re.sub(r"data:image/png;base64,[^\"]*", "", page)
-    assert "<script" not in page
-    assert "default-src 'none'" in page
-    assert not re.search(r"https?:|//[a-z]|url\(|@import|<link|<iframe|<object|javascript:", page)
-    assert not re.search(r"<[a-z]+[^>]* on\w+=", page)
-
-
-def test_the_report_of_an_empty_or_damaged_directory_is_a_page_too(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("a: [b")
-    (tmp_path / "run.json").write_text("[1")
-    assert "</html>" in html_report.write(tmp_path).read_text()
-
-
-def test_the_report_does_not_import_what_a_config_names(tmp_path: Path) -> None:
-    """SEC-3: a dotted name in a directory that came from elsewhere is shown, not looked up."""
-    config = {"general_cfg": {"algo_name": "antigravity.evil", "env_name": "os.path"}, "algo_cfg": {"lr": 1}}
-    page = html_report.write(task_dir(tmp_path / "x", config=config)).read_text()
-    assert "antigravity" not in sys.modules
-    assert "<td>algo_cfg.lr</td><td>1</td><td></td>" in page
+def test_the_last_screen_of_a_test_names_its_files(tmp_path: Path) -> None:
+    (tmp_path / "report.html").touch()
+    stream = io.StringIO()
+    console = Console(tmp_path / "logs" / "log.txt", GeneralConfig(), stream)
+    score = {"mean": 1.0, "std": 0.0, "episodes": 2, "min": 0.5, "max": 1.5}
+    console.tested(tmp_path, Path("tasks/a/models/best"), score, None, None)
+    console.close()
+    labels = ["score", "lowest, highest", "model", "report", "log", "episodes"]
+    assert [line.split("  ")[0] for line in stream.getvalue().splitlines()] == labels
+    assert str(tmp_path / "report.html") in stream.getvalue()

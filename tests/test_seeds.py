@@ -142,7 +142,10 @@ def test_a_test_or_a_loaded_model_is_refused(capsys: pytest.CaptureFixture[str])
     assert run("--seeds", "1..2", "general_cfg.mode=test", *load) == 2
     assert "command line: general_cfg.mode: --seeds trains" in capsys.readouterr().err
     assert run("--seeds", "1..2", *load) == 2
-    assert "command line: general_cfg.load_checkpoint: --seeds begins every run anew" in capsys.readouterr().err
+    assert (
+        "command line: general_cfg.load_checkpoint: --seeds starts every run from the beginning"
+        in capsys.readouterr().err
+    )
     assert not Path("tasks").exists()
 
 
@@ -189,7 +192,12 @@ def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
     assert (facts["seeds"], facts["at_once"], facts["finished"]) == ([1, 3, 2], 2, 3)
     assert facts["mean"] == means.mean()
     assert facts["interquartile_mean"] == statistics.interquartile_mean(means)
-    for line in ("interquartile mean", "of the last evaluations of 3 of 3 runs", "learning_curves.png", "seeds.csv"):
+    for line in (
+        "interquartile mean",
+        "(last evaluations of 3 of 3 runs, 10 episodes each)",
+        "learning_curves.png",
+        "seeds.csv",
+    ):
         assert line in said
 
     assert run("--resume", str(folder / "seed_3"), "general_cfg.max_total_step=300") == 0
@@ -249,10 +257,10 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["0", "2", "137"]
     assert "warning: seed 2 failed with status 2: error: mine:Picky-v0 failed in step 1 of row 0: RuntimeError" in out
-    assert "warning: seed 3 failed with status 137: it was killed; perhaps memory ran out" in out
+    assert "warning: seed 3 failed with status 137: killed, perhaps because memory ran out" in out
     assert "this start is not for me" in (folder / "seed_2.errors.txt").read_text()
     assert not (folder / "seed_1.errors.txt").exists()
-    assert "of the last evaluations of 1 of 3 runs" in out
+    assert "(last evaluations of 1 of 3 runs, 10 episodes each)" in out
     assert "95 %" not in out, "one run says nothing of the spread"
     assert f"python main.py --allow-import mine --resume {folder / 'seed_2'}" in out
 
@@ -272,9 +280,9 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
-    assert out.count("to go on  python main.py --allow-import mine --resume") == 2
+    assert len(re.findall(r"resume seed \d  python main.py --allow-import mine --resume", out)) == 2
     begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
-    assert f"seed 3, to begin  python main.py --allow-import mine {begin}" in out
+    assert f"start seed 3   python main.py --allow-import mine {begin}" in out
     assert not list(folder.glob("*.errors.txt"))
     done = json.loads((folder / "seed_1/run.json").read_text())["step"]
     write_picky()
@@ -338,18 +346,36 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
     none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
     assert seeds_table.table([*good, bad, none]) == [
         "",
-        "seed   mean ± std   min   max   episodes   best    steps   time      status",
-        "   1        1 ± 1     0     9         10     50   12,345   1:05        done",
-        "   2        2 ± 1     0     9         10     50   12,345   1:05        done",
-        "   3       99 ± 0    99    99         10     99            0:03    status 2",
-        "   4                                                              not begun",
+        "seed  mean ± std  min  max  best   steps  time       status",
+        "   1       1 ± 1    0    9    50  12,345  1:05     finished",
+        "   2       2 ± 1    0    9    50  12,345  1:05     finished",
+        "   3      99 ± 0   99   99    99          0:03     status 2",
+        "   4                                            not started",
         "",
         "mean                     1.5   95 % interval 1 to 2",
         "interquartile mean       1.5   95 % interval 1 to 2",
-        "of the last evaluations of 2 of 4 runs",
+        "(last evaluations of 2 of 4 runs, 10 episodes each)",
         "",
     ]
     assert "no run finished with an evaluation" in seeds_table.table([bad, none])
+
+
+@pytest.mark.parametrize(
+    ("seed", "mean", "left_out"),
+    [
+        (5, -123.4, []),
+        (5, -12345.6, ["min", "max"]),
+        (2**63 - 1, -123.4, ["min", "max"]),
+        (2**63 - 1, -12345.6, ["min", "max"]),
+    ],
+)
+def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) -> None:
+    """What does not fit is left out; seeds.csv has it."""
+    one = Result(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
+    lines = seeds_table.table([one, one])
+    assert max(map(len, lines)) <= 80
+    assert not set(left_out) & set(lines[1].split())
+    assert {"seed", "best", "status"} <= set(lines[1].split())
 
 
 def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -357,7 +383,8 @@ def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.Monkey
     drawn = {}
     monkeypatch.setattr(figures, "_dress", lambda axes, *words: drawn.update(axes=axes))
     curves = [(np.array([5.0, 20.0]), np.array([5.0, 20.0])), (np.array([10.0, 40.0]), np.array([20.0, 80.0]))]
-    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return")
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return", names=["seed 1", "seed 2"])
+    assert [text.get_text() for text in drawn["axes"].texts] == ["seed 1", "seed 2"]
     line = next(line for line in drawn["axes"].lines if line.get_label() == "mean")
     x, y = line.get_data()
     assert (x[0], x[-1]) == (10.0, 20.0)
@@ -375,19 +402,21 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
         (results / "eval.csv").write_text("step,mean\n10,1.5\n20,2.5\n")
     runs = [Result(seed, *[None] * 9, folder=f"seed_{seed}") for seed in (1, 2, 3)]
     lines, what = seeds_table.curves(tmp_path, runs, evaluated=True)
-    assert ([line[1].tolist() for line in lines], what) == ([[1.5, 2.5]] * 2, "return of the evaluations")
-    assert [line[1].tolist() for line in seeds_table.curves(tmp_path, runs, evaluated=False)[0]] == [[0.0, 4.0]] * 2
+    assert {name: value.tolist() for name, (_, value) in lines.items()} == {"seed 1": [1.5, 2.5], "seed 2": [1.5, 2.5]}
+    assert what == "evaluation return"
+    lines, _ = seeds_table.curves(tmp_path, runs, evaluated=False)
+    assert [value.tolist() for _, value in lines.values()] == [[0.0, 4.0]] * 2
     (tmp_path / "seed_2/results/eval.csv").write_text("step,mean\n10,1.5\n")
-    assert seeds_table.curves(tmp_path, runs, evaluated=True)[1].startswith("return of the episodes")
+    assert seeds_table.curves(tmp_path, runs, evaluated=True)[1].startswith("episode return")
 
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     one = many_seeds.Run(1, TaskDir(tmp_path / "seed_1"), tmp_path / "none")
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
-    assert many_seeds.look(one, cfg) == (0.0, "waits")
+    assert many_seeds.look(one, cfg) == (0.0, "waiting")
     one.process = subprocess.Popen(["true"])
     one.process.wait()
-    assert many_seeds.look(one, cfg) == (0.0, "starts")
+    assert many_seeds.look(one, cfg) == (0.0, "starting")
     one.task.results.mkdir(parents=True)
     (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
     (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")

@@ -1,46 +1,41 @@
-"""What a person sees of a run while it goes on and when it ends, and logs/log.txt."""
+"""Console output of a run, live and at its end, and logs/log.txt."""
 
+import contextlib
 import logging
 import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from config.general import GeneralConfig
 from framework.checkpoint.atomic import regular
 from framework.output import LOGGER, terminal
-from framework.output.formatting import clock, listed, resume_command, scored, short, video_command
-
-RECENT = 20
-"""Episodes of the running mean."""
-PACE_SECONDS = 30.0
-"""Speed and time left are those of this much of the past."""
-
-
-class Counts(Protocol):
-    """How much training there has been."""
-
-    @property
-    def step(self) -> int: ...
-    @property
-    def episode(self) -> int: ...
-    @property
-    def update(self) -> int: ...
+from framework.output.formatting import (
+    clock,
+    counted,
+    listed,
+    not_above_random,
+    resume_command,
+    scored,
+    short,
+    video_command,
+)
+from framework.output.pace import RECENT, Counts, Pace
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is left of a training run."""
+    """Result of a training run."""
 
     task: Path
     reason: str
-    """Why it ended."""
+    """Stop rule that ended it."""
     finished: bool
-    """False where it can be gone on with."""
+    """False if the run was stopped and can be resumed."""
     count: Counts
     seconds: float
     score: Mapping[str, float] | None = None
@@ -51,12 +46,14 @@ class Outcome:
     expected_return: float | None = None
     figure: Path | None = None
     best_model: Path | None = None
+    can_film: bool = True
+    """True if the environment offers rgb_array."""
     allowed: tuple[str, ...] = ()
-    """Packages of the user's own that the commands must allow to import."""
+    """Packages of the user that the printed commands must allow to import."""
 
 
 class Console:
-    """Fed by the loop with plain values. Costs a look at the clock per round."""
+    """Takes plain values from the training loop; a round costs one look at the clock."""
 
     def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None) -> None:
         self.cfg = cfg
@@ -68,89 +65,108 @@ class Console:
             LOGGER.addHandler(handler)
         self._began = self._next = time.monotonic()
         self._earlier = 0.0
-        self._pace: deque[tuple[float, float, int, int]] = deque()
+        self._pace = Pace(cfg)
         self._returns: deque[float] = deque(maxlen=RECENT)
-        self._best = float("-inf")
+        self._highest_return = self._highest_mean = float("-inf")
         self._length = 0
         self._values: Mapping[str, float] = {}
         self._evaluation = ""
+        self._picture: tuple[float | None, str, list[terminal.Row]] = (None, "", [])
+        """Fraction, head and rows of the last picture of training."""
 
-    # while it goes on -------------------------------------------------------------------------------------
+    # during the run ---------------------------------------------------------------------------------------
 
-    def start(self, count: Counts, seconds: float = 0.0) -> None:
-        """Training begins, at these counters and after so many seconds of earlier sessions."""
+    def start(self, count: Counts, seconds: float = 0.0, best: float | None = None) -> None:
+        """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
+        mean return."""
         self._began = time.monotonic()
         self._earlier = seconds
-        self._pace.clear()
+        self._highest_mean = float("-inf") if best is None else best
+        self._pace.start(self._began, count)
 
-    def round(self, count: Counts, fraction: float, says: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
-        """A round is over; fraction is the share of the planned run, 0 for an endless one. says: what the parts of the
-        run say of their work."""
+    def round(self, count: Counts, says: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+        """Shows progress after a round, at most a few times a second. says: returns how busy the processes are and
+        which one limits the speed."""
         now = time.monotonic()
         if now < self._next:
             return
         self._next = now + self._screen.interval
+        self._pace.mark(now, count)
+        elapsed = now - self._began + self._earlier
+        fraction = self.cfg.share(count.step, count.episode, count.update)
         if self.cfg.max_time > 0:
-            fraction = max(fraction, min(1.0, (now - self._began + self._earlier) / self.cfg.max_time))
-        self._pace.append((now, fraction, count.step, count.update))
-        while now - self._pace[0][0] > PACE_SECONDS:
-            self._pace.popleft()
-        head, counters = self._progress(count, fraction)
-        rows = [("trained", counters), ("return", self._recent()), ("evaluation", self._evaluation)]
+            fraction = max(fraction, min(1.0, elapsed / self.cfg.max_time))
+        rows = [("trained", self._counters(count)), ("return", self._recent()), ("evaluation", self._evaluation)]
         rows += [("agent", listed(self._values)), *zip(("processes", "limit"), says(), strict=True)]
-        self._screen.draw(fraction or None, head, [row for row in rows if row[1]])
+        self._picture = (fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]])
+        self._screen.draw(*self._picture)
+
+    @contextlib.contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """Shows what keeps training waiting, such as an evaluation, until it is over."""
+        fraction, head, rows = self._picture
+        self._screen.draw(fraction, head or what, [*rows, ("now", what)] if head else [])
+        try:
+            yield
+        finally:
+            if head:
+                self._screen.draw(*self._picture)
+            else:
+                self._screen.close()
 
     def episode(self, number: int, total: float, length: int, values: Mapping[str, float]) -> None:
-        """An episode has ended; values are what the agent says of its learning and exploring."""
+        """Notes an episode that has ended. values: the agent's metrics and exploration."""
         self._returns.append(total)
-        self._best = max(self._best, total)
+        self._highest_return = max(self._highest_return, total)
         self._length, self._values = length, values
+        self._pace.episode(length)
         if number % self.cfg.interact_summary_fre == 0:
-            LOGGER.info("episode %d: return %s, length %d, %s", number, short(total), length, listed(values))
+            said = f", {listed(values)}" if values else ""
+            LOGGER.info("episode %d: return %s, length %d%s", number, short(total), length, said)
 
     def evaluation(self, update: int, mean: float, std: float, episodes: int, best: bool) -> None:
-        """The agent has been evaluated."""
-        text = f"{scored({'mean': mean, 'std': std, 'episodes': episodes})} at update {update:,}"
-        self._evaluation = text
-        text = f"evaluation: {text}{', the best so far' if best else ''}"
+        """Notes an evaluation. best: the model becomes models/best; one that equals an earlier best is no news."""
+        self._evaluation = f"{scored({'mean': mean, 'std': std, 'episodes': episodes})} at update {update:,}"
+        news = best and mean > self._highest_mean
+        self._highest_mean = max(self._highest_mean, mean)
+        text = f"evaluation: {self._evaluation}{', the best so far' if news else ''}"
         LOGGER.info(text)
-        if best or isinstance(self._screen, terminal.Plain):
-            self._screen.say(text)
+        if news or isinstance(self._screen, terminal.Plain):
+            self._screen.say(text, "green" if news else "")
 
     # single lines -----------------------------------------------------------------------------------------
 
-    def note(self, text: str) -> None:
-        """Something worth knowing."""
+    def note(self, text: str, style: str = "") -> None:
+        """Prints and logs a line."""
         LOGGER.info(text)
-        self._screen.say(text)
+        self._screen.say(text, style)
 
     def warn(self, text: str) -> None:
-        """Something that went wrong without ending the run."""
+        """Prints and logs a problem that does not end the run."""
         LOGGER.warning(text)
 
     def log_traceback(self, error: BaseException) -> None:
-        """The whole story of an error, into logs/log.txt only."""
+        """Writes the traceback of an error to logs/log.txt only."""
         LOGGER.info("".join(traceback.format_exception(error)).rstrip())
 
     # the end ----------------------------------------------------------------------------------------------
 
     def summary(self, outcome: Outcome) -> None:
-        """How a training run came out, where its things are, and the commands that go on from here."""
+        """Prints the result of a training run, its files, and the commands for what comes next."""
         self._screen.close()
         self._table(_summary_rows(outcome))
 
     def tested(
         self, task: Path, model: Path, score: Mapping[str, float], compared: str | None, video: Path | None
     ) -> None:
-        """How a test came out."""
+        """Prints the result of a test and its files."""
         self._screen.close()
         rows = [("score", scored(score)), ("lowest, highest", f"{short(score['min'])}, {short(score['max'])}")]
         rows += [("compared", compared)] if compared else []
-        rows += [("model", str(model)), ("results", str(task))]
-        self._table(rows + ([("video", str(video))] if video else []))
+        self._table([*rows, ("model", str(model)), *_files(task), ("episodes", str(task / "results" / "test.csv"))])
 
     def close(self) -> None:
-        """Take the live part away and let go of the log."""
+        """Removes the live block and closes the log."""
         self._screen.close()
         for handler in self._handlers:
             LOGGER.removeHandler(handler)
@@ -159,35 +175,35 @@ class Console:
     def _table(self, rows: list[terminal.Row]) -> None:
         width = max(len(label) for label, _ in rows)
         for label, text in rows:
-            self.note(f"{label:<{width}}  {text}")
+            self.note(f"{label:<{width}}  {text}", _STYLES.get(label, ""))
+
+    # parts of the picture ---------------------------------------------------------------------------------
 
     def _recent(self) -> str:
         if not self._returns:
             return ""
         last, count, mean = self._returns[-1], len(self._returns), sum(self._returns) / len(self._returns)
-        return f"{short(last)}, mean of {count}: {short(mean)}, best {short(self._best)}, length {self._length:,}"
+        best = short(self._highest_return)
+        return f"{short(last)}, mean of {count}: {short(mean)}, best {best}, length {self._length:,}"
 
-    def _progress(self, count: Counts, fraction: float) -> tuple[str, str]:
-        """Share and time left; counters with their limits and speeds."""
-        then, before, step, update = self._pace[0]
-        now = self._pace[-1][0]
-        past = max(now - then, 1e-9)
-        elapsed = clock(now - self._began + self._earlier)
-        head = f"{elapsed} so far"
-        if fraction:
-            left = (1 - fraction) * past / (fraction - before) if fraction > before else None
-            head = f"{fraction:.0%}, {elapsed} so far" + (f", {clock(left)} left" if left is not None else "")
+    def _head(self, fraction: float, elapsed: float, count: Counts) -> str:
+        share = f"{fraction:.0%}, " if fraction else ""
+        left = self._pace.left(count, elapsed)
+        return f"{share}{clock(elapsed)} so far" + ("" if left is None else f", {clock(left)} left")
+
+    def _counters(self, count: Counts) -> str:
         cfg = self.cfg
+        steps, updates = self._pace.speeds()
         parts = [
             _of("episode", count.episode, cfg.max_episode),
-            _of("step", count.step, cfg.max_total_step) + f" ({(count.step - step) / past:,.0f}/s)",
-            _of("update", count.update, cfg.max_update) + f" ({(count.update - update) / past:,.0f}/s)",
+            _of("step", count.step, cfg.max_total_step) + f" ({steps:,.0f}/s)",
+            _of("update", count.update, cfg.max_update) + f" ({updates:,.0f}/s)",
         ]
-        return head, ", ".join(parts)
+        return ", ".join(parts)
 
 
 class _LogFile(logging.FileHandler):
-    """logs/log.txt. A full disk costs lines of the log, not the run."""
+    """Writes logs/log.txt. A full disk costs lines of the log, not the run."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,18 +214,22 @@ class _LogFile(logging.FileHandler):
         return open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=regular)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Nothing more can be done about it here."""
+        """Drops the line."""
 
 
 class _Warnings(logging.Handler):
-    """Shows warnings, wherever in the framework they come from."""
+    """Prints warnings from any part of the framework."""
 
-    def __init__(self, where: terminal.Screen) -> None:
+    def __init__(self, screen: terminal.Screen) -> None:
         super().__init__(logging.WARNING)
-        self._where = where
+        self._screen = screen
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._where.say(f"warning: {record.getMessage()}")
+        self._screen.say(f"warning: {record.getMessage()}", "yellow")
+
+
+_STYLES = {"finished": "green", "stopped": "yellow", "score": "bold"}
+"""Label of a row of the summary -> style."""
 
 
 def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
@@ -220,21 +240,39 @@ def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
     if outcome.best is not None:
         at = "" if outcome.best_update is None else f" at update {outcome.best_update:,}"
         rows.append(("best", f"{short(outcome.best)}{at}{f'   {outcome.best_model}' if outcome.best_model else ''}"))
-    trained = f"{count.episode:,} episodes, {count.step:,} steps, {count.update:,} updates"
+    numbers = {"episode": count.episode, "step": count.step, "update": count.update}
+    trained = ", ".join(counted(number, noun) for noun, number in numbers.items())
     rows.append(("trained", f"{trained} in {clock(outcome.seconds)}"))
-    if outcome.figure is not None:
-        rows.append(("curve", str(outcome.figure)))
+    rows += [row for row in _files(task) if row[0] != "curve" or outcome.figure is not None]
     if not outcome.finished:
-        rows.append(("to go on", resume_command(task, outcome.allowed)))
-    if outcome.best_model is not None:
-        rows.append(("see it play", video_command(task, outcome.allowed)))
+        rows.append(("to resume", resume_command(task, outcome.allowed)))
+    if outcome.best_model is not None and outcome.can_film and not (task / _VIDEO).exists():
+        rows.append(("to watch it", video_command(task, outcome.allowed)))
     return rows
 
 
 def _compared(outcome: Outcome) -> str:
     known = [("random policy", outcome.random_return), ("expected", outcome.expected_return)]
     text = ", ".join(f"{name} {short(value)}" for name, value in known if value is not None)
-    return f"   ({text})" if text else ""
+    mean = outcome.score["mean"] if outcome.score else None
+    poor = ": not above the random policy" if not_above_random(mean, outcome.random_return) else ""
+    return f"   ({text}){poor}" if text else ""
+
+
+_VIDEO = Path("videos", "video.gif")
+_FILES = (
+    ("report", Path("report.html")),
+    ("curve", Path("results", "learning_curve.png")),
+    ("video", _VIDEO),
+    ("trajectories", Path("results", "trajs.pkl")),
+    ("trajectories", Path("results", "trajs_0.pkl")),
+    ("log", Path("logs", "log.txt")),
+)
+
+
+def _files(task: Path) -> list[terminal.Row]:
+    """Returns the files of a task directory that a person may want to open."""
+    return [(label, str(task / path)) for label, path in _FILES if (task / path).exists()]
 
 
 def _of(name: str, done: int, limit: int) -> str:

@@ -1,54 +1,75 @@
-"""Learning curves of a run and of several. Drawn without a display, for three episodes or for two hundred thousand."""
+"""Learning curves of one run and of several, drawn without a display."""
 
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from framework.checkpoint.atomic import write_whole
-from framework.output import statistics
+from framework.output import LOGGER, statistics
+from framework.output.formatting import counted
 
-BLUE, ORANGE, GREY, GREEN = "#0072b2", "#d55e00", "#6b7280", "#007a5e"
-"""Of the Okabe-Ito palette, which the colour-blind can tell apart; green a little darker, for thin lines."""
 MOST_POINTS = 1500
-"""More than this on one line cannot be told apart on paper."""
+"""Number of points of a line; more cannot be told apart."""
+MOST_BARS = 60
+"""Number of evaluations up to which each has an error bar; more have a band."""
+MOST_NAMES = 12
+"""Number of runs up to which each line has its name."""
 BANDS = 400
+"""Number of stretches in which many episodes are shown by their lowest and highest return."""
 GRID = 150
-"""Points of the mean of several runs."""
+"""Number of points of the mean of several runs."""
+NAME_GAP = 0.035
+"""Smallest distance between two names of lines, as a share of the height of the axes."""
 Rows = Sequence[Mapping[str, Any]]
 Array = np.ndarray
+
+
+class Palette(NamedTuple):
+    """Colours of a figure. The lines are from the Okabe-Ito palette, which is safe for colour-blind readers."""
+
+    blue: str
+    orange: str
+    green: str
+    grey: str
+    ink: str
+    grid: str
+    paper: str
+
+
+LIGHT = Palette("#0072b2", "#d55e00", "#007a5e", "#6b7280", "#1c2430", "#e5e7eb", "#ffffff")
+DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440", "none")
+"""For a dark page: its own background shows through."""
 
 
 def learning_curve(
     train_rows: Rows,
     eval_rows: Rows,
-    path: Path,
+    path: Path | BinaryIO,
     *,
     title: str,
     random_return: float | None = None,
     expected_return: float | None = None,
     show: bool = False,
+    palette: Palette = LIGHT,
 ) -> None:
-    """Draw return over environment steps: every episode, their running mean, the evaluations, and reference lines."""
+    """Draws return over environment steps: episodes, their running mean, evaluations, and reference lines."""
     figure = _figure(show)
     axes = figure.add_subplot()
     step, value = _finite(_column(train_rows, "step"), _column(train_rows, "return"))
     if len(value):
-        _draw_episodes(axes, step, value)
+        _draw_episodes(axes, step, value, palette)
     if len(eval_rows):
-        _draw_evaluations(axes, eval_rows)
-    _draw_reference(axes, expected_return, "expected", GREEN)
-    _draw_reference(axes, random_return, "random policy", GREY)
-    count = len(train_rows)
-    _dress(axes, title, f"{count:,} episode{'' if count == 1 else 's'}", "return")
+        _draw_evaluations(axes, eval_rows, palette)
+    _draw_reference(axes, expected_return, "expected", palette.green)
+    _draw_reference(axes, random_return, "random policy", palette.grey)
+    _dress(axes, title, counted(len(train_rows), "episode"), "return", palette)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *_finite(_column(eval_rows, "step"))[0][-1:]]))
     _save(figure, path)
     if show:
-        from matplotlib import pyplot
-
-        pyplot.show()
+        _open_window(path)
 
 
 def seed_curves(
@@ -57,33 +78,57 @@ def seed_curves(
     *,
     title: str,
     what: str,
+    names: Sequence[str] = (),
     random_return: float | None = None,
     expected_return: float | None = None,
     show: bool = False,
+    palette: Palette = LIGHT,
 ) -> None:
-    """Draw runs that differ in their seed: each as a thin line (steps [n], returns [n]), and their mean with its 95 %
-    bootstrap interval where all of them have values."""
+    """Draws runs that differ in their seed: each as a thin line (steps [n], returns [n]) with its name, and their mean
+    with its 95 % bootstrap interval where all of them have values."""
     figure = _figure(show)
     axes = figure.add_subplot()
     for number, (step, value) in enumerate(curves):
         some = _some(len(step))
         label = None if number or len(curves) == 1 else "one run"
-        axes.plot(step[some], value[some], color=BLUE, alpha=0.4, linewidth=0.9, label=label)
-        axes.plot(step[-1:], value[-1:], "o", color=BLUE, alpha=0.6, markersize=4, markeredgewidth=0)
+        axes.plot(step[some], value[some], color=palette.blue, alpha=0.4, linewidth=0.9, label=label)
+        axes.plot(step[-1:], value[-1:], "o", color=palette.blue, alpha=0.6, markersize=4, markeredgewidth=0)
     if len(curves) > 1:
-        _draw_mean(axes, curves)
-    _draw_reference(axes, expected_return, "expected", GREEN)
-    _draw_reference(axes, random_return, "random policy", GREY)
-    _dress(axes, title, f"{len(curves)} seed{'' if len(curves) == 1 else 's'}", what)
+        _draw_mean(axes, curves, palette)
+    _draw_reference(axes, expected_return, "expected", palette.green)
+    _draw_reference(axes, random_return, "random policy", palette.grey)
+    _dress(axes, title, counted(len(curves), "seed"), what, palette)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
+    if len(curves) <= MOST_NAMES:
+        _name_lines(axes, curves, names, palette)
     _save(figure, path)
     if show:
-        from matplotlib import pyplot
-
-        pyplot.show()
+        _open_window(path)
 
 
-def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]]) -> None:
+def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequence[str], palette: Palette) -> None:
+    low, high = axes.get_ylim()
+    heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))
+    for name, (step, _), height in zip(names, curves, heights, strict=False):
+        axes.annotate(
+            _drawable(name), (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
+            fontsize=8, color=palette.blue, annotation_clip=False,
+        )  # fmt: skip
+
+
+def spread_out(values: Sequence[float], gap: float) -> list[float]:
+    """Returns the values moved apart, in their order, so that any two differ by the gap at least. Their mean stays."""
+    order = np.argsort(values, kind="stable")
+    placed = np.array(values, float)[order]
+    for i in range(1, len(placed)):
+        placed[i] = max(placed[i], placed[i - 1] + gap)
+    placed += np.mean(values) - placed.mean() if len(placed) else 0.0
+    result = np.empty_like(placed)
+    result[order] = placed
+    return result.tolist()
+
+
+def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], palette: Palette) -> None:
     first, last = max(step[0] for step, _ in curves), min(step[-1] for step, _ in curves)
     if first >= last:
         return
@@ -91,12 +136,12 @@ def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]]) -> None:
     values = np.stack([np.interp(grid, step, value) for step, value in curves], axis=1)
     between = np.array([statistics.interval(row, statistics.mean) for row in values])
     label = "95 % interval of the mean"
-    axes.fill_between(grid, between[:, 0], between[:, 1], color=ORANGE, alpha=0.2, linewidth=0, label=label)
-    axes.plot(grid, values.mean(1), color=ORANGE, linewidth=2.2, label="mean")
+    axes.fill_between(grid, between[:, 0], between[:, 1], color=palette.orange, alpha=0.2, linewidth=0, label=label)
+    axes.plot(grid, values.mean(1), color=palette.orange, linewidth=2.2, label="mean")
 
 
 def smooth(value: Array, window: int) -> Array:
-    """Mean of the last `window` values, of fewer at the start."""
+    """Returns the mean of the last `window` values, of fewer at the start."""
     total = np.concatenate([[0.0], np.cumsum(value)])
     end = np.arange(1, len(value) + 1)
     start = np.maximum(end - window, 0)
@@ -104,15 +149,27 @@ def smooth(value: Array, window: int) -> Array:
 
 
 def window_for(episodes: int) -> int:
-    """Episodes of the running mean: none below 20, then at least 5, a twentieth up to 100, and a 200th of long runs."""
+    """Returns the episodes of the running mean: one below 20, then at least 5, a twentieth up to 100, and a 200th of
+    long runs."""
     return 1 if episodes < 20 else max(5, min(episodes // 20, 100), episodes // 200)
 
 
 def bands(x: Array, y: Array, count: int = BANDS) -> tuple[Array, Array, Array]:
-    """x [n] and y [n] in `count` stretches of equal length: middle, lowest and highest of each."""
+    """Returns middle, lowest and highest of `count` stretches of equal length of x [n] and y [n]."""
     edges = np.linspace(0, len(x), count + 1).astype(int)
     middle = x[(edges[:-1] + edges[1:]) // 2]
     return middle, np.minimum.reduceat(y, edges[:-1]), np.maximum.reduceat(y, edges[:-1])
+
+
+def error_bars(rows: Rows) -> tuple[Array, Array, Array, Array]:
+    """Returns steps, means, and the ends of the standard error of each mean. An end never lies beyond the lowest and
+    the highest episode of its evaluation, so it never leaves the range of possible returns."""
+    columns = [_column(rows, name) for name in ("step", "mean", "std", "episodes", "min", "max")]
+    keep = np.isfinite(columns[0]) & np.isfinite(columns[1])
+    step, mean, std, episodes, low, high = (column[keep] for column in columns)
+    error = np.nan_to_num(std / np.sqrt(episodes))
+    lower = np.maximum(mean - error, np.where(np.isfinite(low), low, -np.inf))
+    return step, mean, lower, np.minimum(mean + error, np.where(np.isfinite(high), high, np.inf))
 
 
 def _column(rows: Rows, name: str) -> Array:
@@ -121,7 +178,7 @@ def _column(rows: Rows, name: str) -> Array:
 
 
 def _finite(*columns: Array) -> list[Array]:
-    """The places where all columns are finite numbers."""
+    """Returns the places where all columns are finite numbers."""
     keep = np.logical_and.reduce([np.isfinite(column) for column in columns])
     return [column[keep] for column in columns]
 
@@ -139,46 +196,50 @@ def _figure(show: bool) -> Any:
     return figure
 
 
-def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
+def _open_window(path: Path | BinaryIO) -> None:
+    """Opens the figure in a window, and waits until it is closed."""
+    import matplotlib
+    from matplotlib import pyplot
+    from matplotlib.backends import BackendFilter, backend_registry
+
+    if matplotlib.get_backend().lower() in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):
+        LOGGER.warning("show_fig: no window can be opened here; the figure is in %s", path)
+        return
+    pyplot.show()
+
+
+def _draw_episodes(axes: Any, step: Array, value: Array, palette: Palette) -> None:
     window = window_for(len(value))
     if len(value) > MOST_POINTS:
-        axes.fill_between(*bands(step, value), color=BLUE, alpha=0.18, linewidth=0, label="episodes")
+        axes.fill_between(*bands(step, value), color=palette.blue, alpha=0.18, linewidth=0, label="episodes")
     elif window > 1:
-        axes.plot(step, value, color=BLUE, alpha=0.35, linewidth=0.7, label="episode")
+        axes.plot(step, value, color=palette.blue, alpha=0.35, linewidth=0.7, label="episode")
     else:
-        axes.plot(step, value, "o-", color=BLUE, linewidth=1, markersize=4, label="episode")
+        axes.plot(step, value, "o-", color=palette.blue, linewidth=1, markersize=4, label="episode")
     if window > 1:
         some = _some(len(value))
         mean = smooth(value, window)
-        axes.plot(step[some], mean[some], color=BLUE, linewidth=2, label=f"mean of {window} episodes")
+        axes.plot(step[some], mean[some], color=palette.blue, linewidth=2, label=f"mean of {window} episodes")
 
 
 def _some(count: int) -> Array:
-    """Places of at most MOST_POINTS values, with the first and the last."""
+    """Returns the places of at most MOST_POINTS values, with the first and the last."""
     return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
 
 
-def _draw_evaluations(axes: Any, rows: Rows) -> None:
-    step, mean, std = _column(rows, "step"), _column(rows, "mean"), np.nan_to_num(_column(rows, "std"))
-    step, mean, std = _finite(step, mean, std)
+def _draw_evaluations(axes: Any, rows: Rows, palette: Palette) -> None:
+    step, mean, lower, upper = error_bars(rows)
     if not len(step):
         return
-    if len(step) <= 60:
+    colour, label = palette.orange, "evaluation ± standard error"
+    if len(step) <= MOST_BARS:
         axes.errorbar(
-            step,
-            mean,
-            std,
-            color=ORANGE,
-            fmt="o-",
-            markersize=4,
-            linewidth=1.2,
-            elinewidth=0.9,
-            capsize=2,
-            label="evaluation ± std",
-        )
+            step, mean, np.maximum([mean - lower, upper - mean], 0), color=colour, fmt="o-", markersize=4,
+            linewidth=1.2, elinewidth=0.9, capsize=2, label=label,
+        )  # fmt: skip
         return
-    axes.fill_between(step, mean - std, mean + std, color=ORANGE, alpha=0.15, linewidth=0)
-    axes.plot(step, mean, color=ORANGE, linewidth=1.5, label="evaluation ± std")
+    axes.fill_between(step, lower, upper, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(step, mean, color=colour, linewidth=1.5, label=label)
 
 
 def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> None:
@@ -186,30 +247,42 @@ def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> N
         axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
 
 
-def _dress(axes: Any, title: str, beside: str, what: str) -> None:
+def _dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> None:
     from matplotlib.ticker import EngFormatter
 
-    axes.figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    axes.set_title(_drawable(title), loc="left", fontsize=12, fontweight="bold")
-    axes.set_title(beside, loc="right", fontsize=10, color=GREY)
-    axes.set_xlabel("environment steps")
-    axes.set_ylabel(what)
+    figure = axes.figure
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    figure.set_facecolor(palette.paper)
+    axes.set_facecolor(palette.paper)
+    axes.set_title(_drawable(title), loc="left", fontsize=12, fontweight="bold", color=palette.ink)
+    axes.set_title(beside, loc="right", fontsize=10, color=palette.grey)
+    axes.set_xlabel("environment steps", color=palette.ink)
+    axes.set_ylabel(what, color=palette.ink)
+    axes.tick_params(colors=palette.ink)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.margins(y=0.08)
-    axes.grid(color="#e5e7eb", linewidth=0.6)
+    axes.grid(color=palette.grid, linewidth=0.6)
     axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side not in ("top", "right"))
+        spine.set_edgecolor(palette.ink)
     if axes.get_legend_handles_labels()[0]:
-        axes.figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9, columnspacing=1.4)
+        figure.legend(
+            loc="outside lower center", ncols=5, frameon=False, fontsize=9, columnspacing=1.4,
+            labelcolor=palette.ink,
+        )  # fmt: skip
 
 
 def _drawable(text: str) -> str:
-    """What the font lacks is shown as a question mark, and a dollar sign is no formula."""
+    """Returns the text with a question mark for what the font lacks, and with dollar signs that start no formula."""
     return "".join(c if ord(c) < 0x2000 else "?" for c in text).replace("$", r"\$")
 
 
-def _save(figure: Any, path: Path) -> None:
+def _save(figure: Any, path: Path | BinaryIO) -> None:
+    """Writes the picture; a file is replaced as a whole."""
+    if not isinstance(path, Path):
+        figure.savefig(path, format="png", dpi=150)
+        return
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How numbers, durations, scores and commands are written for a person, on the console and in the report."""
+"""Formats numbers, durations, scores and commands for the console and the report."""
 
 import shlex
 from collections.abc import Mapping
@@ -7,46 +7,57 @@ from typing import Any
 
 
 def short(value: float) -> str:
-    """12,345 or 0.1235."""
+    """Returns four significant digits, or all digits from 10,000 on: 0.1235, 12,345."""
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Returns a count with its noun: 1 episode, 2,000 episodes."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def listed(values: Mapping[str, float]) -> str:
-    """loss 0.1, epsilon 0.5."""
+    """Returns names with their values: loss 0.1, epsilon 0.5."""
     return ", ".join(f"{name} {short(value)}" for name, value in values.items())
 
 
 def clock(seconds: float) -> str:
-    """1:05, or 2:01:05."""
+    """Returns a duration as 1:05 or 2:01:05."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def spread(score: Mapping[str, Any]) -> str:
+    """Returns mean and standard deviation of an evaluation."""
+    return f"{short(score['mean'])} ± {short(score['std'])}"
+
+
 def scored(score: Mapping[str, Any]) -> str:
-    """The mean, std and episodes of an evaluation."""
-    episodes = int(score["episodes"])
-    return f"{short(score['mean'])} ± {short(score['std'])} over {episodes} episode{'' if episodes == 1 else 's'}"
+    """Returns mean, standard deviation and number of episodes of an evaluation."""
+    return f"{spread(score)} over {counted(int(score['episodes']), 'episode')}"
+
+
+def not_above_random(score: float | None, random_return: float | None) -> bool:
+    """True if both are known and the score is no better than that of random actions."""
+    return score is not None and random_return is not None and score <= random_return
 
 
 def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
-    """The command that goes on with a run; allowed are the packages that it may import."""
+    """Returns the command that resumes a run. allowed: packages that it may import."""
     return f"python main.py{_allow(allowed)} --resume {shlex.quote(str(task))}"
 
 
 def begin_command(settings: Path, seed: int, task: Path, allowed: tuple[str, ...] = ()) -> str:
-    """The command that trains one seed with these settings; into this task directory, if it does not exist yet."""
+    """Returns the command that trains one seed with these settings, in this task directory if it does not exist yet."""
     into = "" if task.exists() else f" --into {shlex.quote(str(task))}"
     return f"python main.py{_allow(allowed)} --yaml {shlex.quote(str(settings))}{into} general_cfg.seed={seed}"
 
 
 def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
-    """The command that films the best model of a run."""
+    """Returns the command that films the best model of a run. allowed: packages that it may import."""
     name = task.name if task.parent == Path("tasks") else str(task)
-    return (
-        f"python main.py{_allow(allowed)} general_cfg.mode=test general_cfg.load_checkpoint=true "
-        f"{shlex.quote(f'general_cfg.load_path={name}')} env_cfg.render_mode=rgb_array"
-    )
+    return f"python main.py{_allow(allowed)} --test {shlex.quote(name)} --video"
 
 
 def _allow(packages: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Recorders: see every step of a collector and keep actions, trajectories or pictures."""
+"""Recorders see every step of a collector: they keep actions or whole trajectories."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -7,7 +7,6 @@ import numpy as np
 
 from envs.base import Array, Step, VectorEnv
 from framework.fragment import Episode
-from framework.output.gif import GifWriter
 
 
 class Tape:
@@ -60,21 +59,3 @@ class TrajectoryRecorder:
 
     def drop(self, row: int) -> None:
         self._running[row] = []
-
-
-class Camera:
-    """Adds every picture of a one-row environment to a GIF."""
-
-    def __init__(self, writer: GifWriter) -> None:
-        self.writer = writer
-
-    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
-        frame = env.render()
-        if frame is not None:
-            self.writer.add(frame)
-
-    def end(self, episode: Episode) -> None:
-        """Does nothing: the next episode follows in the same film."""
-
-    def drop(self, row: int) -> None:
-        """Does nothing: a picture that was added stays in the film."""

@@ -1,4 +1,4 @@
-"""What a training run writes down: train.csv, eval.csv, TensorBoard, the console. The loop hands over plain values."""
+"""Log of a training run: train.csv, eval.csv, TensorBoard and the console. Takes plain values from the loop."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ EVAL_COLUMNS = ("update", "step", "episode", "mean", "std", "min", "max", "media
 
 
 class Count(NamedTuple):
-    """How much training there has been."""
+    """Amount of training."""
 
     step: int = 0
     episode: int = 0
@@ -25,7 +25,7 @@ class Count(NamedTuple):
 
 
 class RunLog:
-    """Rows are buffered and written at every `flush`; `state` is where the files stand, for an exact resume."""
+    """Buffers rows until `flush`. `state` holds the positions in the files, for an exact resume."""
 
     def __init__(self, task: TaskDir, agent: Agent, console: Console, every_episodes: int, every_updates: int) -> None:
         self.task, self.agent, self.console = task, agent, console
@@ -35,14 +35,17 @@ class RunLog:
         self.eval = CsvLog(task.results / "eval.csv", list(EVAL_COLUMNS))
         self.board = TensorBoard(task.tb_logs, console.warn)
         self._sums: dict[str, list[float]] = {}
-        """name -> [sum, count] since the last episode."""
+        """Metric -> [sum, count] since the last episode."""
         self._last: dict[str, float] = {}
+        """Metric -> mean before the last episode that followed an update."""
         self._warned = False
         """True once the agent's warning has been shown."""
 
     def episode(self, episode: Episode, count: Count, progress: Progress) -> None:
-        """An episode has ended; count.step is the environment step at which it did."""
-        self._last |= {name: total / n for name, (total, n) in self._sums.items() if n}
+        """Writes an episode that has ended. count.step: environment step at which it did."""
+        means = self._last | {name: total / n for name, (total, n) in self._sums.items() if n}
+        # a checkpoint sorts names; a person sees one order, before and after a resume
+        self._last = {name: means[name] for name in self.agent.metric_names() if name in means} | means
         if not self._warned and (text := self.agent.warning(self._last, count.update)):
             self._warned = True
             self.console.warn(text)
@@ -70,7 +73,7 @@ class RunLog:
             self.board.scalars("interact", values, count.step)
 
     def updates(self, learned: Learned, first: int) -> None:
-        """Updates first .. first + learned.updates - 1 have been made."""
+        """Writes the metrics of updates first .. first + learned.updates - 1."""
         for name, values in learned.metrics.items():
             pair = self._sums.setdefault(name, [0.0, 0])
             pair[0] += sum(values)
@@ -80,18 +83,19 @@ class RunLog:
             self.board.scalars("model", {f"train_{n}": values[-1] for n, values in learned.metrics.items()}, last)
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
-        """The agent has been evaluated."""
+        """Writes an evaluation. best: its model becomes models/best."""
         self.eval.append({**count._asdict(), **evaluation.facts(), "best": int(best)})
         self.board.scalars("interact", {"train_online_eval_reward": evaluation.mean}, count.step)
         self.console.evaluation(count.update, evaluation.mean, evaluation.std, len(evaluation.episodes), best)
 
     def flush(self) -> None:
-        """Everything so far is in the files."""
+        """Writes buffered rows to the files."""
         self.train.flush()
         self.eval.flush()
         self.board.flush()
 
     def state(self) -> Tree:
+        """Returns the positions in the files and the metrics that no row holds yet."""
         self.flush()
         return {
             "train": self.train.position(),
@@ -103,7 +107,7 @@ class RunLog:
         }
 
     def load_state(self, state: Any) -> None:
-        """Cuts the files back to the checkpoint: one curve, no row twice."""
+        """Truncates the files to their saved positions: one curve, no row twice."""
         for log, name in ((self.train, "train"), (self.eval, "eval")):
             if not log.restore(state[name], state.get("crc", {}).get(name)):
                 self.altered(log.path)
@@ -120,6 +124,7 @@ class RunLog:
         self.console.warn(f"{path} was altered or damaged since the checkpoint; the run continues, the file is kept")
 
     def close(self) -> None:
+        """Writes buffered rows and closes the files."""
         self.flush()
         self.board.close()
         self.train.close()

@@ -1,4 +1,4 @@
-"""What several runs say together: mean, interquartile mean, and bootstrap intervals around them."""
+"""Statistics over several runs: mean, interquartile mean, and their bootstrap intervals."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,13 @@ COVERED = 0.95
 
 
 def mean(values: Array) -> Array:
-    """Of values [..., n], over the last axis."""
+    """Returns the mean of values [..., n] over the last axis."""
     return np.asarray(values.mean(-1))
 
 
 def interquartile_mean(values: Array) -> Array:
-    """Mean of the middle half of values [..., n]: a quarter of them, n/4, falls away at each end. Where that is no
-    whole number, the value at the border counts with the part of it that is left."""
+    """Returns the mean of the middle half of values [..., n]: n/4 of them are dropped at each end. If that is no whole
+    number, the value at the border counts with the part that is left."""
     count = values.shape[-1]
     places = np.arange(count)
     kept = np.minimum(places + 1, 0.75 * count) - np.maximum(places, 0.25 * count)
@@ -27,8 +27,8 @@ def interquartile_mean(values: Array) -> Array:
 
 
 def interval(values: Array, statistic: Statistic) -> tuple[float, float] | None:
-    """Percentile bootstrap: the statistic of 10,000 samples of n from these n, drawn with replacement from a fixed
-    seed, leaves 2.5 % of itself on either side. None for a single value, which says nothing of its spread."""
+    """Returns the 95 % percentile bootstrap interval of a statistic of values [n]: that of 10,000 samples of n, drawn
+    with replacement from a fixed seed. None for a single value, which has no spread."""
     if len(values) < 2:
         return None
     drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))

@@ -1,6 +1,8 @@
-"""Where a person looks: a live block on a terminal, plain lines in a pipe or a log. A broken one stops nothing."""
+"""Terminal output: a live block on a TTY, plain lines in a pipe or a log. Output errors never stop a run."""
 
+import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TextIO
@@ -8,39 +10,55 @@ from typing import Any, Protocol, TextIO
 from framework.errors import silence
 
 Row = tuple[str, str]
-"""A label, and what it says."""
+"""Label and text."""
 LIVE_SECONDS = 0.125
+"""Seconds between two pictures of the live block."""
 PLAIN_SECONDS = 10.0
+"""Seconds between two plain lines of progress."""
+ROOM_FOR_ECHO = 3
+"""Columns that the live block leaves free: the ^C that a terminal echoes must not wrap, which would move the block."""
 STEPS_OF_PROGRESS = 10
-"""A plain line comes at least at every such part of the run."""
+"""Parts of the run after each of which a plain line is due in any case."""
 
 
 class Screen(Protocol):
-    """What the console writes to."""
+    """Destination of the console's output."""
 
     interval: float
     """Seconds between two calls of `draw`."""
 
     def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
-        """Show how things stand; the last such picture gives way to this one where that is possible."""
+        """Shows the present progress, in place of the last picture where that is possible."""
 
-    def say(self, text: str) -> None:
-        """Show a line that stays."""
+    def say(self, text: str, style: str = "") -> None:
+        """Prints a line that stays. style: colour, for a terminal that has colours."""
 
     def close(self) -> None:
-        """Take the live part away."""
+        """Removes the live block."""
 
 
 def choose(stream: TextIO | None) -> Screen:
-    """The live screen on a capable terminal; NO_COLOR and TERM=dumb ask for plain lines."""
+    """Returns the live screen for a capable terminal, else plain lines. NO_COLOR removes the colours only."""
     steady = Steady(stream)
-    capable = steady.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
-    return Live(steady) if capable else Plain(steady)
+    return Live(steady) if _capable(steady) else Plain(steady)
+
+
+def _capable(stream: "Steady | TextIO") -> bool:
+    return bool(stream.isatty()) and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def print_error(text: str) -> None:
+    """Prints an error to stderr, in red on a terminal with colours."""
+    stream = Steady(sys.stderr)
+    if _capable(stream) and not os.environ.get("NO_COLOR"):
+        text = f"\x1b[31m{text}\x1b[0m"
+    stream.write(text + "\n")
+    stream.flush()
 
 
 class Steady:
-    """A text stream whose failures are nobody's problem: characters that it lacks become question marks, and once
-    its reader has gone it is silent."""
+    """Text stream that never raises: it replaces characters that the encoding lacks, and goes silent once its reader
+    is gone."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
@@ -71,13 +89,13 @@ class Steady:
             return None
 
     def _give_up(self) -> None:
-        """Stops writing; what others or the interpreter still write there must not fail either."""
+        """Points the descriptor at /dev/null, so that other writers and the interpreter's exit do not fail either."""
         stream, self._stream = self._stream, None
         silence(stream)
 
 
 class Plain:
-    """A line now and then, for files and pipes."""
+    """Prints a line now and then, for files and pipes."""
 
     interval = 1.0
 
@@ -93,16 +111,16 @@ class Plain:
         self._reached, self._next = reached, time.monotonic() + PLAIN_SECONDS
         self.say(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, style: str = "") -> None:
         self._stream.write(text + "\n")
         self._stream.flush()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: no block is shown."""
 
 
 class Live:
-    """A block that is drawn over and over, below the lines that stay."""
+    """Redraws a block in place, below the lines that stay."""
 
     interval = LIVE_SECONDS
 
@@ -112,41 +130,71 @@ class Live:
         terminal: Any = stream
         self._rich = RichConsole(file=terminal, force_terminal=True, highlight=False, markup=False, emoji=False)
         self._live: Any = None
+        self._drawing = False
+        self._postponed = ""
+        """Text of `announce` that waits until the picture is drawn."""
 
     def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+        from rich.constrain import Constrain
         from rich.live import Live as RichLive
 
+        self._drawing = True
         if self._live is None:
             self._live = RichLive(console=self._rich, auto_refresh=False, transient=True, vertical_overflow="crop")
             self._live.start()
-        self._live.update(_block(fraction, head, rows), refresh=True)
+            _shown.add(self)
+        block = Constrain(_block(fraction, head, rows), self._rich.width - ROOM_FOR_ECHO)
+        self._live.update(block, refresh=True)
+        self._drawing = False
+        if self._postponed:
+            text, self._postponed = self._postponed, ""
+            announce(text)
 
-    def say(self, text: str) -> None:
-        style = "yellow" if text.startswith("warning") else None
-        self._rich.print(text, style=style, soft_wrap=True)
+    def say(self, text: str, style: str = "") -> None:
+        self._rich.print(text, style=style or None, soft_wrap=True)
 
     def close(self) -> None:
+        _shown.discard(self)
         if self._live is not None:
             self._live.stop()
             self._live = None
 
+    def postpone(self, text: str) -> bool:
+        """Keeps a text for `announce` and returns True, if a picture is being drawn."""
+        self._postponed = text if self._drawing else ""
+        return self._drawing
+
+
+_shown: set[Live] = set()
+"""Live screens with a block on the terminal."""
+
+
+def announce(text: str) -> None:
+    """Prints a line to stderr from a signal handler. A live block is removed first, and comes again below the line; it
+    and the line would garble each other."""
+    for screen in list(_shown):
+        if screen.postpone(text):
+            return
+        screen.close()
+    # os.write is safe in a signal handler; print may be in the middle of a line
+    with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
+        os.write(sys.stderr.fileno(), f"\n{text}\n".encode())
+
 
 def _block(fraction: float | None, head: str, rows: Sequence[Row]) -> Any:
-    """A bar with the head beside it, and the rows below; lines too long for the window are shortened."""
+    """Returns a bar with the head beside it, and the rows below; lines too long for the window are wrapped."""
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
-    def short(text: str, style: str = "") -> Text:
-        return Text(text, style=style, no_wrap=True, overflow="ellipsis")
-
     top = Table.grid(padding=(0, 2))
     if fraction is not None:
-        top.add_row(ProgressBar(total=1.0, completed=fraction, width=30), short(head))
+        bar = ProgressBar(total=1.0, completed=fraction, width=30, complete_style="cyan", finished_style="green")
+        top.add_row(bar, Text(head))
     else:
-        top.add_row(short(head))
+        top.add_row(Text(head))
     table = Table.grid(padding=(0, 2))
     for label, text in rows:
-        table.add_row(short(label, "dim"), short(text))
+        table.add_row(Text(label, style="dim", no_wrap=True), Text(text))
     return Group(top, table)

@@ -11,8 +11,9 @@ from framework.evaluator import Evaluation, Interrupted, replay
 from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
 from framework.output.csv_log import read_csv
-from framework.output.gif import GifWriter
-from framework.output.recorders import Camera, Tape
+from framework.output.formatting import counted, not_above_random
+from framework.output.gif import Camera, GifWriter
+from framework.output.recorders import Tape
 from framework.output.run_log import Count
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Score, Trainer
@@ -52,7 +53,7 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
     console, score = trainer.log.console, ending.score
     last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
     mean = last[0]["mean"] if last and score.update is not None else None
-    worse = mean is not None and ending.random_return is not None and mean <= ending.random_return
+    worse = not_above_random(mean, ending.random_return)
     best = task.models / "best"
     task.write_run(
         {
@@ -64,6 +65,7 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
             "best_update": score.update,
             "random_return": ending.random_return,
             "worse_than_random": worse,
+            "can_film": can_film(config),
         }
     )
     write_report(task, console)
@@ -80,13 +82,12 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
         expected_return=config.expected_return,
         figure=ending.figure,
         best_model=best if best.is_dir() else None,
+        can_film=can_film(config),
         allowed=config.allow_import,
     )
     if ending.finished:
         for text in remarks(config, trainer.count, trainer.agent.spec.rows, ending.reason):
             console.warn(text)
-    if worse:
-        console.warn(f"the score {mean:.4g} is not above the {ending.random_return:.4g} of a random policy")
     console.summary(outcome)
 
 
@@ -143,7 +144,8 @@ def film(
     with watch("make"):
         env = build.make_env(config, 1, draw=True)
     try:
-        return _filmed(config, env, evaluation, tape, task, console, check)
+        with console.during(f"filming {counted(len(evaluation.episodes), 'episode')}"):
+            return _filmed(config, env, evaluation, tape, task, console, check)
     finally:
         with watch("close"):
             env.close()
@@ -159,7 +161,7 @@ def _filmed(
     check: Callable[[], None],
 ) -> Path | None:
     writer = GifWriter(task.videos / "video.gif", env.render_fps)
-    camera = Camera(writer)
+    camera = Camera(writer, len(evaluation.episodes))
     try:
         for episode in evaluation.episodes:
             total = replay(env, episode, tape.episodes[episode.row, episode.number], camera, check)
@@ -169,10 +171,16 @@ def _filmed(
             if writer.full:
                 break
     finally:
-        made = writer.close()
+        made = camera.close()
     if config.env.render_mode == "rgb_array":
         console.note(made.text)
     return made.path
+
+
+def can_film(config: RunConfig) -> bool:
+    """Returns True if the environment offers rgb_array."""
+    check = getattr(config.env_package, "check", None)
+    return not (check and check(config.env.model_copy(update={"render_mode": "rgb_array"})))
 
 
 def write_report(task: TaskDir, console: Console) -> None:

@@ -23,7 +23,8 @@ def choose_best(trainer: Trainer, agent: Agent) -> Score:
             continue
         try:
             agent.load_state(saved.tree["agent"])
-            evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
+            with trainer.log.console.during(f"evaluating the model of update {number:,}"):
+                evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
         except EnvError as error:
             warn(f"the last models could not all be evaluated: {error}")
             break

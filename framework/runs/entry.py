@@ -7,6 +7,7 @@ from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import compatibility
 from framework.errors import MISTAKE, JoystickError, Stopped, silence
+from framework.output.terminal import print_error
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.watch import Watch
 
@@ -70,7 +71,7 @@ def _guarded(work: Callable[[], int]) -> int:
     try:
         return work()
     except (JoystickError, ConfigError, EnvError) as error:
-        print("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]), file=sys.stderr)
+        print_error("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]))
         return MISTAKE
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -81,5 +82,5 @@ def _guarded(work: Callable[[], int]) -> int:
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
         place = f"error: {error.filename or 'writing'}: {error.strerror or error}"
-        print("\n".join([place, *getattr(error, "__notes__", [])]), file=sys.stderr)
+        print_error("\n".join([place, *getattr(error, "__notes__", [])]))
         return MISTAKE

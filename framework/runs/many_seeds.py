@@ -1,4 +1,4 @@
-"""--seeds: one training run per seed, each in a process and a task directory of its own, then one table and figure."""
+"""--seeds: one training run per seed, each in its own process and task directory, then one table and figure."""
 
 import contextlib
 import signal
@@ -20,7 +20,7 @@ from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
 from framework.output.csv_log import last_row
-from framework.output.formatting import begin_command, clock, resume_command, short
+from framework.output.formatting import begin_command, clock, counted, resume_command, short, spread
 from framework.runs import seeds_table, signals
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir, circumstances, new_folder
@@ -28,13 +28,13 @@ from framework.runs.task_dir import TaskDir, circumstances, new_folder
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 0.5
-"""Between two looks at what the runs have written."""
+"""Seconds between two reads of the files of the runs."""
 FAILED = 1
-"""Exit status where a run failed; 2 says that nothing was started."""
+"""Exit status if a run failed; 2 means that nothing was started."""
 
 
 def run(config: RunConfig, command_line: list[str], seeds: Sequence[int], jobs: int | None) -> int:
-    """Exit status of the group."""
+    """Trains the group. Returns its exit status."""
     _refuse(config)
     env_id, fitting = _checked(config)
     general = config.general
@@ -54,8 +54,8 @@ def run(config: RunConfig, command_line: list[str], seeds: Sequence[int], jobs: 
 
 def _refuse(config: RunConfig) -> None:
     for key, wrong, why in (
-        ("mode", "test", "trains; to test one of its runs, leave --seeds out"),
-        ("load_checkpoint", True, "begins every run anew; leave it out, or leave --seeds out"),
+        ("mode", "test", "trains; to test one of its runs, omit --seeds"),
+        ("load_checkpoint", True, "starts every run from the beginning; omit it, or omit --seeds"),
     ):
         if getattr(config.general, key) == wrong:
             place = config.where.get(f"general_cfg.{key}", "default")
@@ -63,8 +63,8 @@ def _refuse(config: RunConfig) -> None:
 
 
 def _checked(config: RunConfig) -> tuple[str, float]:
-    """The environment's id, and how many of the runs fit into memory. What a run would refuse is refused here, once,
-    before there is a folder. The agent is built on the CPU: this process is to take nothing of a GPU."""
+    """Returns the environment's id and the number of runs that fit into memory. Refuses once, before there is a folder,
+    what each run would refuse. The agent is built on the CPU, so that this process takes no memory of a GPU."""
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = build.env_spec(config, env)
@@ -82,20 +82,20 @@ class Run:
     seed: int
     task: TaskDir
     errors: Path
-    """What it says on stderr."""
+    """File with its stderr."""
     process: subprocess.Popen[bytes] | None = None
     status: int | None = None
     began: float = 0.0
     seconds: float = 0.0
-    told: bool = field(default=False, repr=False)
-    """It was asked to stop."""
+    signalled: bool = field(default=False, repr=False)
+    """True if the process was asked to stop."""
 
     @property
     def running(self) -> bool:
         return self.process is not None and self.status is None
 
     def start(self, command: list[str]) -> None:
-        """In a process group of its own, so that the Ctrl-C of a terminal reaches it through us alone, and once."""
+        """Starts the process in its own group, so that Ctrl-C reaches it only through this process, and once."""
         self.began = time.monotonic()
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
@@ -103,7 +103,7 @@ class Run:
             )
 
     def ended(self) -> bool:
-        """Whether it has ended just now. The status of a process that a signal ended is that of a shell."""
+        """Returns True once, when the process has ended. After a signal its status is 128 + signal, as in a shell."""
         code = self.process.poll() if self.running and self.process else None
         if code is None:
             return False
@@ -115,22 +115,22 @@ class Run:
 
     @property
     def stopped(self) -> bool:
-        """Whether it ended because we, or somebody, asked it to."""
+        """True if a signal asked it to stop."""
         return self.status is not None and self.status - 128 in signals.NAMES
 
     def complaint(self) -> str:
-        """Why it failed, as far as it said so."""
+        """Returns the reason why it failed, from its stderr."""
         with contextlib.suppress(OSError):
             lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             begin = next((n for n, line in enumerate(lines) if line.startswith("error: ")), len(lines) - 1)
             if lines:
                 return "\n".join(lines[begin:])
         killed = self.status == 128 + signal.SIGKILL
-        return "it was killed; perhaps memory ran out" if killed else "it said nothing"
+        return "killed, perhaps because memory ran out" if killed else "no message"
 
 
 class _Group:
-    """The runs, and what a person sees of them."""
+    """Starts the runs and shows their progress and results."""
 
     def __init__(self, config: RunConfig, folder: Path, seeds: Sequence[int], at_once: int) -> None:
         self.config, self.folder, self.at_once = config, folder, at_once
@@ -155,7 +155,7 @@ class _Group:
         seeds_table.write_table(self.folder, self.results())
         for note in self.config.notes:
             self.screen.say(note)
-        self.screen.say(f"{len(self.runs)} runs, {self.at_once} at once: {self.folder}")
+        self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {self.folder}")
         device = self.config.general.device
         if device != "cpu" and self.at_once > 1 and build.device_of(self.config).type != "cpu":
             self.screen.say(f"they share one GPU ({device}); --jobs 1 runs them one after the other")
@@ -163,12 +163,12 @@ class _Group:
     # while they run ---------------------------------------------------------------------------------------
 
     def train(self, stop: StopSignals) -> None:
-        """Until all have ended. After a signal no other is started, and those that run are told."""
+        """Runs until all seeds finish. After a signal, starts no more and forwards it to running ones."""
         while True:
             running = [run for run in self.runs if run.running]
             waiting = [run for run in self.runs if run.process is None and stop.received is None]
             if stop.received is not None:
-                self._tell(running, stop.received)
+                self._forward(running, stop.received)
             elif waiting and len(running) < self.at_once:
                 waiting[0].start(self._command(waiting[0]))
                 continue
@@ -186,21 +186,21 @@ class _Group:
             words += ["--allow-import", package]
         return [*words, "--into", str(run.task.path), f"general_cfg.seed={run.seed}"]
 
-    def _tell(self, running: list[Run], number: int) -> None:
+    def _forward(self, running: list[Run], number: int) -> None:
         for run in running:
-            if not run.told and run.process is not None:
+            if not run.signalled and run.process is not None:
                 run.process.send_signal(number)
-                run.told = True
+                run.signalled = True
 
     def end_at_once(self, number: int) -> None:
-        """The second signal, which the runs too understand as: end now."""
+        """Forwards the second signal, on which the runs end at once, and ends."""
         for run in self.runs:
             if run.running and run.process is not None:
                 run.process.send_signal(number)
         signals.end(number)
 
     def end_all(self) -> None:
-        """Leave no process behind, whatever went wrong here."""
+        """Terminates the processes that are left after an error."""
         running = [run.process for run in self.runs if run.running and run.process is not None]
         for process in running:
             process.terminate()
@@ -211,14 +211,13 @@ class _Group:
     def _say_end(self, run: Run) -> None:
         name = f"seed {run.seed}"
         if run.status == 0:
-            self.screen.say(
-                f"{name}: {seeds_table.told(seeds_table.result(run.task, run.seed, run.status, run.seconds))}"
-            )
+            result = seeds_table.result(run.task, run.seed, run.status, run.seconds)
+            self.screen.say(f"{name}: {seeds_table.sentence(result)}", "green")
         elif run.stopped:
             self.screen.say(f"{name}: stopped")
         else:
-            self.screen.say(f"warning: {name} failed with status {run.status}: {run.complaint()}")
-        with contextlib.suppress(OSError):  # it is written again; a full disk must not stop the other runs
+            self.screen.say(f"warning: {name} failed with status {run.status}: {run.complaint()}", "red")
+        with contextlib.suppress(OSError):  # the next end writes it again; a full disk must not stop the other runs
             seeds_table.write_table(self.folder, self.results())
 
     def _look(self) -> None:
@@ -231,17 +230,19 @@ class _Group:
         done = sum(run.status is not None for run in self.runs)
         share = sum(share for share, _ in looks) / len(looks)
         head = f"{done} of {len(looks)} runs ended, {clock(now - self.began)} so far"
+        if 0 < share < 1:  # runs wait for a free place, so that the group as a whole moves at an even pace
+            head += f", about {clock((now - self.began) * (1 - share) / share)} left"
         rows = [(f"seed {run.seed}", text) for run, (_, text) in zip(self.runs, looks, strict=True)]
         self.screen.draw(share, head, rows)
 
     # the end ----------------------------------------------------------------------------------------------
 
     def results(self) -> list[seeds_table.Result]:
-        """One per run, in the order of the seeds."""
+        """Returns one result per run, in the order of the seeds."""
         return [seeds_table.result(run.task, run.seed, run.status, run.seconds) for run in self.runs]
 
     def finish(self, stop: StopSignals, show: bool) -> int:
-        """Table, figure, and how to go on. Returns the exit status."""
+        """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
         results = self.results()
         for line in seeds_table.table(results):
             self.screen.say(line)
@@ -253,14 +254,14 @@ class _Group:
         rows.append(("table", str(self.folder / "seeds.csv")))
         for run in self.runs:
             if run.status != 0:
-                rows.append(self._way_on(run))
+                rows.append(self._next_command(run))
         width = max(len(label) for label, _ in rows)
         for label, text in rows:
             self.screen.say(f"{label:<{width}}  {text}")
         failed = any(run.status and not run.stopped for run in self.runs)
         return stop.exit_status if stop.received is not None else FAILED if failed else 0
 
-    def _way_on(self, run: Run) -> terminal.Row:
+    def _next_command(self, run: Run) -> terminal.Row:
         allowed = self.config.allow_import
         if CheckpointStore(run.task.models).numbers():
             return f"seed {run.seed}, to go on", resume_command(run.task.path, allowed)
@@ -270,19 +271,19 @@ class _Group:
 
 
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
-    """How far a run is, from 0 to 1, and what to show of it."""
+    """Returns the share of a run that is done, from 0 to 1, and its progress in words."""
     if run.status is not None:
         return 1.0, f"ended in {clock(run.seconds)}" if run.status == 0 else f"ended with status {run.status}"
     if run.process is None:
-        return 0.0, "waits"
+        return 0.0, "waiting"
     episode: Any = last_row(run.task.results / "train.csv")
     if episode is None:
-        return 0.0, "starts"
+        return 0.0, "starting"
     share = cfg.share(episode["step"], episode["episode"], episode["update"])
     if cfg.max_time > 0:
         share = max(share, min(1.0, (time.monotonic() - run.began) / cfg.max_time))
     parts = [f"{share:4.0%}", f"step {episode['step']:,}", f"return {short(episode['return'])}"]
     evaluation: Any = last_row(run.task.results / "eval.csv")
     if evaluation:
-        parts.append(f"evaluation {short(evaluation['mean'])} ± {short(evaluation['std'])}")
+        parts.append(f"evaluation {spread(evaluation)}")
     return share, "   ".join(parts)

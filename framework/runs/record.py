@@ -8,6 +8,7 @@ import torch
 
 from config.general import GeneralConfig
 from config.loader import RunConfig
+from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.runs.exactness import Exactness
 from framework.runs.resume import HOW_TO_LOAD, Start
@@ -35,6 +36,7 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
         "allow_import": list(config.allow_import),
         "seed": config.general.seed,
         "torch_threads": torch.get_num_threads(),
+        "gpu": build.gpu_name(config),
     }
     settings = repeatable(config).to_yaml().encode()
     if not task.config.is_file() or task.config.read_bytes() != settings:

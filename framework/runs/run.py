@@ -13,7 +13,7 @@ from algos.base import Agent
 from config.general import GeneralConfig
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
-from framework import build
+from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.errors import CheckpointError, JoystickError
@@ -73,7 +73,9 @@ class Run:
                 record.write_start(self.task, self.config, self.start, self.facts)
                 for note in (
                     *self.config.notes,
-                    f"task directory: {self.task.path}   seed: {self.config.general.seed}",
+                    *self._disk_notes(),
+                    f"task directory: {self.task.path}",
+                    f"seed: {self.config.general.seed}",
                 ):
                     self.console.note(note)
                 self._load()
@@ -147,6 +149,11 @@ class Run:
         collector = build.make_collector(config, env, agent, seed, watch=self.watch)
         yield SingleProcess(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
 
+    def _disk_notes(self) -> Iterator[str]:
+        """Yields how much of the disk the replay buffer can take."""
+        if size := resources.journal_bytes(self.config, self.spec):
+            yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
+
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""
         saved, ray = self.start.saved, self.backend.processes is not None
@@ -181,7 +188,7 @@ class Run:
         """Trains until a stop rule is met, and saves the last checkpoint. Returns the stop rule, or None if the run was
         asked to stop. Lost processes are restarted from the newest checkpoint."""
         before, losses, lost_at, saved = self.trainer.count, 0, None, None
-        self.console.start(before, self.trainer.elapsed)
+        self.console.start(before, self.trainer.elapsed, self.trainer.best)
         while True:
             try:
                 with self._saving():
@@ -218,7 +225,7 @@ class Run:
         self.trainer.load_state(saved, branch=False)
         self.store.continue_from(saved)
         self._write_processes()
-        self.console.start(self.trainer.count, self.trainer.elapsed)
+        self.console.start(self.trainer.count, self.trainer.elapsed, self.trainer.best)
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[None]:
@@ -257,7 +264,8 @@ class Run:
                 choose = partial(choose_best, trainer, agent)
                 score = guarded(console, "the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
-            known = guarded(console, failure, self.evaluator.random_return)
+            with console.during("measuring the random policy"):
+                known = guarded(console, failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
                 figure = wrap_up.draw_curve(self.config, self.task, known, console)

@@ -1,4 +1,4 @@
-"""What a group of runs with several seeds leaves: seeds.csv, group.json, learning_curves.png, and a printed table."""
+"""Output of a group of runs with several seeds: seeds.csv, group.json, learning_curves.png and a printed table."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from config.loader import RunConfig
 from framework.checkpoint.atomic import write_whole
 from framework.output import figures, statistics
 from framework.output.csv_log import read_csv
-from framework.output.formatting import clock, short
+from framework.output.formatting import clock, counted, short, spread
 from framework.runs.task_dir import TaskDir
 
 Curve = tuple[np.ndarray, np.ndarray]
@@ -21,26 +21,26 @@ Curve = tuple[np.ndarray, np.ndarray]
 
 
 class Result(NamedTuple):
-    """A row of seeds.csv; None where there is nothing to say."""
+    """A row of seeds.csv; None for a value that is not known yet."""
 
     seed: int
     mean: float | None
-    """Of the last evaluation, as the three after it."""
+    """Mean return of the last evaluation, to which std, min, max and episodes belong too."""
     std: float | None
     min: float | None
     max: float | None
     episodes: int | None
     best: float | None
-    """Of all evaluations, the highest mean: that of models/best."""
+    """Highest mean of all evaluations, which is that of models/best."""
     step: int | None
     seconds: float | None
-    """From the start of the process to its end."""
+    """Duration of the process."""
     status: int | None
     folder: str
 
 
 def result(task: TaskDir, seed: int, status: int | None, seconds: float) -> Result:
-    """What a run has come to so far."""
+    """Returns the results that a run has written so far."""
     facts = task.read_run()
     rows: list[Any] = list(read_csv(task.results / "eval.csv"))
     last = rows[-1] if rows else {}
@@ -59,14 +59,14 @@ def result(task: TaskDir, seed: int, status: int | None, seconds: float) -> Resu
     )
 
 
-def told(one: Result) -> str:
-    """A finished run in a few words."""
-    score = "no evaluation" if one.mean is None else f"{short(one.mean)} ± {short(one.std or 0.0)}"
-    return f"{score}, {one.step or 0:,} steps in {clock(one.seconds or 0.0)}"
+def sentence(one: Result) -> str:
+    """Describes a finished run in a few words."""
+    score = "no evaluation" if one.mean is None else _spread(one)
+    return f"{score}, {counted(one.step or 0, 'step')} in {clock(one.seconds or 0.0)}"
 
 
 def summary(results: Iterable[Result]) -> dict[str, Any]:
-    """Mean and interquartile mean of the last evaluations of the runs that finished, each with its interval."""
+    """Returns mean and interquartile mean of the last evaluations of the finished runs, each with its interval."""
     scores = np.array([one.mean for one in results if one.status == 0 and one.mean is not None], float)
     if not len(scores):
         return {"finished": 0}
@@ -81,14 +81,14 @@ def summary(results: Iterable[Result]) -> dict[str, Any]:
 
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Add facts to group.json."""
+    """Adds facts to group.json."""
     path = folder / "group.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     write_whole(path, (json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def write_table(folder: Path, results: Iterable[Result]) -> None:
-    """seeds.csv; an empty cell means: nothing to say yet."""
+    """Writes seeds.csv; a value that is not known yet is an empty cell."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(Result._fields)
@@ -96,17 +96,21 @@ def write_table(folder: Path, results: Iterable[Result]) -> None:
     write_whole(folder / "seeds.csv", text.getvalue().encode())
 
 
-def curves(folder: Path, results: Iterable[Result], evaluated: bool) -> tuple[list[Curve], str]:
-    """Return over steps of each run that has some, and what the returns are: online evaluations where all have them,
-    else running means of the training episodes."""
-    tasks = [TaskDir(folder / one.folder) for one in results]
-    evaluations = [_curve(read_csv(task.results / "eval.csv"), "mean") for task in tasks]
-    found = [curve for curve in evaluations if len(curve[0])]
-    if evaluated and found and all(len(step) > 1 for step, _ in found):
-        return found, "return of the evaluations"
-    episodes = [_curve(read_csv(task.results / "train.csv"), "return") for task in tasks]
-    found = [(step, figures.smooth(value, figures.window_for(len(value)))) for step, value in episodes if len(step)]
-    return found, "return of the episodes, running mean"
+def curves(folder: Path, results: Iterable[Result], evaluated: bool) -> tuple[dict[str, Curve], str]:
+    """Returns the curve of each run that has one, by its name, and the label of the returns: online evaluations if all
+    runs have them, else running means of the training episodes."""
+    tasks = {f"seed {one.seed}": TaskDir(folder / one.folder) for one in results}
+    evaluations = {name: _curve(read_csv(task.results / "eval.csv"), "mean") for name, task in tasks.items()}
+    found = {name: curve for name, curve in evaluations.items() if len(curve[0])}
+    if evaluated and found and all(len(step) > 1 for step, _ in found.values()):
+        return found, "evaluation return"
+    episodes = {name: _curve(read_csv(task.results / "train.csv"), "return") for name, task in tasks.items()}
+    smooth = {
+        name: (step, figures.smooth(value, figures.window_for(len(value))))
+        for name, (step, value) in episodes.items()
+        if len(step)
+    }
+    return smooth, "episode return, running mean"
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> Curve:
@@ -117,7 +121,7 @@ def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> Curve:
 def draw(
     folder: Path, config: RunConfig, results: Sequence[Result], show: bool, warn: Callable[[str], None]
 ) -> Path | None:
-    """learning_curves.png; a figure that cannot be drawn costs a warning."""
+    """Draws learning_curves.png; one that cannot be drawn costs a warning."""
     path = folder / "learning_curves.png"
     known = [TaskDir(folder / one.folder).read_run().get("random_return") for one in results]
     measured = [value for value in known if value is not None]
@@ -126,52 +130,78 @@ def draw(
         if not lines:
             return None
         figures.seed_curves(
-            lines,
+            list(lines.values()),
             path,
+            names=list(lines),
             title=f"{config.algo_package.NAME} on {getattr(config.env, 'id', config.general.env_name)}",
             what=what,
             random_return=sum(measured) / len(measured) if measured else None,
             expected_return=config.expected_return,
             show=show,
         )
-    except Exception as error:  # matplotlib raises what it likes; the runs are worth more than their picture
-        warn(f"warning: the learning curves could not be drawn: {error}")
+    except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
+        warn(f"warning: cannot draw the learning curves: {error}")
         return None
     return path
 
 
-# ------------------------------------------------------------------------------------------- what is printed
+# ------------------------------------------------------------------------------------------- printed table
 
-HEADS = ("seed", "mean ± std", "min", "max", "episodes", "best", "steps", "time", "status")
+WIDTH = 80
+"""Columns of the standard terminal."""
+LESS = (("min", "max"), ("steps",), ("time",))
+"""Columns of the table to leave out, in this order, until it fits; seeds.csv has all of them."""
+STATUS = {None: "not started", 0: "finished"}
+"""Exit status -> what the table says of it."""
 
 
 def table(results: Sequence[Result]) -> list[str]:
-    """The lines of the table, and below it what the finished runs say together."""
-    cells = [HEADS, *(_cells(one) for one in results)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(HEADS))]
-    lines = ["   ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in cells]
-    return ["", *lines, "", *_together(summary(results), len(results)), ""]
+    """Returns the lines of the table, and below it the statistics of the finished runs."""
+    rows = [_cells(one) for one in results]
+    lines = _lines(rows)
+    for names in LESS:
+        if len(lines[0]) <= WIDTH:
+            break
+        rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
+        lines = _lines(rows)
+    return ["", *lines, "", *_together(results), ""]
 
 
-def _cells(one: Result) -> tuple[str, ...]:
-    if one.mean is None:
-        scores = ("", "", "", "", "")
-    else:
-        spread = f"{short(one.mean)} ± {short(one.std or 0.0)}"
-        scores = (spread, short(one.min or 0.0), short(one.max or 0.0), f"{one.episodes:,}", short(one.best or 0.0))
-    status = {None: "not begun", 0: "done"}.get(one.status, f"status {one.status}")
-    time = "" if one.seconds is None else clock(one.seconds)
-    return (str(one.seed), *scores, "" if one.step is None else f"{one.step:,}", time, status)
+def _lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    widths = {head: max(len(head), *(len(row[head]) for row in rows)) for head in rows[0]}
+    heads = "  ".join(f"{head:>{width}}" for head, width in widths.items())
+    return [heads, *("  ".join(f"{row[head]:>{width}}" for head, width in widths.items()) for row in rows)]
 
 
-def _together(facts: Mapping[str, Any], runs: int) -> list[str]:
+def _cells(one: Result) -> dict[str, str]:
+    """Returns the cells of a row by the head of their column."""
+    known = one.mean is not None
+    return {
+        "seed": str(one.seed),
+        "mean ± std": _spread(one) if known else "",
+        "min": short(one.min or 0.0) if known else "",
+        "max": short(one.max or 0.0) if known else "",
+        "best": short(one.best or 0.0) if known else "",
+        "steps": "" if one.step is None else f"{one.step:,}",
+        "time": "" if one.seconds is None else clock(one.seconds),
+        "status": STATUS.get(one.status, f"status {one.status}"),
+    }
+
+
+def _spread(one: Result) -> str:
+    return spread({"mean": one.mean, "std": one.std or 0.0})
+
+
+def _together(results: Sequence[Result]) -> list[str]:
+    facts = summary(results)
     count = facts["finished"]
     if not count:
         return ["no run finished with an evaluation"]
-    names = {"mean": "mean", "interquartile_mean": "interquartile mean"}
     lines = []
-    for key, name in names.items():
+    for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
         between = facts[f"{key}_interval"]
-        spread = f"   95 % interval {short(between[0])} to {short(between[1])}" if between else ""
-        lines.append(f"{name:<18}   {short(facts[key]):>7}{spread}")
-    return [*lines, f"of the last evaluations of {count} of {runs} runs"]
+        interval = f"   95 % interval {short(between[0])} to {short(between[1])}" if between else ""
+        lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
+    episodes = {one.episodes for one in results if one.status == 0 and one.episodes}
+    each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
+    return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{each})"]

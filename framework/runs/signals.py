@@ -1,15 +1,14 @@
 """Stop signals, and a watchdog for environments that hang."""
 
-import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
+from framework.output.terminal import announce
 from framework.watch import Watch
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
@@ -57,9 +56,7 @@ class StopSignals:
             self.again(number)
         self.received = number
         name = NAMES[signal.Signals(number)]
-        # os.write is safe in a signal handler; print may be in the middle of a line.
-        with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
-            os.write(sys.stderr.fileno(), f"\n{name}: saving and stopping. Press again to quit immediately.\n".encode())
+        announce(f"{name}: saving and stopping. Press Ctrl-C again to quit immediately.")
 
     @property
     def exit_status(self) -> int:

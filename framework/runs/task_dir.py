@@ -38,14 +38,14 @@ class TaskDir:
     def create(cls, mode: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> "TaskDir":
         """Creates and opens a new folder under tasks/, or the one that --into names."""
         task = cls(new_folder(mode, env_id, algo, into, root))
-        task.open()
+        task.open(training=mode == "train")
         return task
 
-    def open(self) -> None:
-        """Creates the folders and takes the lock."""
+    def open(self, training: bool = True) -> None:
+        """Creates the folders and takes the lock. A test has neither models nor TensorBoard files."""
         self.check()
         try:
-            for folder in (self.models, self.results, self.videos, self.logs, self.tb_logs):
+            for folder in (self.results, self.logs, *((self.models, self.tb_logs) if training else ())):
                 folder.mkdir(exist_ok=True)
             sync_folder(self.path)
             self._lock = open(self.path / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until close()
@@ -144,9 +144,19 @@ def circumstances(command_line: list[str]) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),
+        "cpu": _cpu(),
         "versions": {name: _version(name) for name in _PACKAGES},
         "git_commit": _git_commit(),
     }
+
+
+def _cpu() -> str | None:
+    """Returns the name of the processor; None if the system does not say it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
 def _version(package: str) -> str | None:

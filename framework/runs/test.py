@@ -16,6 +16,7 @@ from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
 from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_log import CsvLog, read_csv
+from framework.output.formatting import counted
 from framework.output.recorders import Tape, TrajectoryRecorder
 from framework.output.trajectories import TrajectoryWriter
 from framework.runs.resume import check_identity, with_seed
@@ -100,20 +101,23 @@ class _Test:
             "checkpoint": str(self.saved.path),
             "checkpoint_facts": self.saved.facts,
             "seed": cfg.seed,
+            "gpu": build.gpu_name(self.config),
         }
         write_whole(self.task.config, self.config.to_yaml().encode())
         self.task.write_run(facts)
         for line in filter(None, (*self.config.notes, note, f"testing {self.saved.path}")):
             self.console.note(line)
         try:
-            evaluation, tape = self._play(cfg.max_episode)
+            with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):
+                evaluation, tape = self._play(cfg.max_episode)
             self._write(evaluation)
+            compared = self._online(evaluation)
             video = None
             if self.config.env.render_mode is not None:
                 video = wrap_up.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
-            self.task.write_run({"score": evaluation.facts()})
+            self.task.write_run({"score": evaluation.facts(), "compared": compared})
             wrap_up.write_report(self.task, self.console)
-            self.console.tested(self.task.path, self.saved.path, evaluation.facts(), self._online(evaluation), video)
+            self.console.tested(self.task.path, self.saved.path, evaluation.facts(), compared, video)
         except Interrupted:
             self.console.note("stopped; the model was not changed")
             return self.signals.exit_status

@@ -1,0 +1,156 @@
+"""Building blocks of an HTML page that loads nothing, runs no script, and shows every text as text."""
+
+import base64
+import html
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from framework.output.formatting import short
+
+MOST_ROWS = 200
+"""Number of rows of a table; the CSV files have all of them."""
+MOST_IMAGE_BYTES = 16 * 2**20
+"""Size of the largest file that is embedded; a larger one is named only."""
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
+  --accent: #0072b2; --warning: #b54708; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --quiet: #98a2b3; --line: #2c3440; --paper: #12161c;
+  --card: #1a2029; --accent: #6bb8e6; --warning: #f0b46a; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
+h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.02em; overflow-wrap: anywhere; }
+h2 { font-size: 1.1rem; margin: 2.75rem 0 .75rem; }
+p { margin: .5rem 0; overflow-wrap: break-word; } .quiet { color: var(--quiet); } .warning { color: var(--warning); }
+dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
+  margin: 1.75rem 0; }
+dl.facts div { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; }
+dl.facts dt { color: var(--quiet); font-size: .8rem; }
+dl.facts dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums;
+  overflow-wrap: anywhere; }
+dl.facts div.first dd { color: var(--accent); }
+figure { margin: 0; }
+figure img { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: .4rem 1rem .4rem 0; border-bottom: 1px solid var(--line);
+  overflow-wrap: break-word; }
+th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
+th:last-child, td:last-child { padding-right: 0; }
+.n { text-align: right; white-space: nowrap; }
+table.pairs td { overflow-wrap: anywhere; }
+table.pairs td:first-child { color: var(--quiet); white-space: nowrap; overflow-wrap: normal; }
+pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
+  margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; font: .85rem/1.5 ui-monospace, monospace;
+  user-select: all; }
+@media (max-width: 40rem) { main { padding: 1.5rem 1rem 3rem; } h1 { font-size: 1.5rem; }
+  table { font-size: .8rem; } th, td { padding-right: .7rem; } dl.facts { gap: .5rem; } }
+"""
+
+
+def page(title: str, body: str) -> str:
+    """Returns a whole page around a body of HTML."""
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(title)}</title>\n<style>{_STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+    )
+
+
+def text(value: Any) -> str:
+    """Returns any value as harmless text."""
+    if isinstance(value, bool):
+        value = str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return html.escape(short(value) if isinstance(value, float) else str(value))
+
+
+def _breakable(name: str) -> str:
+    """Returns the name of a setting as text that may wrap after its dots and underscores."""
+    return text(name).replace(".", ".<wbr>").replace("_", "_<wbr>")
+
+
+def section(title: str, body: str) -> str:
+    """Returns a section with its heading; nothing if the body is empty."""
+    return f"<section><h2>{text(title)}</h2>{body}</section>" if body else ""
+
+
+def paragraph(sentence: Any, kind: str = "") -> str:
+    """Returns a paragraph. kind: quiet or warning."""
+    return f"<p class={kind}>{text(sentence)}</p>" if kind else f"<p>{text(sentence)}</p>"
+
+
+def cards(facts: Iterable[tuple[str, Any]]) -> str:
+    """Returns a card per fact that is known; the first one stands out."""
+    known = [(name, value) for name, value in facts if value is not None]
+    cells = "".join(
+        f"<div{'' if i else ' class=first'}><dt>{text(name)}</dt><dd>{text(value)}</dd></div>"
+        for i, (name, value) in enumerate(known)
+    )
+    return f'<dl class="facts">{cells}</dl>' if cells else ""
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Returns a table, with numbers to the right; nothing if there are no rows."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    if not cells:
+        return ""
+    heads = "".join(
+        f"<th{_NUMERIC if any(_NUMERIC in row[column] for row in cells) else ''}>{text(name)}</th>"
+        for column, name in enumerate(names)
+    )
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def pairs(rows: Iterable[tuple[str, Any]]) -> str:
+    """Returns a table of labels and values; nothing if there are no rows."""
+    body = "".join(f"<tr>{_cell(name)}{_cell(value)}</tr>" for name, value in rows)
+    return f'<table class="pairs"><tbody>{body}</tbody></table>' if body else ""
+
+
+class Number(str):
+    """Text that is aligned like a number, such as a seed, which is copied and therefore has no separators."""
+
+    __slots__ = ()
+
+
+def plain(number: Any) -> Number | None:
+    """Returns a number that is to be copied, without separators."""
+    return None if number is None else Number(number)
+
+
+class Name(str):
+    """Name of a setting."""
+
+    __slots__ = ()
+
+
+_NUMERIC = " class=n"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Name):
+        return f"<td>{_breakable(value)}</td>"
+    numeric = isinstance(value, int | float | Number) and not isinstance(value, bool)
+    return f"<td{_NUMERIC if numeric else ''}>{text('' if value is None else value)}</td>"
+
+
+def image(title: str, path: Path, kind: str, dark: bytes | None = None) -> str:
+    """Returns a section with an embedded image. dark: the same as PNG for dark pages."""
+    if not path.is_file():
+        return ""
+    if path.stat().st_size > MOST_IMAGE_BYTES:
+        return section(title, paragraph(f"{path} (too large to be shown here)"))
+    other = f'<source media="(prefers-color-scheme: dark)" srcset="{_data(dark, "image/png")}">' if dark else ""
+    img = f'<img alt="{text(title)}" src="{_data(path.read_bytes(), kind)}">'
+    return section(title, f"<figure><picture>{other}{img}</picture></figure>")
+
+
+def _data(content: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

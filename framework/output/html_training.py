@@ -1,0 +1,176 @@
+"""Sections of report.html that only a training run has."""
+
+import io
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from framework.output import figures
+from framework.output.csv_log import read_csv
+from framework.output.formatting import clock, counted, not_above_random, resume_command, scored, spread, video_command
+from framework.output.html_page import (
+    MOST_ROWS,
+    Name,
+    Number,
+    cards,
+    image,
+    pairs,
+    paragraph,
+    plain,
+    section,
+    table,
+    text,
+)
+from framework.output.run_log import EPISODE_COLUMNS
+
+Facts = Mapping[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+
+def training(task: Path, run: Facts, title: str) -> list[str]:
+    """Returns the sections in their order. title: that of the curve."""
+    train, evaluations = read_csv(task / "results" / "train.csv"), read_csv(task / "results" / "eval.csv")
+    curve = task / "results" / "learning_curve.png"
+    dark = _dark_curve(train, evaluations, run, title) if curve.is_file() else None
+    return [
+        _outcome(run, train, evaluations),
+        image("Learning curve", curve, "image/png", dark),
+        image("Video", task / "videos" / "video.gif", "image/gif"),
+        section("Commands", _commands(task, run)),
+        section("Evaluations", _evaluations(task / "models", evaluations)),
+        section("Checkpoints", _checkpoints(task / "models", evaluations)),
+        section("Metrics", _metrics(train)),
+        section("Processes", paragraph(run["processes_said"]) if run.get("processes_said") else ""),
+        section("Resumes", _resumes(run)),
+    ]
+
+
+def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
+    score = run.get("score") or (evaluations[-1] if evaluations else None)
+    best, last = _best(evaluations), train[-1] if train else {}
+    seconds, step = _real(run.get("seconds")), run.get("step", last.get("step"))
+    speed = _real(step)
+    facts = [
+        ("score", spread(score) if score else None),
+        ("best evaluation", best["mean"] if best else None),
+        ("random policy", run.get("random_return")),
+        ("expected", run.get("expected_return")),
+        ("episodes", run.get("episode", last.get("episode"))),
+        ("steps", step),
+        ("updates", run.get("update", last.get("update"))),
+        ("duration", clock(seconds) if seconds else None),
+        ("steps per second", round(speed / seconds) if speed and seconds else None),
+        ("seed", plain(run.get("seed"))),
+    ]
+    notes = paragraph(f"Ended: {run['outcome']}", "quiet") if run.get("outcome") else ""
+    if score and not_above_random(_real(score["mean"]), _real(run.get("random_return"))):
+        notes += paragraph("The score is not above that of the random policy.", "warning")
+    return cards(facts) + notes
+
+
+def _dark_curve(train: Rows, evaluations: Rows, run: Facts, title: str) -> bytes | None:
+    """Returns the learning curve as PNG for a dark page; None if it cannot be drawn."""
+    picture = io.BytesIO()
+    try:
+        figures.learning_curve(
+            train, evaluations, picture, title=title, palette=figures.DARK,
+            random_return=_real(run.get("random_return")), expected_return=_real(run.get("expected_return")),
+        )  # fmt: skip
+    except Exception:  # matplotlib may raise anything; the page has the light one
+        return None
+    return picture.getvalue()
+
+
+def _commands(task: Path, run: Facts) -> str:
+    allowed = tuple(map(str, run.get("allow_import") or ()))
+    commands = [
+        ("Resume training", resume_command(task, allowed)),
+        ("Repeat the run from its beginning", f"python main.py --yaml {shlex.quote(str(task / 'config.yaml'))}"),
+    ]
+    if run.get("can_film", True):
+        commands.insert(0, ("Record a video of the best model", video_command(task, allowed)))
+    return "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in commands)
+
+
+def _evaluations(models: Path, rows: Rows) -> str:
+    """Returns a table that also shows which evaluated models are kept."""
+    best, kept, shown = _best(rows), set(_numbers(models)), rows[-MOST_ROWS:]
+    cells = []
+    for row in shown:
+        update = row.get("update")
+        names = ["best"] if row is best else []
+        names += [f"models/{update}"] if update in kept else []
+        cells.append((update, row.get("step"), Number(spread(row)), row.get("min"), row.get("max"), ", ".join(names)))
+    episodes = {row["episodes"] for row in rows if "episodes" in row}
+    notes = [f"{counted(episodes.pop(), 'episode')} each."] if len(episodes) == 1 else []
+    if len(shown) < len(rows):
+        notes.append(f"The last {len(shown)} of {len(rows)}; results/eval.csv has all of them.")
+    heads = ("update", "step", "mean ± std", "min", "max", "model")
+    return (paragraph(" ".join(notes), "quiet") if notes and cells else "") + table(heads, cells)
+
+
+def _numbers(models: Path) -> list[int]:
+    names = [path.name for path in models.iterdir() if path.is_dir()] if models.is_dir() else []
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def _checkpoints(models: Path, evaluations: Rows) -> str:
+    numbers, best = _numbers(models), _best(evaluations)
+    rows = []
+    if (models / "best").is_dir():
+        score = f"update {best['update']:,}: {scored(best)}" if best else ""
+        rows.append(("models/best", score))
+    if numbers:
+        scores = {row.get("update"): scored(row) for row in evaluations}
+        rows.append((f"models/{numbers[-1]}", ": ".join(filter(None, ("newest", scores.get(numbers[-1]))))))
+    others = f"{counted(len(numbers), 'numbered checkpoint')}: {_listed(numbers)}" if numbers else ""
+    return pairs(rows) + (paragraph(others, "quiet") if others else "")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = [str(number) for number in numbers]
+    return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", *shown[-3:]])
+
+
+def _metrics(train: Rows) -> str:
+    """Returns a table of what the agent measured while it learned."""
+    cells = []
+    for name in train[-1] if train else ():
+        known = [row[name] for row in train if isinstance(row.get(name), int | float) and row[name] == row[name]]
+        if name not in EPISODE_COLUMNS and known:
+            cells.append((Name(name), float(known[0]), float(known[-1]), float(min(known)), float(max(known))))
+    return table(("metric", "first", "last", "lowest", "highest"), cells)
+
+
+def _resumes(run: Facts) -> str:
+    sentences = []
+    if run.get("branched_from"):
+        sentences.append(f"Started from {run['branched_from']}.")
+    for resume in run.get("resumes") or ():
+        sentences.append(
+            f"Resumed from checkpoint {resume.get('from')} at {resume.get('started')}{_exactness(resume)}."
+        )
+    if run.get("inexact_resume"):
+        sentences.append(f"{str(run['inexact_resume']).capitalize()}.")
+    for name in run.get("altered_files") or ():
+        sentences.append(f"{name} was altered or damaged before a resume; its earlier rows may not be the run's own.")
+    return "".join(map(paragraph, sentences))
+
+
+def _exactness(resume: Facts) -> str:
+    """Returns the level of exactness that was computed for a resume."""
+    if resume.get("exact") is True:
+        return ": exact to the byte, as if the run had never stopped"
+    because = resume.get("inexact_because")
+    reasons = because if isinstance(because, str) else "; ".join(map(str, because or ()))
+    return f": not exact: {reasons}" if reasons else ""
+
+
+def _best(evaluations: Rows) -> Mapping[str, Any] | None:
+    """Returns the evaluation of models/best: the last of those that were the best so far."""
+    return next((row for row in reversed(evaluations) if row.get("best") == 1), None)
+
+
+def _real(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,76 @@
+"""Speed of a training run, and the time it has left."""
+
+from collections import deque
+from typing import NamedTuple, Protocol
+
+from config.general import GeneralConfig
+
+WINDOW_SECONDS = 30.0
+"""Seconds of the past over which speeds are measured."""
+RECENT = 20
+"""Number of the latest episodes whose mean length is assumed for those to come."""
+
+
+class Counts(Protocol):
+    """Amount of training."""
+
+    @property
+    def step(self) -> int: ...
+    @property
+    def episode(self) -> int: ...
+    @property
+    def update(self) -> int: ...
+
+
+class _Mark(NamedTuple):
+    at: float
+    step: int
+    update: int
+
+
+class Pace:
+    """Measures speeds over the last half minute and predicts when the first limit is reached."""
+
+    def __init__(self, cfg: GeneralConfig) -> None:
+        self._cfg = cfg
+        self._marks: deque[_Mark] = deque()
+        self._lengths: deque[int] = deque(maxlen=RECENT)
+
+    def start(self, now: float, count: Counts) -> None:
+        """Starts to measure, at these counters."""
+        self._marks.clear()
+        self._marks.append(_Mark(now, count.step, count.update))
+
+    def episode(self, length: int) -> None:
+        """Notes the length of an episode."""
+        self._lengths.append(length)
+
+    def mark(self, now: float, count: Counts) -> None:
+        """Notes the counters at a moment."""
+        self._marks.append(_Mark(now, count.step, count.update))
+        while len(self._marks) > 2 and now - self._marks[0].at > WINDOW_SECONDS:
+            self._marks.popleft()
+
+    def speeds(self) -> tuple[float, float]:
+        """Returns environment steps and updates per second."""
+        if not self._marks:
+            return 0.0, 0.0
+        first, last = self._marks[0], self._marks[-1]
+        seconds = max(last.at - first.at, 1e-9)
+        return (last.step - first.step) / seconds, (last.update - first.update) / seconds
+
+    def left(self, count: Counts, elapsed: float) -> float | None:
+        """Returns the seconds until the first limit is reached; None if they cannot be predicted. Episodes count by
+        the steps of the latest ones: their number alone misleads where a better policy plays longer episodes."""
+        cfg = self._cfg
+        steps, updates = self.speeds()
+        limits = [(cfg.max_total_step - count.step, steps)] if cfg.max_total_step > 0 else []
+        if cfg.max_update > 0:
+            limits.append((cfg.max_update - count.update, updates))
+        if cfg.max_episode > 0 and self._lengths:
+            length = sum(self._lengths) / len(self._lengths)
+            limits.append((round((cfg.max_episode - count.episode) * length), steps))
+        seconds = [todo / speed for todo, speed in limits if speed > 0]
+        if cfg.max_time > 0:
+            seconds.append(cfg.max_time - elapsed)
+        return max(0.0, min(seconds)) if seconds else None

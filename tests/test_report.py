@@ -1,0 +1,200 @@
+"""report.html of runs and tests."""
+
+import base64
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from PIL import Image
+
+from config.general import GeneralConfig
+from framework.output import figures, html_page, html_report
+from framework.output.csv_log import CsvLog
+
+EVIL = "<script>alert(1)</script>\"'&"
+
+
+def task_dir(path: Path, **changes: Any) -> Path:
+    """A task directory as a run leaves it."""
+    config = {
+        "general_cfg": GeneralConfig(max_episode=77).model_dump(mode="json"),
+        "algo_cfg": {"lr": 0.5, "batch_size": 64},
+        "env_cfg": {"id": "CartPole-v1", "render_mode": None},
+    }
+    for folder in ("results", "models/500", "models/1000", "models/best", "videos"):
+        (path / folder).mkdir(parents=True)
+    (path / "config.yaml").write_text(yaml.safe_dump(changes.get("config", config)))
+    (path / "run.json").write_text(changes.get("run", '{"seed": 7, "command_line": ["--yaml", "a b.yaml"]}'))
+    log = CsvLog(path / "results" / "eval.csv", ["update", "step", "mean", "std", "episodes", "best"])
+    log.append({"update": 500, "step": 510, "mean": 12.5, "std": 1.5, "episodes": 10, "best": True})
+    log.append({"update": 1000, "step": 1010, "mean": 11.0, "std": 2.0, "episodes": 10, "best": False})
+    log.close()
+    figures.learning_curve([], [], path / "results" / "learning_curve.png", title="x")
+    return path
+
+
+def cells(page: str, first: str) -> list[str]:
+    """Text of the cells of the table row that begins with this cell."""
+    rows = re.findall(r"<tr>(.*?)</tr>", page.replace("<wbr>", ""))
+    found = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
+    return next(row for row in found if row[:1] == [first])
+
+
+def facts(page: str) -> dict[str, str]:
+    """The cards: label -> value."""
+    return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+
+
+def test_the_report_tells_what_was_run_and_how_it_came_out(tmp_path: Path) -> None:
+    page = html_report.write(task_dir(tmp_path / "Train_X")).read_text(encoding="utf-8")
+    assert "<h1>DQN on CartPole-v1</h1>" in page
+    assert facts(page) == {"score": "11 ± 2", "best evaluation": "12.5", "seed": "7"}
+    assert cells(page, "general_cfg.max_episode") == ["general_cfg.max_episode", "77", "100"]
+    assert cells(page, "algo_cfg.lr") == ["algo_cfg.lr", "0.5", "0.0002"]
+    assert "algo_cfg" + ".<wbr>batch" not in page
+    assert "python main.py --yaml &#x27;a b.yaml&#x27;" in page
+    assert "data:image/png;base64," in page
+
+
+def test_each_evaluation_and_its_checkpoint_are_named_once(tmp_path: Path) -> None:
+    """Each passing best has best = 1 in eval.csv; models/best is the last of them."""
+    folder = task_dir(tmp_path / "x")
+    log = CsvLog(folder / "results" / "eval.csv", ["update", "step", "mean", "std", "episodes", "best"])
+    log.append({"update": 1500, "step": 1510, "mean": 20, "std": 0, "episodes": 10, "best": True})
+    log.close()
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    assert [cells(page, update)[-1] for update in ("500", "1,000", "1,500")] == ["models/500", "models/1000", "best"]
+    assert cells(page, "models/best") == ["models/best", "update 1,500: 20 ± 0 over 10 episodes"]
+    assert cells(page, "models/1000") == ["models/1000", "newest: 11 ± 2 over 10 episodes"]
+    assert "2 numbered checkpoints: 500, 1000" in page
+
+
+def test_the_report_shows_speed_metrics_processes_and_warnings(tmp_path: Path) -> None:
+    run = {"step": 3000, "seconds": 60.0, "random_return": 11.0, "processes_said": "workers 83% busy: more help",
+           "cpu": "Some CPU", "gpu": "Some GPU"}  # fmt: skip
+    folder = task_dir(tmp_path / "x", run=json.dumps(run))
+    log = CsvLog(folder / "results" / "train.csv", ["episode", "step", "return", "loss"])
+    for n, loss in enumerate((None, 3.0, 9.0, 2.0)):
+        log.append({"episode": n + 1, "step": n, "return": 1.0, "loss": loss})
+    log.close()
+    (folder / "logs").mkdir()
+    (folder / "logs" / "log.txt").write_text(
+        "2026-01-01 10:00:00,123 WARNING the disk is <full>\nno date WARNING\n2026-01-01 10:00:00,123 INFO fine\n" * 2
+    )
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    assert (facts(page)["duration"], facts(page)["steps per second"]) == ("1:00", "50")
+    assert cells(page, "loss") == ["loss", "3", "2", "2", "9"]
+    assert "workers 83% busy: more help" in page
+    assert page.count("the disk is &lt;full&gt;") == 1
+    assert "fine" not in page
+    assert "The score is not above that of the random policy." in page
+    assert (cells(page, "CPU")[1], cells(page, "GPU")[1]) == ("Some CPU", "Some GPU")
+
+
+def test_a_seed_is_shown_once_and_can_be_pasted(tmp_path: Path) -> None:
+    """Drawn or written: it is no setting that differs, and has no separators."""
+    config = {"general_cfg": {**GeneralConfig(seed=1178156718).model_dump(mode="json")}}
+    page = html_report.write(task_dir(tmp_path / "x", config=config, run='{"seed": 1178156718}')).read_text()
+    assert page.count("1178156718") == 1
+    assert "1,178" not in page
+
+
+def test_the_report_of_a_test_names_the_checkpoint_and_the_comparison(tmp_path: Path) -> None:
+    general = GeneralConfig(mode="test", load_checkpoint=True, load_path="a", seed=5).model_dump(mode="json")
+    run = {"checkpoint": "tasks/a/models/best", "checkpoint_facts": {"update": 3000, "step": 1, "episode": 60},
+           "score": {"mean": 9.5, "std": 0.5, "min": 9, "max": 10, "median": 9.5, "episodes": 2},
+           "compared": "the same", "seed": 5}  # fmt: skip
+    folder = task_dir(
+        tmp_path / "t", config={"general_cfg": general, "env_cfg": {"id": "CartPole-v1"}}, run=json.dumps(run)
+    )
+    log = CsvLog(folder / "results" / "test.csv", ["episode", "return", "length", "terminated", "seed"])
+    for n in (1, 2):
+        log.append({"episode": n, "return": 8.5 + n / 2, "length": 20, "terminated": True, "seed": 1178156718 + n})
+    log.close()
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    assert "<h1>Test of DQN on CartPole-v1</h1>" in page
+    assert facts(page)["score"] == "9.5 ± 0.5"
+    assert cells(page, "tested")[1] == "tasks/a/models/best"
+    assert cells(page, "trained for")[1] == "3,000 updates, 1 step, 60 episodes"
+    assert cells(page, "compared with the online evaluation")[1] == "the same"
+    assert cells(page, "1") == ["1", "9", "20", "1", "1178156719"]
+    headings = re.findall("<h2>(.*?)</h2>", page)
+    assert headings == ["Checkpoint", "Episodes"], "nothing of a training, no setting that is shown elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"exact": True}, "at T: exact to the byte, as if the run had never stopped."),
+        (
+            {"exact": False, "inexact_because": ["lr changed", "other threads"]},
+            "at T: not exact: lr changed; other threads.",
+        ),
+        ({"inexact_because": "lr changed"}, "at T: not exact: lr changed."),
+        ({}, "at T."),
+    ],
+)
+def test_a_resume_is_called_exact_only_if_it_was_found_to_be(
+    tmp_path: Path, facts: dict[str, Any], sentence: str
+) -> None:
+    run = {"resumes": [{"from": "500", "started": "T", **facts}]}
+    page = html_report.write(task_dir(tmp_path / "x", run=json.dumps(run))).read_text(encoding="utf-8")
+    assert f"<p>Resumed from checkpoint 500 {sentence}</p>" in page
+
+
+def test_a_dark_page_has_a_dark_curve(tmp_path: Path) -> None:
+    """Its background shows through; the file keeps its own."""
+    folder = task_dir(tmp_path / "x")
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    [dark] = re.findall(r'<source media="\(prefers-color-scheme: dark\)" srcset="data:image/png;base64,([^"]*)"', page)
+    picture = Image.open(io.BytesIO(base64.b64decode(dark))).convert("RGBA")
+    assert picture.getpixel((3, 3))[3] == 0
+    assert Image.open(folder / "results" / "learning_curve.png").convert("RGBA").getpixel((3, 3)) == (255,) * 4
+
+
+def test_numbers_do_not_break_and_names_do() -> None:
+    """Cells of numbers do not wrap, in any width; a long name wraps after its dots and underscores."""
+    table = html_page.table(("a", "b", "c"), [[1234, html_page.Number("9 ± 1"), html_page.Name("a.b_c")]])
+    assert "<td class=n>1,234</td><td class=n>9 ± 1</td><td>a.<wbr>b_<wbr>c</td>" in table
+    assert "<th class=n>a</th><th class=n>b</th><th>c</th>" in table
+    assert ".n { text-align: right; white-space: nowrap; }" in html_page.page("x", "")
+
+
+def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -> None:
+    """SEC-5: no script, no address, no reference to another file, whatever the run is called."""
+    config = {
+        "general_cfg": {"algo_name": EVIL, "mode": "train", EVIL: EVIL},
+        "algo_cfg": {EVIL: [EVIL]},
+        "env_cfg": {"id": EVIL},
+    }
+    run = {"started": EVIL, "seed": EVIL, "outcome": EVIL, "command_line": [EVIL], "versions": {EVIL: EVIL},
+           "preset": EVIL, "inexact_resume": EVIL, "resumes": [{"from": EVIL, "inexact_because": EVIL}],
+           "random_return": EVIL, "processes_said": EVIL, "cpu": EVIL, "altered_files": [EVIL]}  # fmt: skip
+    folder = task_dir(tmp_path / EVIL.replace("/", "-"), config=config, run=json.dumps(run))
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    assert 'src="data:image/png' in page
+    assert all(source.startswith("data:") for source in re.findall(r'(?:src|srcset|href)="([^"]*)', page))
+    page = re.sub(r"data:image/png;base64,[^\"]*", "", page)
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|<link|<iframe|<object|javascript:", page)
+    assert not re.search(r"<[a-z]+[^>]* on\w+=", page)
+
+
+def test_the_report_of_an_empty_or_damaged_directory_is_a_page_too(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("a: [b")
+    (tmp_path / "run.json").write_text("[1")
+    assert "</html>" in html_report.write(tmp_path).read_text()
+
+
+def test_the_report_does_not_import_what_a_config_names(tmp_path: Path) -> None:
+    """SEC-3: a dotted name in a directory that came from elsewhere is shown, not looked up."""
+    config = {"general_cfg": {"algo_name": "antigravity.evil", "env_name": "os.path"}, "algo_cfg": {"lr": 1}}
+    page = html_report.write(task_dir(tmp_path / "x", config=config)).read_text()
+    assert "antigravity" not in sys.modules
+    assert cells(page, "algo_cfg.lr") == ["algo_cfg.lr", "1", ""]
