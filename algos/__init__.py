@@ -22,12 +22,12 @@ class UnknownAlgorithm(LookupError):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.instead = NEAREST.get(name.lower(), "")
-        """What to use instead, if it is known."""
+        """Algorithm to use instead; empty if none is known."""
 
 
 @cache
 def _folders() -> dict[str, ModuleType]:
-    """NAME -> package, for every folder of this package that is an algorithm."""
+    """Returns NAME -> package of every folder that is an algorithm."""
     root = Path(__file__).parent
     names = sorted(path.parent.name for path in root.glob("*/config.py"))
     return {package.NAME: package for package in (import_module(f"algos.{name}") for name in names)}
@@ -39,7 +39,7 @@ def available() -> list[str]:
 
 
 def get(name: str) -> ModuleType:
-    """The package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
+    """Returns the package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
     if "." in name:
         return import_module(name)
     for known, package in _folders().items():
@@ -49,7 +49,7 @@ def get(name: str) -> ModuleType:
 
 
 def agent_class(package: ModuleType) -> Any:
-    """The Agent of a package that `get` gave, or of its family; this is where torch is imported."""
+    """Returns the Agent class of a package, or of its family. Imports torch."""
     homes = [cls.__module__.rpartition(".")[0] for cls in package.Config.__mro__]
     home = next(home for home in homes if find_spec(f"{home}.agent"))
     return import_module(f"{home}.agent").Agent

@@ -1,4 +1,4 @@
-"""Decides the limits that nobody wrote: a limit that was written is never cut short by a default."""
+"""Decides unwritten limits: a written limit is never cut short by a default."""
 
 from collections.abc import Container
 from typing import Any

@@ -153,7 +153,7 @@ class _Assembly:
             return None
 
     def earlier(self, task: Path) -> Document:
-        """The settings of the run that is loaded."""
+        """Returns the settings of the run that is loaded."""
         try:
             config = load_task_config(task)
         except DocumentError as error:
@@ -286,7 +286,7 @@ class _Assembly:
         )
 
     def limits(self, general: GeneralConfig, kind: ModuleType, env: Any, explicit: frozenset[str]) -> dict[str, Any]:
-        """Returns the values of limits that nobody wrote, and notes what was decided."""
+        """Returns the values of unwritten limits, and notes what was decided."""
         if general.mode == "test":
             values, note = limits.of_test(general, "general_cfg.max_episode" in explicit)
         else:

@@ -1,4 +1,4 @@
-"""What a configuration may name: the algorithms and the kinds of environment that have a folder."""
+"""Finders of algorithms and kinds of environment by name. Imports nothing heavy."""
 
 import algos
 import envs

@@ -131,8 +131,8 @@ class Learner:
                 yield {name: value[k].clone() if k else value[0] for name, value in window.items()}
 
     def _shuffled(self, window: Batch, spec: RolloutSpec) -> Iterator[Batch]:
-        """[T, N, ...] as minibatches of single steps, or of sequences, in a new order each epoch. Where the window does
-        not divide evenly, the last minibatch of an epoch is smaller."""
+        """Yields minibatches of single steps or sequences of a window [T, N, ...], in a new order each epoch. The last
+        one of an epoch is smaller if the window does not divide evenly."""
         length = spec.sequence or len(window["obs"])
         samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, length)
         axis = {name: 0 if spec.sequence == 1 or name == "state" else 1 for name in samples}
@@ -150,7 +150,7 @@ class Learner:
 
 
 def digest(weights: Mapping[str, np.ndarray]) -> str:
-    """A fingerprint of weights, to the bit."""
+    """Returns a fingerprint of weights, equal only for equal bits."""
     found = hashlib.sha256()
     for name in sorted(weights):
         found.update(name.encode() + np.ascontiguousarray(weights[name]).tobytes())
@@ -158,14 +158,14 @@ def digest(weights: Mapping[str, np.ndarray]) -> str:
 
 
 def _single_steps(window: Batch) -> Batch:
-    """[T, N, ...] -> [B, ...], without the dummy steps."""
+    """Flattens columns [T, N, ...] to samples [B, ...], without the dummy steps."""
     flat = {name: value.flatten(0, 1) for name, value in window.items()}
     valid = flat.pop("valid", None)
     return flat if valid is None else {name: value[valid] for name, value in flat.items()}
 
 
 def _sequences(window: Batch, length: int) -> Batch:
-    """[T, N, ...] -> pieces [L, B, ...] of single rows; of the policy's state, what stood before each piece [B, S]."""
+    """Cuts columns [T, N, ...] into pieces [L, B, ...] of single rows; keeps the stored state before each piece [B, S]."""
     pieces = {name: value.unflatten(0, (-1, length)).transpose(0, 1).flatten(1, 2) for name, value in window.items()}
     return {name: value[0] if name == "state" else value for name, value in pieces.items()}
 
@@ -190,7 +190,7 @@ def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:
 
 
 def _priorities(results: list[Result]) -> np.ndarray | None:
-    """[K, B], where the agent gives them."""
+    """Returns priorities [K, B], or None if the agent gives none."""
     if not results or results[0].priorities is None:
         return None
     return torch.stack([result.priorities for result in results if result.priorities is not None]).cpu().numpy()

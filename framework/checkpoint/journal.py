@@ -68,7 +68,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()  # the data server of Ray has a working directory of its own
         self.end = Position(0, 0)
-        """Where the next frame is written."""
+        """Position of the next frame."""
 
     def append(self, arrays: dict[str, np.ndarray]) -> Position:
         """Writes a frame durably and returns where it begins. If the disk is full, the journal keeps its end."""

@@ -1,4 +1,4 @@
-"""A Memory in a process of its own."""
+"""The data server: a memory in a process of its own."""
 
 import os
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from framework.memory.chunk import Chunk, Keys
 
 
 class DataServer:
-    """Keeps what workers collect, and says how many chunks may be learned from."""
+    """Stores the fragments of all workers, and counts how much may be learned from them."""
 
     def __init__(self, config: RunConfig, spec: EnvSpec, workers: int, apart: bool) -> None:
         with closing(build.make_env(config, 1)) as env:
@@ -25,17 +25,17 @@ class DataServer:
         self.joined = isinstance(config.algo.memory(spec.rows), RolloutSpec) and not apart
 
     def add(self, *fragments: Fragment) -> int:
-        """Fragments of different workers, in the order of their numbers. Returns how much is owed."""
+        """Adds fragments of different workers, in the order of their numbers. Returns how many updates are due."""
         for fragment in [join(fragments)] if self.joined else fragments:
             self.memory.add(fragment)
         return self.memory.owed()
 
     def take(self, fraction: float, most: int) -> Chunk | None:
-        """A chunk of at most so many minibatches, where one is owed."""
+        """Returns a chunk of at most `most` minibatches; None if no update is due."""
         return self.memory.take(fraction, most)
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """New priorities."""
+        """Updates the priorities of sampled transitions."""
         self.memory.feedback(keys, priorities)
 
     def state(self) -> Tree:
@@ -62,5 +62,5 @@ class DataServer:
         return str(ray.get_runtime_context().get_node_id())
 
     def pid(self) -> int:
-        """Its process."""
+        """Returns the id of its process."""
         return os.getpid()

@@ -21,7 +21,7 @@ PATIENCE = timedelta(seconds=120)
 
 
 class LearnerReport(NamedTuple):
-    """What the driver receives after a chunk."""
+    """Report to the driver about a chunk that was learned from."""
 
     learned: Learned
     keys: Keys | None

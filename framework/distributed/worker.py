@@ -24,7 +24,7 @@ HUNG = 75
 
 
 class Report(NamedTuple):
-    """What the driver receives of a fragment; the fragment itself goes to the data server."""
+    """Report to the driver about a fragment; the fragment itself goes to the data server."""
 
     accepted: Accepted
     fragments: int

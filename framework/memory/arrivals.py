@@ -1,6 +1,6 @@
 """Hands out each observation that reaches a replay memory once, for running statistics.
 
-Samples would not do: those of an early step are drawn more often than those of a late one, and by priority.
+Statistics over samples would be biased: early steps are sampled more often than late ones, and by priority.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from framework.memory.ring import Rings
 
 MOST_BYTES = 16 * 2**20
-"""Size of what is handed out at once; the rest follows with the next chunks."""
+"""Bytes of observations handed out with one chunk; the rest follows with the next chunks."""
 
 
 class Arrivals:
@@ -20,7 +20,7 @@ class Arrivals:
         """Number of steps of each collector that were handed out."""
 
     def take(self) -> np.ndarray | None:
-        """Returns the new observations [M, ...] without dummy steps, or None if nobody wants them."""
+        """Returns the new observations [M, ...] without dummy steps, or None if no statistics are kept."""
         if not self._wanted:
             return None
         rings = self._rings

@@ -24,4 +24,4 @@ class Chunk(NamedTuple):
     that the first window is learned with the full rate and the last one not with 0. None for samples of a replay
     memory, which have no such beginning."""
     arrived: np.ndarray | None = None
-    """Observations [M, ...] that a replay memory got since its last chunk; None if nobody keeps statistics of them."""
+    """Observations [M, ...] that a replay memory got since its last chunk; None if no statistics are kept."""

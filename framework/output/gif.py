@@ -156,7 +156,7 @@ class GifWriter:
 
 
 class Camera:
-    """Recorder that films a one-row environment: number and return of the episode stand above each picture, and the
+    """Recorder that films a one-row environment: number and return of the episode are above each picture, and the
     last one of each episode stays for a second."""
 
     def __init__(self, writer: GifWriter, episodes: int) -> None:

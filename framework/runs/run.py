@@ -54,7 +54,7 @@ class Run:
         """Entries of run.json about this session, such as its command line."""
         self.make_console = make_console
         self.watch = Watch()
-        """Told of each call into an environment of this process."""
+        """Records each call into an environment of this process, for the watchdog."""
         self.opened = False
         """True after setup: the task directory, the log and the Trainer exist."""
         self.trained = False
