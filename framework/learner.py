@@ -165,7 +165,7 @@ def _single_steps(window: Batch) -> Batch:
 
 
 def _sequences(window: Batch, length: int) -> Batch:
-    """Cuts columns [T, N, ...] into pieces [L, B, ...] of single rows; keeps the stored state before each piece [B, S]."""
+    """Cuts columns [T, N, ...] into pieces [L, B, ...] of single rows, with the stored state [B, S] before each."""
     pieces = {name: value.unflatten(0, (-1, length)).transpose(0, 1).flatten(1, 2) for name, value in window.items()}
     return {name: value[0] if name == "state" else value for name, value in pieces.items()}
 
