@@ -22,7 +22,7 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
         return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
     except LookupError as error:
         instead = getattr(error, "instead", "")
-        return None, f"unknown name {name!r}; {instead}" if instead else _unknown(key, name, finder)
+        return None, f"unknown name {name!r}; {instead} {_listed(key)}" if instead else _unknown(key, name, finder)
     except Exception as error:
         if "." not in name:
             raise
@@ -38,8 +38,11 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
     kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
     if kinds:
         return f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"
-    known = f"(python main.py list {key.removesuffix('_name')}s shows all)"
-    return f"unknown name {name!r}{did_you_mean(name, finder.available())} {known}"
+    return f"unknown name {name!r}{did_you_mean(name, finder.available())} {_listed(key)}"
+
+
+def _listed(key: str) -> str:
+    return f"(python main.py list {key.removesuffix('_name')}s shows all)"
 
 
 def renamed(env_id: str) -> str:

@@ -76,6 +76,7 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     [(module, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", text(ROOT / "docs" / "environments.md"), re.DOTALL)
     (tmp_path / file).write_text(settings)
     (tmp_path / module).write_text(code)
+    (tmp_path / "old.yaml").write_text(settings)
     (tmp_path / "tasks" / "NAME" / "models").mkdir(parents=True)
     (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
     monkeypatch.chdir(tmp_path)
@@ -85,7 +86,7 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     words = [word for word in words if word != "--dry-run"]
     assert main.main([*words, *more]) == 0, capsys.readouterr().err
     assert capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} <= {file, module, "tasks", "__pycache__"}
+    assert {path.name for path in tmp_path.iterdir()} <= {file, module, "old.yaml", "tasks", "__pycache__"}
 
 
 def test_the_chinese_readme_has_the_same_commands_links_and_file() -> None:

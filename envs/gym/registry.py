@@ -105,7 +105,8 @@ def unknown_id(env_id: str) -> str:
         pip = " (an Atari game needs the package ale-py, which is not installed: pip install ale-py)"
     else:
         pip = ""
-    own = "" if ":" in env_id else f"; one of your own is named my_module:{name}, with --allow-import my_module"
+    registered = ":" not in env_id and re.search(r"-v\d+$", name)  # an id as a user registers it
+    own = f"; one of your own is named my_module:{name}, with --allow-import my_module" if registered else ""
     return f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else own) + pip
 
 
