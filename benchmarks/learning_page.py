@@ -124,7 +124,7 @@ under "published" means that there is no published result to compare with.
 How a row is measured:
 
 - Its preset is trained once for each seed, with `--seeds`. The interquartile mean and its interval are
-  [calculated](task_directory.md#runs-with-several-seeds) in the same way there.
+  [calculated](task_directory.md#runs-with-several-seeds) as for every group of seeds.
 - Each model then plays 100 episodes, or the number in its [line below](#conditions) (at least {least}),
   without exploration (but with `eval_epsilon`). Every episode has its own seed, so that the start states are distinct
   and were used neither in training nor in its evaluations. The exceptions are CliffWalking and FrozenLake, which have
