@@ -1,4 +1,4 @@
-"""Seconds that Ray takes to start with as many actors that only import torch, for benchmarks/ray_topology.py.
+"""Measures the seconds that Ray takes to start with COUNT actors that only import torch, for ray_topology.py.
 
 python empty_actors.py COUNT
 """
@@ -14,7 +14,7 @@ import ray  # noqa: E402
 
 @ray.remote(num_cpus=0)
 class Empty:
-    """Imports torch, as any actor that learns or acts must."""
+    """An actor that imports torch, like every worker and learner."""
 
     def __init__(self) -> None:
         import torch  # noqa: F401

@@ -1,4 +1,4 @@
-"""The floor: each algorithm as one bare loop, without memory, evaluation, logs, checkpoints or any choice.
+"""Lower bound for the training time: each algorithm as a bare loop, without evaluation, logs or checkpoints.
 
 python benchmarks/lean.py dqn STEPS | python benchmarks/lean.py ppo STEPS ROWS MINIBATCH
 Prints {"steps": ..., "seconds": ...}.
@@ -20,7 +20,7 @@ Array = np.ndarray
 
 
 def mlp(inputs: int, width: int, outputs: int, activation: type[nn.Module]) -> nn.Sequential:
-    """Two hidden layers."""
+    """Returns a network with two hidden layers."""
     hidden = nn.Linear(inputs, width), activation(), nn.Linear(width, width), activation()
     return nn.Sequential(*hidden, nn.Linear(width, outputs))
 
@@ -31,7 +31,7 @@ BATCH = 64
 
 
 class Ring:
-    """The last transitions."""
+    """A replay buffer of the newest transitions."""
 
     def __init__(self, size: int = 100_000) -> None:
         self.obs, self.next_obs = np.zeros((2, size, 4), np.float32)
@@ -51,7 +51,7 @@ class Ring:
 
 
 def dqn(steps: int) -> None:
-    """The quick start: 256x256, batch 64, an update each step, the target copied every fourth."""
+    """Runs the quick start: 256x256, batch 64, an update each step, a hard target update every fourth step."""
     env, rng, ring = gymnasium.make("CartPole-v1", disable_env_checker=True), np.random.default_rng(0), Ring()
     online = mlp(4, 256, 2, nn.ReLU)
     target = deepcopy(online).requires_grad_(False)
@@ -75,7 +75,7 @@ def dqn(steps: int) -> None:
 
 
 def dqn_update(online: nn.Module, target: nn.Module, optimizer: torch.optim.Optimizer, batch: list[Tensor]) -> None:
-    """One step on the squared error to the target network's value."""
+    """Makes one gradient step on the squared TD error."""
     obs, action, reward, next_obs, discount = batch
     with torch.no_grad():
         wanted = reward + discount * target(next_obs).amax(1)
@@ -91,7 +91,7 @@ LENGTH, EPOCHS, GAMMA, LAMBDA, CLIP = 128, 4, 0.99, 0.95, 0.2
 
 
 def ppo(steps: int, rows: int, minibatch: int) -> None:
-    """128 steps of gymnasium's vector CartPole, then four epochs; 64x64 tanh for actor and critic each."""
+    """Runs PPO on gymnasium's vector CartPole: windows of 128 steps, four epochs, 64x64 tanh for actor and critic."""
     env, rng = gymnasium.make_vec("CartPole-v1", rows), np.random.default_rng(0)
     actor, critic = mlp(4, 64, 2, nn.Tanh), mlp(4, 64, 1, nn.Tanh)
     parameters = [*actor.parameters(), *critic.parameters()]
@@ -110,7 +110,7 @@ def ppo(steps: int, rows: int, minibatch: int) -> None:
 
 
 def draw(actor: nn.Module, obs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Actions and their log probabilities [N]."""
+    """Returns sampled actions and their log probabilities [N]."""
     with torch.inference_mode():
         log_p = F.log_softmax(actor(torch.from_numpy(obs)), 1).numpy()
     action = (rng.random(len(obs)) > np.exp(log_p[:, 0])).astype(np.int64)
@@ -118,7 +118,7 @@ def draw(actor: nn.Module, obs: Array, rng: np.random.Generator) -> tuple[Array,
 
 
 class Window:
-    """The steps of one round, [T, N]. After an end, gymnasium's vector CartPole inserts a step that is not valid."""
+    """The steps of one round, [T, N]. After an episode's end, gymnasium's vector CartPole inserts an invalid step."""
 
     def __init__(self, rows: int) -> None:
         self.obs, self.action = np.zeros((LENGTH, rows, 4), np.float32), np.zeros((LENGTH, rows), np.int64)
@@ -131,7 +131,7 @@ class Window:
             column[t] = value
 
     def flat(self, critic: nn.Module, last: Array) -> list[Tensor]:
-        """Valid steps: obs, action, log_prob, advantage, return."""
+        """Returns the valid steps: obs, action, log_prob, advantage, return."""
         with torch.inference_mode():
             value = critic(torch.from_numpy(np.concatenate([self.obs, last[None]]))).squeeze(-1).numpy()
         delta = self.reward + GAMMA * value[1:] * ~self.terminated - value[:-1]
@@ -143,7 +143,7 @@ class Window:
 
 
 def shuffled(flat: list[Tensor], minibatch: int, rng: np.random.Generator) -> Iterator[list[Tensor]]:
-    """Minibatches of all epochs."""
+    """Yields the minibatches of all epochs."""
     for _ in range(EPOCHS):
         order = torch.from_numpy(rng.permutation(len(flat[0])))
         for chosen in order.split(minibatch):
@@ -157,7 +157,7 @@ def ppo_update(
     optimizer: torch.optim.Optimizer,
     batch: list[Tensor],
 ) -> None:
-    """One step on the clipped surrogate and the value error."""
+    """Makes one gradient step on the clipped surrogate and the value loss."""
     obs, action, old_log_prob, advantage, target = batch
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     log_prob = -F.cross_entropy(actor(obs), action, reduction="none")
@@ -171,7 +171,7 @@ def ppo_update(
 
 
 def main() -> None:
-    """Run the loop that the command line names, on one thread."""
+    """Runs the loop that the command line names, on one thread."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     loops: dict[str, Callable[..., None]] = {"dqn": dqn, "ppo": ppo}

@@ -1,11 +1,11 @@
-"""What the presets learn, over several seeds, beside published results. Writes docs/learning.md.
+"""Measures the scores of the presets over several seeds, beside published results. Writes docs/learning.md.
 
 python benchmarks/learning.py ROW ... [--seeds 1..3] [--jobs N] [--episodes 100]     measure rows
-python benchmarks/learning.py --page                                                 write the page anew
+python benchmarks/learning.py --page                                                 only write the page
 python benchmarks/learning.py                                                        list the rows
 
-A ROW is an environment, an algorithm, or ENVIRONMENT/ALGORITHM; they stand in benchmarks/learning.yaml. What was
-measured is kept in benchmarks/results/learning.json.
+A ROW is an environment, an algorithm, or ENVIRONMENT/ALGORITHM; benchmarks/learning.yaml lists them. The measurements
+are stored in benchmarks/results/learning.json.
 """
 
 import argparse
@@ -39,14 +39,15 @@ from framework.runs.task_dir import circumstances  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
 PAGE = ROOT / "docs" / "learning.md"
 TEST_SEED = 1_000_000
-"""Added to the seed of a run: its model is tested on starts that training and its evaluations have not seen."""
+"""Number added to the seed of a run, so that its model is tested on start states that training has not seen."""
 MODELS = {"best": "best", "last": "latest"}
-"""What is tested -> its load_model_step."""
+"""Name of a tested model -> its load_model_step."""
+
 # measuring ------------------------------------------------------------------------------------------------
 
 
 def measured(row: Row, seeds: str, jobs: int | None, episodes: int) -> dict[str, Any]:
-    """Train a group, test its models, play at random: an entry of learning.json."""
+    """Trains a group, tests its models and the random policy; returns an entry of learning.json."""
     command = row.command()
     folder = Path("tasks") / f"Learning_{row.name.replace('/', '_').replace(' ', '_')}_{time.strftime('%Y%m%d-%H%M%S')}"
     more = [] if jobs is None else ["--jobs", str(jobs)]
@@ -73,7 +74,7 @@ def measured(row: Row, seeds: str, jobs: int | None, episodes: int) -> dict[str,
 
 
 def tested(row: Row, folder: Path, seed: int, step: str, episodes: int) -> float:
-    """The mean score of a run's model on new starts."""
+    """Returns the mean score of a run's model on new start states."""
     place = folder / f"test_{seed}_{step}"
     run(
         [
@@ -93,7 +94,7 @@ def tested(row: Row, folder: Path, seed: int, step: str, episodes: int) -> float
 
 
 def random_score(row: Row, command: list[str], episodes: int) -> float:
-    """The same of a policy that knows nothing."""
+    """Returns the mean score of the random policy."""
     request = cli.parse(command)
     config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
     env = build.make_env(config, min(episodes, MOST_ROWS))
@@ -109,7 +110,7 @@ def _score(row: Row, episode: Any) -> float:
 
 
 def run(words: list[str], quiet: bool = False) -> None:
-    """main.py with these words. A Ctrl-C reaches it too, so that it is only waited for."""
+    """Runs main.py with these arguments. After Ctrl-C it only waits, since main.py receives the signal too."""
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "main.py"), *words], stdout=subprocess.DEVNULL if quiet else None
     )
@@ -124,7 +125,7 @@ def run(words: list[str], quiet: bool = False) -> None:
 
 
 def machine() -> str:
-    """What the times depend on; nothing that names the machine."""
+    """Returns the facts that times depend on, without a name of the machine."""
     name = platform.machine()
     for line in (
         Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
@@ -145,7 +146,7 @@ def read_results() -> dict[str, Any]:
 
 
 def write(results: Mapping[str, Any]) -> None:
-    """learning.json and the page."""
+    """Writes learning.json and the page."""
     order = [row.name for row in rows()]
     kept = {name: results[name] for name in order if name in results}
     write_whole(RESULTS, (json.dumps(kept, indent=1) + "\n").encode())
@@ -153,12 +154,12 @@ def write(results: Mapping[str, Any]) -> None:
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure what presets learn, and write docs/learning.md.")
+    parser = argparse.ArgumentParser(description="Measures the scores of presets, and writes docs/learning.md.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="environment, algorithm, ENVIRONMENT/ALGORITHM, or all")
-    parser.add_argument("--seeds", type=str, help="as of main.py (default: 1..3, or what the row says)")
-    parser.add_argument("--jobs", type=int, help="runs at once, as of main.py")
-    parser.add_argument("--episodes", type=int, default=100, help="of each test")
-    parser.add_argument("--page", action="store_true", help="only write the page from what is known")
+    parser.add_argument("--seeds", type=str, help="as for main.py (default: 1..3, or the number in learning.yaml)")
+    parser.add_argument("--jobs", type=int, help="number of runs at once, as for main.py")
+    parser.add_argument("--episodes", type=int, default=100, help="number of episodes of each test")
+    parser.add_argument("--page", action="store_true", help="only write the page, from the stored measurements")
     request = parser.parse_args(argv)
     if request.episodes < LEAST_EPISODES:
         parser.error(f"--episodes: at least {LEAST_EPISODES}")
@@ -166,7 +167,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 
 def listing() -> str:
-    """All rows, and what is known of each."""
+    """Returns a line for each row, with its score if it was measured."""
     results = read_results()
     return "\n".join(f"{row.name:<48}{_state(row, results)}" for row in rows())
 
@@ -182,7 +183,7 @@ def _state(row: Row, results: Mapping[str, Any]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit status: 0, or 2 where a row could not be measured. Rows that were are on the page."""
+    """Returns the exit status: 0, or 2 if a row could not be measured. The rows before it are on the page."""
     request = parse(argv)
     if not (request.rows or request.page):
         try:
@@ -196,7 +197,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"== {row.name}", file=sys.stderr, flush=True)
             seeds = request.seeds or f"1..{row.seeds}"
             entry = measured(row, seeds, request.jobs, request.episodes)
-            write({**read_results(), row.name: entry})  # read now: another row may have been measured meanwhile
+            write({**read_results(), row.name: entry})  # reads again: another process may have added a row
         write(read_results())
     except (BenchmarkError, ConfigError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The rows of benchmarks/learning.yaml, and docs/learning.md made of them and of what was measured."""
+"""Rows of benchmarks/learning.yaml, and docs/learning.md, made from them and from the measurements."""
 
 import hashlib
 import json
@@ -18,16 +18,16 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "benchmarks" / "learning.yaml"
 LEAST_EPISODES = 20
 Entry = Mapping[str, Any]
-"""What was measured of a row, as in learning.json; or a source of published numbers."""
+"""Measurements of a row, as in learning.json; or a source of published numbers."""
 
 
 class BenchmarkError(Exception):
-    """A row could not be measured."""
+    """Raised if a row cannot be measured."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the page."""
+    """A row of the table."""
 
     env: str
     algo: str
@@ -35,48 +35,48 @@ class Row:
     published: float | str | None = None
     steps: str = ""
     version: str = ""
-    """Of the environment, where it is not ours."""
+    """Version of the environment in the publication, if it is not ours."""
     source: str = ""
     preset: str = ""
     words: tuple[str, ...] = ()
     score: str = "return"
     seeds: int = 3
     short: bool = False
-    """A small part of the preset's run, which shows that it trains, and no more."""
+    """True for a small part of the preset's run, which only shows that it trains."""
 
     @property
     def name(self) -> str:
         return f"{self.env}/{self.algo}{', short' if self.short else ''}"
 
     def file(self) -> Path:
-        """Its preset; BenchmarkError where it has none of its own."""
+        """Returns the path of its preset; raises BenchmarkError if it has none of its own."""
         path = presets.PRESETS / self.preset if self.preset else presets.find(self.algo, self.env)
         if path is None or path.parent.name == "_default" or not path.exists():
             raise BenchmarkError(f"{self.name} has no preset yet")
         return path
 
     def changes(self) -> list[str]:
-        """What is changed in the preset."""
+        """Returns the settings that differ from the preset."""
         family = self.file().parent.name.startswith("_")
         return [*([f"env_cfg.id={self.env}"] if family else []), *self.words]
 
     def command(self) -> list[str]:
-        """What main.py is told."""
+        """Returns the arguments of main.py."""
         return ["--yaml", str(self.file()), *self.changes()]
 
     def shown(self) -> str:
-        """The same, as it is typed in the project's folder."""
+        """Returns the same command as typed in the project's folder."""
         path = self.file()
         return " ".join(["--yaml", str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), *self.changes()])
 
     def settings(self) -> str:
-        """A fingerprint of all that the command sets: what was measured with another one, was another run."""
-        told = [yaml.safe_load(self.file().read_text(encoding="utf-8")), self.changes()]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+        """Returns a fingerprint of all settings of the command: a measurement with another one is of another run."""
+        settings = [yaml.safe_load(self.file().read_text(encoding="utf-8")), self.changes()]
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def rows() -> list[Row]:
-    """Those of learning.yaml."""
+    """Returns the rows of learning.yaml."""
     found = table()
     return [
         *[Row(**{**row, "words": tuple(row.get("words", ()))}) for row in found["rows"]],
@@ -92,24 +92,24 @@ def _steps(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def table() -> dict[str, Any]:
-    """The file as it is: sources and rows."""
+    """Returns the content of learning.yaml: sources and rows."""
     found: dict[str, Any] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return found
 
 
 def chosen(words: Iterable[str]) -> list[Row]:
-    """The rows that words name, in the order of the page; BenchmarkError for a word that names none."""
+    """Returns the rows that the words name, in the order of the page; raises BenchmarkError for an unknown word."""
     known, found = rows(), set()
     for word in words:
         hits = {row.name for row in known if word.lower() in _called(row)}
         if not hits:
-            raise BenchmarkError(f"{word} is no row of {TABLE.name}; without a word, they are listed")
+            raise BenchmarkError(f"{word} is no row of {TABLE.name}; without arguments, all rows are listed")
         found |= hits
     return [row for row in known if row.name in found]
 
 
 def _called(row: Row) -> tuple[str, ...]:
-    """Words that name it. A short row has only its name, or `short` for all of them."""
+    """Returns the words that name a row. A short row has only its name, and `short` for all short rows."""
     names = (row.name, "short") if row.short else (row.name, row.env, row.algo)
     return tuple(name.lower() for name in names)
 
@@ -117,26 +117,28 @@ def _called(row: Row) -> tuple[str, ...]:
 INTRODUCTION = """\
 # Learning
 
-What the presets learn, beside what others have published. `python benchmarks/learning.py ROW` measures a row and
-writes this page; an empty cell was not measured, or nothing is published that could be compared.
+Scores of the presets, beside published results. `python benchmarks/learning.py ROW` measures a row and
+writes this page. {measured} of {total} rows have been measured; in the others our cells are empty. An empty cell
+under "published" means that there is no published result to compare with.
 
 How a row is measured:
 
-- Its preset is trained once for each seed, with `--seeds`, where it is also said how the interquartile mean and its
-  interval are [calculated](task_directory.md#runs-with-several-seeds).
-- Each model then plays 100 episodes, or as many as its [line below](#when-and-where) says (never less than {least}),
-  without exploration, from starts of their own seeds: distinct ones that neither training nor its evaluations have
-  seen, but for CliffWalking and FrozenLake, which have one start, and Taxi, which has 300. A run's score is their mean
-  return; that of bit flipping and reach is the share of successes.
-- **Mean** and **interquartile mean** are over the scores of `models/best`, one per seed: the model that a run hands
-  out, chosen by its own online evaluations and not by these episodes. **Last** is the mean of the last models.
-- **Steps** are environment steps, as a mean over the seeds: a preset may stop when its task is solved.
-- **Time** is that of training one run, with so many side by side; **random** is the mean of a policy that knows
-  nothing, over as many episodes.
-- **Goal** is compared with the mean. A published number is another program's, often with other settings, other steps
-  and fewer runs; the [sources](#sources) say what kind of number it is.
+- Its preset is trained once for each seed, with `--seeds`. The interquartile mean and its interval are
+  [calculated](task_directory.md#runs-with-several-seeds) as for every group of seeds.
+- Each model then plays 100 episodes, or the number in its [line below](#conditions) (at least {least}),
+  without exploration (but with `eval_epsilon`). Every episode has its own seed, so that the start states are distinct
+  and were used neither in training nor in its evaluations. The exceptions are CliffWalking and FrozenLake, which have
+  one start state, and Taxi, which has 300. The score of a run is the mean return; for bit flipping and reach it is the
+  share of successes.
+- **Mean** and **interquartile mean** are over the scores of `models/best`, one per seed: the model that a run
+  selects by its own online evaluations, not by these episodes. **Last** is the mean score of the last models.
+- **Steps** is the number of environment steps, as a mean over the seeds: a preset may stop when its task is solved.
+- **Time** is the training time of one run, with the number of runs at once; **random** is the mean of the random
+  policy, over the same number of episodes.
+- **Goal** is compared with the mean. A published number comes from another program, often with other settings, another
+  number of steps and fewer runs; the [sources](#sources) describe how it was measured.
 
-## Measured
+## Results
 
 """
 COLUMNS = (
@@ -147,34 +149,37 @@ SHORT = """\
 
 ## Short runs
 
-Of presets whose whole run takes many hours: a first part of it, with one seed, shows that they train. Schedules
-follow the short length.
+For presets whose whole run takes many hours, a shorter run with one seed shows that they train. Schedules
+follow the shorter length.
 
 """
 WHEN = """\
-A commit with + had changes on top of it, of presets for the most part. The presets of now are those that were measured:
-a test compares the fingerprints of all that the commands set."""
+A + after a commit means uncommitted changes, mostly of presets. The current presets are those that were measured:
+a test compares the fingerprints of all settings."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 
 def page(known: Iterable[Row], results: Mapping[str, Entry], sources: Mapping[str, Entry]) -> str:
-    """docs/learning.md."""
+    """Returns docs/learning.md."""
     known = list(known)
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
-    lines = [INTRODUCTION.format(least=LEAST_EPISODES) + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
+    measured = sum(row.name in results for row in known)
+    introduction = INTRODUCTION.format(least=LEAST_EPISODES, measured=measured, total=len(known))
+    lines = [introduction + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
     at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
     lines += [_line(cells(row, results.get(row.name), sources, at_random.get(row.env, ""))) for row in whole]
     lines += [SHORT + _line(SHORT_COLUMNS), _line(["---"] * len(SHORT_COLUMNS))]
     lines += [_line(short_cells(row, results.get(row.name))) for row in short_ones]
     found = [(row.name, results[row.name]) for row in known if row.name in results]
-    lines += ["", "## When and where", "", WHEN, ""]
+    lines += ["", "## Conditions", "", WHEN, ""]
     if found:
         names = ("row", "date", "commit", "machine", "test episodes", "command")
         lines += [_line(names), _line(["---"] * len(names))]
         lines += [_line([name, *_circumstances(entry)]) for name, entry in found]
     else:
         lines.append("No row has been measured yet.")
-    lines += ["", "## Sources", "", "The environment's version is that of the row where the row names no other.", ""]
+    version = "The version of the environment is that of the row, unless the cell names another."
+    lines += ["", "## Sources", "", version, ""]
     for key, source in sources.items():
         runs = {None: "", 1: "; one run each"}.get(source.get("runs"), f"; {source.get('runs')} runs each")
         lines.append(f"- **{key}**: [{source['title']}]({source['url']}): {source['kind']}{runs}.")
@@ -182,7 +187,7 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], sources: Mapping[st
 
 
 def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], at_random: str = "") -> list[str]:
-    """A line of the table; at_random: what is known of the random policy from other rows of the environment."""
+    """Returns the cells of a line; at_random: score of the random policy from another row of the environment."""
     goal = "" if row.goal is None else f"{row.goal:g}"
     mine = [*[""] * 6, at_random]
     if entry:
@@ -203,7 +208,7 @@ def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], at_random
 
 
 def short_cells(row: Row, entry: Entry | None) -> list[str]:
-    """A line of the table of short runs."""
+    """Returns the cells of a line of the table of short runs."""
     if not entry:
         return [row.env, row.algo, "", "", "", ""]
     steps, seconds = np.mean(entry["steps"]), np.mean(entry["seconds"])
@@ -212,7 +217,7 @@ def short_cells(row: Row, entry: Entry | None) -> list[str]:
 
 
 def _middle(scores: np.ndarray) -> str:
-    """Interquartile mean and interval; nothing for one run."""
+    """Returns the interquartile mean and its interval; empty for one run."""
     between = statistics.interval(scores, statistics.interquartile_mean)
     if between is None:
         return ""

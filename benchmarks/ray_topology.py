@@ -1,9 +1,9 @@
-"""What many processes bring, in ratios: to the time that cannot be saved, to one process, to RLlib.
+"""Measures the gain from several processes, relative to the shortest possible time, to one process and to RLlib.
 
 python benchmarks/ray_topology.py [--rllib PYTHON] [--only KIND,KIND] [--repeats 3]
 
-Prints the table of docs/ray.md. PYTHON is one that has ray[rllib] and torch. The sides of a row take turns, and a ratio
-is the median of those of single turns. Exit status 1: a goal was missed.
+Prints the table of docs/ray.md. PYTHON is an interpreter with ray[rllib] and torch. The sides of a row take turns, and
+a ratio is the median of the ratios of single turns. Exit status 1: a goal was missed.
 """
 
 import argparse
@@ -38,9 +38,9 @@ TIMED = (
 )
 PPO = ("--algo=PPO", "env_cfg.id=CartPole-v1", "general_cfg.max_total_step=200000")
 WINDOW = 2048
-"""Steps that PPO learns from at once, on every side."""
+"""Number of transitions in a window of PPO, on every side."""
 NETWORKS = {"our network": 64, "its own": None}
-"""Of RLlib: two hidden layers as wide as those of our PPO, or what it takes by itself (256 and 256)."""
+"""Name of a network of RLlib -> width of its two hidden layers: that of our PPO, or None for its default (256)."""
 DQN = (
     "--algo=DQN",
     "env_cfg.id=CartPole-v1",
@@ -68,18 +68,18 @@ QUICK_START = (
     "algo_cfg.lr=0.0001",
     "algo_cfg.target_update=4",
 )
-"""The quick start of README: one update per step, from the first full batch on."""
+"""Settings of JoyRL's quick start (tests/data/quickstart.yaml): one update per step, from the first full batch on."""
 
 
 class Row(NamedTuple):
-    """A line of the table."""
+    """A row of the table."""
 
     what: str
     figures: str
     ratio: float
     goal: float
     at_most: bool
-    """The ratio should be at most the goal, not at least."""
+    """True if the ratio should be at most the goal, false if at least."""
 
     def reached(self) -> bool:
         return self.ratio <= self.goal if self.at_most else self.ratio >= self.goal
@@ -90,35 +90,35 @@ class Row(NamedTuple):
 
 
 def train(*words: str) -> dict[str, Any]:
-    """A run of main.py: run.json, and the seconds until all processes stood."""
+    """Runs main.py; returns the facts in run.json, and as `ready` the seconds until all processes were ready."""
     with tempfile.TemporaryDirectory(prefix="backend-") as folder:
         command = [sys.executable, str(ROOT / "main.py"), *LEAN, *words, "--into", f"{folder}/run"]
-        facts, output, stood = Path(folder, "run", "run.json"), Path(folder, "output"), 0.0
+        facts, output, ready = Path(folder, "run", "run.json"), Path(folder, "output"), 0.0
         begin = time.perf_counter()
         with output.open("w") as file, subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file) as process:
             while process.poll() is None:
-                if RAY in words and not stood and facts.exists() and '"processes"' in facts.read_text(encoding="utf-8"):
-                    stood = time.perf_counter() - begin
+                if RAY in words and not ready and facts.exists() and '"processes"' in facts.read_text(encoding="utf-8"):
+                    ready = time.perf_counter() - begin
                 time.sleep(0.02)
         if process.returncode:
             raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}\n{output.read_text()}")
-        return {**json.loads(facts.read_text(encoding="utf-8")), "stood": stood}
+        return {**json.loads(facts.read_text(encoding="utf-8")), "ready": ready}
 
 
 def speed(*words: str) -> float:
-    """Environment steps per second."""
+    """Returns the environment steps per second of a run."""
     facts = train(*words)
     return float(facts["step"] / facts["seconds"])
 
 
-def said(python: str, name: str, *words: object) -> Any:
-    """The last line of a script of this folder."""
+def last_line(python: str, name: str, *words: object) -> Any:
+    """Runs a script of this folder; returns the JSON in the last line of its output."""
     command = [python, str(ROOT / "benchmarks" / name), *map(str, words)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
 
 
 def turns(repeats: int, *sides: Callable[[], float]) -> list[list[float]]:
-    """Each side measured so many times, in turn."""
+    """Returns the measurements of each side; the sides take turns."""
     measured: list[list[float]] = [[] for _ in sides]
     for _ in range(repeats):
         for side, figures in zip(sides, measured, strict=True):
@@ -127,7 +127,7 @@ def turns(repeats: int, *sides: Callable[[], float]) -> list[list[float]]:
 
 
 def ratio(one: list[float], other: list[float]) -> float:
-    """The median of the ratios of single turns."""
+    """Returns the median of the ratios of single turns."""
     return median(a / b for a, b in zip(one, other, strict=True))
 
 
@@ -135,7 +135,7 @@ def ratio(one: list[float], other: list[float]) -> float:
 
 
 def episodes(repeats: int) -> Iterator[Row]:
-    """The quick start's experiment: 100 episodes of 0.1 s each; the time over the one that cannot be saved."""
+    """Yields rows for 100 episodes of 0.1 s each: the time over the shortest possible one."""
     words = (*TIMED, RAY, "algo_cfg.seconds=0.0001", "env_cfg.seconds=0.1", "general_cfg.max_episode=100")
     for workers in (1, 2, 4, 8):
         more = (*words, f"general_cfg.n_workers={workers}")
@@ -146,7 +146,7 @@ def episodes(repeats: int) -> Iterator[Row]:
 
 
 def learning(repeats: int) -> Iterator[Row]:
-    """The other half: 100 updates of 0.1 s, shared by learners; and collecting does not wait for learning."""
+    """Yields rows for 100 updates of 0.1 s, shared by learners, and for collecting while learning."""
     words = (*TIMED, RAY, "algo_cfg.seconds=0.1", "env_cfg.seconds=0")
     for learners in (1, 2, 4):
         more = (*words, "general_cfg.max_update=100", f"general_cfg.n_learners={learners}")
@@ -165,7 +165,7 @@ def _per_hundred(facts: dict[str, Any]) -> float:
 
 
 def ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> Iterator[Row]:
-    """PPO on CartPole: two workers of 8 rows, horizon 128, against one process with the same rows, and RLlib."""
+    """Yields rows for PPO on CartPole: two workers of 8 rows, horizon 128, against one process and RLlib."""
     learning = Learning(epochs, WINDOW // minibatches)
     sides = [lambda: _rounds(8, learning), lambda: _ahead(8, learning), lambda: _alone(16, learning)]
     peers = [lambda width=width: _rllib(rllib, 8, learning, width) for width in NETWORKS.values()] if rllib else []  # type: ignore[misc]
@@ -182,7 +182,7 @@ def ppo(repeats: int, rllib: str | None, epochs: int, minibatches: int) -> Itera
 
 
 def ppo_as_suits(repeats: int, rllib: str | None) -> Iterator[Row]:
-    """With as many rows as are fastest on each side: 64 for each worker of ours, 32 for each of RLlib's."""
+    """Yields rows for PPO with the fastest number of rows of each side: 64 per worker for us, 32 for RLlib."""
     if not rllib:
         return
     learning = Learning(4, WINDOW // 4)
@@ -195,7 +195,7 @@ def ppo_as_suits(repeats: int, rllib: str | None) -> Iterator[Row]:
 
 
 class Learning(NamedTuple):
-    """What PPO does with a window."""
+    """Settings of PPO for learning from a window."""
 
     epochs: int
     minibatch: int
@@ -210,7 +210,7 @@ def _rounds(rows: int, learning: Learning) -> float:
 
 
 def _ahead(rows: int, learning: Learning) -> float:
-    """A window is then of one worker: half the steps keep the horizon."""
+    """Returns the speed with run_ahead. Each worker has a window of its own, so half the steps keep the horizon."""
     words = (f"env_cfg.n_envs={rows}", f"algo_cfg.batch_size={WINDOW // 2}", "general_cfg.n_workers=2")
     return speed(*PPO, *learning.words(), RAY, *words, "general_cfg.run_ahead=2")
 
@@ -221,12 +221,12 @@ def _alone(rows: int, learning: Learning) -> float:
 
 def _rllib(python: str, envs: int, learning: Learning, width: int | None) -> float:
     words = (2, envs, WINDOW // (2 * envs), learning.minibatch, learning.epochs, 15, *([width] if width else []))
-    facts = said(python, "rllib.py", *words)
+    facts = last_line(python, "rllib.py", *words)
     return float(facts["steps"] / facts["seconds"])
 
 
 def sleeping(repeats: int) -> Iterator[Row]:
-    """An environment that takes a millisecond for each step."""
+    """Yields rows for an environment that takes a millisecond per step."""
     words = ("--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.001", "env_cfg.length=50")
     words += ("algo_cfg.batch_size=128", "algo_cfg.sgd_batch_size=64", "algo_cfg.k_epochs=2")
     words += ("general_cfg.max_total_step=20480",)
@@ -239,14 +239,14 @@ def sleeping(repeats: int) -> Iterator[Row]:
 
 
 def dqn(repeats: int) -> Iterator[Row]:
-    """An update for each step: acting and learning overlap."""
+    """Yields a row for DQN with an update per step, where acting and learning overlap."""
     ray, alone = turns(repeats, lambda: speed(*DQN, RAY), lambda: speed(*DQN))
     figures = f"{median(ray):,.0f} against {median(alone):,.0f} updates/s"
     yield Row("DQN, 1 worker and 1 learner", figures, ratio(ray, alone), 1.0, False)
 
 
 def quick_start(repeats: int) -> Iterator[Row]:
-    """What the quick start learns, beside one process: best evaluations, and updates per step after the warm-up."""
+    """Yields rows for the quick start: best evaluations, and updates per step after the warm-up."""
     for workers in (0, 1, 2, 4):
         more = (RAY, f"general_cfg.n_workers={workers}") if workers else ()
         facts = [train(*QUICK_START, *more, f"general_cfg.seed={seed}") for seed in range(1, repeats + 1)]
@@ -256,19 +256,19 @@ def quick_start(repeats: int) -> Iterator[Row]:
 
 
 def start(repeats: int) -> Iterator[Row]:
-    """From the command to the first step, beside a bare script with as many actors."""
+    """Yields a row for the time from the command to the first step, against a bare script with as many actors."""
     words = (*TIMED, RAY, "algo_cfg.seconds=0.0001", "env_cfg.seconds=0", "general_cfg.max_episode=1")
     words += ("general_cfg.n_workers=2",)
-    bare_script: Callable[[], float] = lambda: float(said(sys.executable, "empty_actors.py", 4))  # noqa: E731
-    ours, bare = turns(repeats, lambda: float(train(*words)["stood"]), bare_script)
+    bare_script: Callable[[], float] = lambda: float(last_line(sys.executable, "empty_actors.py", 4))  # noqa: E731
+    ours, bare = turns(repeats, lambda: float(train(*words)["ready"]), bare_script)
     more = median(a - b for a, b in zip(ours, bare, strict=True))
     figures = f"{median(ours):.1f} s against {median(bare):.1f} s"
-    yield Row("start until 4 processes stand: seconds more than a bare script", figures, more, 3, True)
+    yield Row("start until 4 processes are ready: seconds more than a bare script", figures, more, 3, True)
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="What many processes bring, in ratios.")
-    parser.add_argument("--rllib", metavar="PYTHON", help="a python with ray[rllib] and torch")
+    parser = argparse.ArgumentParser(description="Measures the gain from several processes, as ratios.")
+    parser.add_argument("--rllib", metavar="PYTHON", help="a Python interpreter with ray[rllib] and torch")
     parser.add_argument("--only", help="some of episodes, learning, ppo, ppo10, suited, sleep, dqn, quickstart, start")
     parser.add_argument("--repeats", type=int, default=3)
     request = parser.parse_args(argv)

@@ -2,7 +2,7 @@
 
 python rllib.py RUNNERS ENVS HORIZON MINIBATCH EPOCHS SECONDS [WIDTH]
 
-WIDTH is that of both hidden layers; without it RLlib builds the network that it takes by itself.
+WIDTH is the width of both hidden layers; without it RLlib builds its default network.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Digest short runs of presets, to compare two versions of the code: python benchmarks/same_bits.py > before.txt
+"""Digests short runs of presets, to compare two versions of the code: python benchmarks/same_bits.py > before.txt
 
 Each line names a preset and the SHA-256 of its CSV files and of its newest weights. A refactoring changes no line; a
-change of behaviour changes the lines of the presets that it is about. Run it on both commits and use diff.
+change of behaviour changes the lines of the presets that it affects. Run it on both commits and use diff.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SHORT = [
 
 
 def digest(preset: Path, task: Path) -> str:
-    """Train a preset for a few thousand steps, and return one line."""
+    """Trains a preset for a few thousand steps, and returns one line."""
     algo = preset.stem
     env_id = preset.parent.name
     command = [sys.executable, "main.py", "--algo", algo, "--env", env_id, "--into", str(task), *SHORT]
@@ -40,14 +40,14 @@ def digest(preset: Path, task: Path) -> str:
     tree = json.loads((newest / "manifest.json").read_text(encoding="utf-8").splitlines()[0])["tree"]
     arrays = load_file(newest / "state.safetensors")
     learned = [arrays[key] for key in array_keys(tree["$dict"]["agent"])]
-    # In no order, so that a state may name its parts anew.
+    # sorted, so that renaming the parts of a state changes nothing
     weights = hashlib.sha256(b"".join(sorted(hashlib.sha256(array.tobytes()).digest() for array in learned)))
     sums = " ".join(f"{name}={hashlib.sha256(data).hexdigest()[:12]}" for name, data in parts.items())
     return f"{env_id}/{algo} {sums} weights={weights.hexdigest()[:12]} ({len(learned)} arrays, update {newest.name})"
 
 
 def array_keys(tree: Any) -> list[str]:
-    """Names of all arrays in a part of a manifest's tree."""
+    """Returns the names of all arrays in a part of a manifest's tree."""
     if isinstance(tree, list):
         return [key for value in tree for key in array_keys(value)]
     if not isinstance(tree, dict):
@@ -58,9 +58,9 @@ def array_keys(tree: Any) -> list[str]:
 
 
 def main() -> None:
-    """Print a line for each preset, in order."""
+    """Prints a line for each preset, in order."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("only", nargs="*", help="presets as FOLDER/ALGO; all of the classic tasks without it")
+    parser.add_argument("only", nargs="*", help="presets as FOLDER/ALGO (default: all presets of the classic tasks)")
     parser.add_argument("--jobs", type=int, default=2)
     request = parser.parse_args()
     every = [path for name in FOLDERS for path in sorted((ROOT / "presets" / name).glob("*.yaml"))]

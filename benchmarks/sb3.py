@@ -1,7 +1,7 @@
-"""stable-baselines3 on the same work, in an environment of its own.
+"""Measures stable-baselines3 on the same workloads, in a virtual environment of its own.
 
 python sb3.py dqn STEPS | ppo STEPS ROWS MINIBATCH | solved_ppo SEED | solved_dqn SEED
-Prints {"steps": ..., "seconds": ..., "solved": ...}; seconds are those of learn() alone.
+Prints {"steps": ..., "seconds": ..., "solved": ...}; seconds is the duration of learn() alone.
 """
 
 import json
@@ -20,7 +20,7 @@ ENV = "CartPole-v1"
 
 
 def dqn(steps: int) -> dict[str, Any]:
-    """The values of the quick start."""
+    """Trains DQN with the settings of the quick start."""
     model = DQN(
         "MlpPolicy",
         ENV,
@@ -43,13 +43,13 @@ def dqn(steps: int) -> dict[str, Any]:
 
 
 def ppo(steps: int, rows: int, minibatch: int) -> dict[str, Any]:
-    """128 steps of so many rows, four epochs; 64x64 tanh is its default."""
+    """Trains PPO with 128 steps per row and four epochs; 64x64 tanh is its default network."""
     env = make_vec_env(ENV, rows, seed=1)
     return learned(PPO("MlpPolicy", env, n_steps=128, batch_size=minibatch, n_epochs=4, device="cpu", seed=1), steps)
 
 
 def solved_ppo(seed: int) -> dict[str, Any]:
-    """The tuned values of rl-baselines3-zoo, until the evaluation reaches 475."""
+    """Trains PPO with the tuned settings of rl-baselines3-zoo until an evaluation reaches 475."""
     env = make_vec_env(ENV, 8, seed=seed)
     model = PPO(
         "MlpPolicy",
@@ -69,7 +69,7 @@ def solved_ppo(seed: int) -> dict[str, Any]:
 
 
 def solved_dqn(seed: int) -> dict[str, Any]:
-    """The tuned values of rl-baselines3-zoo, until the evaluation reaches 475."""
+    """Trains DQN with the tuned settings of rl-baselines3-zoo until an evaluation reaches 475."""
     model = DQN(
         "MlpPolicy",
         ENV,
@@ -91,14 +91,14 @@ def solved_dqn(seed: int) -> dict[str, Any]:
 
 
 def evaluation(seed: int, every: int) -> EvalCallback:
-    """20 greedy episodes from distinct starts, ten rows at a time, as our own online evaluation."""
+    """Returns an evaluation of 20 greedy episodes from distinct start states, in ten rows, like our own."""
     env: VecEnv = make_vec_env(ENV, 10, seed=1000 + seed)
     stop = StopTrainingOnRewardThreshold(475.0, verbose=0)
     return EvalCallback(env, callback_on_new_best=stop, n_eval_episodes=20, eval_freq=every, verbose=0, warn=False)
 
 
 def learned(model: Any, steps: int, callback: EvalCallback | None = None) -> dict[str, Any]:
-    """Steps and seconds of learn(), and whether 475 was reached."""
+    """Calls learn(); returns its steps and seconds, and whether 475 was reached."""
     begin = time.perf_counter()
     model.learn(steps, callback=callback)
     seconds = time.perf_counter() - begin
@@ -107,7 +107,7 @@ def learned(model: Any, steps: int, callback: EvalCallback | None = None) -> dic
 
 
 def main() -> None:
-    """Run what the command line names, on one thread."""
+    """Runs the workload that the command line names, on one thread."""
     torch.set_num_threads(1)
     works: dict[str, Callable[..., dict[str, Any]]] = {
         "dqn": dqn,

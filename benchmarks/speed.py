@@ -1,9 +1,9 @@
-"""How fast training is, in ratios: our command line, a lean loop written by hand, stable-baselines3.
+"""Measures the speed of training, as ratios: our command line, a bare hand-written loop, stable-baselines3.
 
 python benchmarks/speed.py [--peers] [--only dqn,ppo,native,solved] [--repeats 3]
 
-The sides take turns, one process at a time, and a ratio is the median of those of single turns: what else the machine
-does meets both. Prints the table of docs/speed.md. Exit status 1: a goal was missed.
+The sides take turns, one process at a time, and a ratio is the median of the ratios of single turns, so that other load
+on the machine affects both sides. Prints the table of docs/speed.md. Exit status 1: a goal was missed.
 """
 
 import argparse
@@ -27,30 +27,30 @@ PEER_PACKAGES = ("stable-baselines3==2.9.2", "torch==2.13.0")
 SIDES = ("ours", "lean", "sb3")
 
 Measure = Callable[[int], float]
-"""Number of the turn -> steps per second; where a task is to be solved, runs per second."""
+"""Number of the turn -> steps per second; for a workload until a task is solved, runs per second."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The same work for every side. A side with several variants counts by its worst if it is ours, else its best."""
+    """The same work for every side. Of several variants, our slowest and the fastest of another side count."""
 
     title: str
     goal: float
-    """Our speed over that of stable-baselines3."""
+    """Smallest ratio of our speed to that of stable-baselines3."""
     sides: dict[str, list[Measure]]
     solving: bool = False
-    """Measured in seconds until the task is solved."""
+    """True if the seconds until the task is solved are measured."""
 
 
 class BenchmarkError(Exception):
-    """A side did not do its work."""
+    """Raised if a side fails."""
 
 
 # the sides ------------------------------------------------------------------------------------------------
 
 
 def ours(*words: str) -> Measure:
-    """A training run through the command line; steps and seconds from its task directory."""
+    """Returns the measurement of a run of main.py, from the steps and seconds in its task directory."""
     fixed = (
         "general_cfg.max_episode=-1",
         "general_cfg.max_step=-1",
@@ -67,7 +67,7 @@ def ours(*words: str) -> Measure:
 
 
 def ours_solving(preset: str) -> Measure:
-    """The preset as it stands, from the start of the process to its end."""
+    """Returns the measurement of an unchanged preset, from the start of the process to its end."""
     path = ROOT / "presets" / "CartPole-v1" / preset
 
     def measure(turn: int) -> float:
@@ -80,7 +80,7 @@ def ours_solving(preset: str) -> Measure:
 
 
 def train(words: Iterable[str]) -> dict[str, Any]:
-    """python main.py in an empty directory; gives what run.json says at the end."""
+    """Runs main.py in an empty directory; returns the facts in run.json."""
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
         output([sys.executable, str(ROOT / "main.py"), *words], Path(folder))
         [path] = Path(folder).glob("tasks/*/run.json")
@@ -89,40 +89,40 @@ def train(words: Iterable[str]) -> dict[str, Any]:
 
 
 def lean(*words: object) -> Measure:
-    """A loop of benchmarks/lean.py."""
+    """Returns the measurement of a loop of benchmarks/lean.py."""
     return lambda turn: script(Path(sys.executable), "lean.py", *words)
 
 
 def sb3(*words: object) -> Measure:
-    """stable-baselines3, by benchmarks/sb3.py."""
+    """Returns the measurement of stable-baselines3, by benchmarks/sb3.py."""
     return lambda turn: script(PEERS / "bin" / "python", "sb3.py", *words)
 
 
 def sb3_solving(name: str) -> Measure:
-    """stable-baselines3 with tuned values, from the start of the process to its end."""
+    """Returns the measurement of stable-baselines3 with tuned settings, from the start of the process to its end."""
 
     def measure(turn: int) -> float:
         begin = time.perf_counter()
-        facts = said(PEERS / "bin" / "python", "sb3.py", name, turn)
+        facts = last_line(PEERS / "bin" / "python", "sb3.py", name, turn)
         return 1 / (time.perf_counter() - begin) if facts["solved"] else 0.0
 
     return measure
 
 
 def script(python: Path, name: str, *words: object) -> float:
-    facts = said(python, name, *words)
+    facts = last_line(python, name, *words)
     return float(facts["steps"] / facts["seconds"])
 
 
-def said(python: Path, name: str, *words: object) -> dict[str, Any]:
-    """The last line of a script of this folder."""
+def last_line(python: Path, name: str, *words: object) -> dict[str, Any]:
+    """Runs a script of this folder; returns the JSON in the last line of its output."""
     command = [str(python), str(ROOT / "benchmarks" / name), *map(str, words)]
     facts: dict[str, Any] = json.loads(output(command, ROOT).splitlines()[-1])
     return facts
 
 
 def output(command: list[str], folder: Path) -> str:
-    """What a program prints; BenchmarkError with its last words where it fails."""
+    """Runs a program; returns its stdout. Raises BenchmarkError with the end of its stderr if it fails."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchmarkError(f"{' '.join(command)} ended with status {done.returncode}:\n{done.stderr[-2000:]}")
@@ -133,7 +133,7 @@ def output(command: list[str], folder: Path) -> str:
 
 
 def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
-    """128 steps of so many rows, four epochs of four minibatches."""
+    """Returns the settings of PPO with windows of 128 steps and four epochs of four minibatches."""
     return (
         "general_cfg.algo_name=PPO",
         f"general_cfg.max_total_step={steps}",
@@ -145,7 +145,7 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
 
 
 def workloads() -> dict[str, list[Workload]]:
-    """Name for --only -> rows of the table."""
+    """Returns the workloads by their name for --only."""
     return {
         "dqn": [
             Workload(
@@ -196,7 +196,7 @@ def workloads() -> dict[str, list[Workload]]:
 
 
 def measured(workload: Workload, sides: tuple[str, ...], repeats: int) -> dict[str, list[float]]:
-    """Speed of each side in each turn."""
+    """Returns the speeds of each side, one for each turn."""
     speeds: dict[str, list[float]] = {side: [] for side in sides if side in workload.sides}
     for turn in range(1, repeats + 1):
         for side, found in speeds.items():
@@ -207,7 +207,7 @@ def measured(workload: Workload, sides: tuple[str, ...], repeats: int) -> dict[s
 
 
 def ratio(speeds: dict[str, list[float]], side: str) -> float | None:
-    """Median of our speed over theirs in the same turn; None where they were not measured."""
+    """Returns the median ratio of our speed to that of a side in the same turn; None if it was not measured."""
     if side not in speeds:
         return None
     pairs = zip(speeds["ours"], speeds[side], strict=True)
@@ -215,7 +215,7 @@ def ratio(speeds: dict[str, list[float]], side: str) -> float | None:
 
 
 def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
-    """A line of the table."""
+    """Returns a line of the table."""
     values = [shown(workload, median(speeds[side])) if side in speeds else "" for side in SIDES]
     ratios = ["" if (r := ratio(speeds, side)) is None else f"{r:.2f}" for side in SIDES[1:]]
     return f"| {' | '.join([workload.title, *values, *ratios, f'{workload.goal:.1f}'])} |"
@@ -233,7 +233,7 @@ HEADER = """\
 
 
 def circumstances(repeats: int) -> str:
-    """Where the numbers come from. A load far from 0 says that they are noisy."""
+    """Returns the conditions of the measurement. A load well above 0 means that the numbers are noisy."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -245,11 +245,11 @@ def circumstances(repeats: int) -> str:
 
 
 def make_peers() -> None:
-    """An environment for stable-baselines3, made once."""
+    """Creates the virtual environment of stable-baselines3, once."""
     ready = PEERS / ".ready"
     if ready.exists() and ready.read_text(encoding="utf-8").split() == list(PEER_PACKAGES):
         return
-    print(f"making {PEERS} with {' and '.join(PEER_PACKAGES)}", file=sys.stderr)
+    print(f"creating {PEERS} with {' and '.join(PEER_PACKAGES)}", file=sys.stderr)
     subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
     subprocess.run([str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet", *PEER_PACKAGES], check=True)
     ready.write_text("\n".join(PEER_PACKAGES), encoding="utf-8")
@@ -257,10 +257,10 @@ def make_peers() -> None:
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
     names = list(workloads())
-    parser = argparse.ArgumentParser(description="Measure the speed of training. Nothing else should run meanwhile.")
+    parser = argparse.ArgumentParser(description="Measures the speed of training. Run nothing else at the same time.")
     parser.add_argument("--peers", action="store_true", help=f"measure {PEER_PACKAGES[0]} too, in {PEERS.name}")
-    parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, with commas")
-    parser.add_argument("--repeats", type=int, default=3, help="turns, of which the median counts")
+    parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, separated by commas")
+    parser.add_argument("--repeats", type=int, default=3, help="number of turns; the table shows medians")
     request = parser.parse_args(argv)
     request.only = request.only.split(",")
     if unknown := set(request.only) - set(names):
@@ -271,7 +271,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The exit status: 0, 1 where a goal was missed, or 2 where a side failed."""
+    """Returns the exit status: 0, 1 if a goal was missed, or 2 if a side failed."""
     request = parse(argv)
     sides = SIDES if request.peers else SIDES[:2]
     missed, place = False, circumstances(request.repeats)

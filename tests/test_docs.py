@@ -12,7 +12,7 @@ import yaml
 
 import algos
 import main
-from config import cli
+from config import cli, foreign
 from config.yaml_reader import read
 from framework.output.csv_log import read_csv
 
@@ -123,11 +123,20 @@ def test_the_settings_that_the_pages_name_exist() -> None:
     from config.general import GeneralConfig
     from envs.gym.config import Config as Gym
 
-    known = {"general_cfg": set(GeneralConfig.model_fields), "env_cfg": set(Gym.model_fields)}
+    known = {"general_cfg": set(GeneralConfig.model_fields), "env_cfg": {*Gym.model_fields, "max_episode_steps"}}
     known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
     for page in PAGES:
         for section, key in re.findall(r"\b(general_cfg|algo_cfg|env_cfg)\.(\w+)", text(page)):
             assert key in known[section], f"{name(page)}: {section}.{key}"
+
+
+def test_the_table_of_foreign_names_is_that_of_the_messages() -> None:
+    lines = [line for line in text(ROOT / "docs" / "names.md").splitlines() if line.startswith("| `")]
+    table = [
+        f"| `{foreign_name}` | {', '.join(f'`{path}`' for path in paths.split())} | {remark} |"
+        for foreign_name, (paths, remark) in sorted(foreign.NAMES.items())
+    ]
+    assert lines == table
 
 
 def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Acts at random and learns nothing, but takes its time."""
+"""An agent that acts at random and learns nothing; each update takes a known time."""
 
 import time
 from typing import ClassVar
@@ -12,7 +12,7 @@ from benchmarks.slow_learning.config import BATCH, Config
 
 
 class Agent(base.Agent):
-    """A policy without a thought."""
+    """A random policy whose updates only wait."""
 
     METRICS: ClassVar = ("loss",)
     KEPT: ClassVar = ("network",)

@@ -9,14 +9,14 @@ BATCH = 16
 
 
 class Config(NetworkConfig):
-    """An update for each step: a whole batch takes `seconds`, and a part of it its share."""
+    """One update per step: a whole batch takes `seconds`, a part of it proportionally less."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     MAY_LAG: ClassVar = True
     RUN_AHEAD: ClassVar = 2
 
     seconds: Positive = 0.1
-    """Of an update from a whole batch."""
+    """Seconds that an update from a whole batch takes."""
 
     def memory(self, rows: int) -> ReplaySpec:
         return ReplaySpec(capacity=1000, batch_size=BATCH, warmup=1, updates_per_step=1.0, gamma=self.gamma)
