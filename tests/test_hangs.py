@@ -14,13 +14,15 @@ ROOT = Path(__file__).parent.parent
 MODULE = """
 import os, time
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Discrete
 
 class Stuck(gymnasium.Env):
     observation_space, action_space = Discrete(3), Discrete(2)
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, at, number):
-        self.at, self.number, self.calls = at, number, 0
+    def __init__(self, at, number, render_mode=None):
+        self.at, self.number, self.calls, self.render_mode = at, number, 0, render_mode
         self.here("make")
 
     def here(self, call):
@@ -48,6 +50,10 @@ class Stuck(gymnasium.Env):
         self.time += 1
         self.here("step")
         return self.time % 3, 1.0, False, self.time == 5, {}
+
+    def render(self):
+        self.here("render")
+        return np.zeros((8, 8, 3), np.uint8)
 
     def close(self):
         self.here("close")
@@ -98,6 +104,14 @@ def test_an_environment_that_cannot_be_closed_after_the_end_ends_with_success():
     again = run("close", closed, "env_cfg.vectorization=sync", "--into", "again")
     assert again.returncode == 0, again.stderr
     assert "in close. The training is complete and saved" in again.stderr
+
+
+def test_a_film_that_never_ends_costs_a_warning():
+    """The training is complete and saved by then."""
+    done = run("render", 7, "env_cfg.vectorization=sync", "env_cfg.render_mode=rgb_array")
+    assert done.returncode == 0, done.stderr
+    assert "has not answered for 2 s, in render" in done.stderr
+    assert "The training is complete and saved" in done.stderr
 
 
 def test_processes_of_a_hung_environment_end_with_the_run_and_free_its_lock():

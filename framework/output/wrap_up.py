@@ -145,7 +145,7 @@ def film(
         env = build.make_env(config, 1, draw=True)
     try:
         with console.during(f"filming {counted(len(evaluation.episodes), 'episode')}"):
-            return _filmed(config, env, evaluation, tape, task, console, check)
+            return _filmed(config, env, evaluation, tape, task, console, check, watch)
     finally:
         with watch("close"):
             env.close()
@@ -159,12 +159,13 @@ def _filmed(
     task: TaskDir,
     console: Console,
     check: Callable[[], None],
+    watch: Watch,
 ) -> Path | None:
     writer = GifWriter(task.videos / "video.gif", env.render_fps)
-    camera = Camera(writer, len(evaluation.episodes))
+    camera = Camera(writer, len(evaluation.episodes), watch)
     try:
         for episode in evaluation.episodes:
-            total = replay(env, episode, tape.episodes[episode.row, episode.number], camera, check)
+            total = replay(env, episode, tape.episodes[episode.row, episode.number], camera, check, watch)
             if abs(total - episode.total) > 1e-6 * max(1.0, abs(episode.total)):
                 text = f"the filmed episode with seed {episode.seed} went differently: {total} for {episode.total}"
                 console.warn(text)
