@@ -574,10 +574,7 @@ def test_the_summary_names_the_score_the_files_and_the_next_command(tmp_path: Pa
     text = stream.getvalue()
     assert "score        193.2 ± 8 over 10 episodes   (random policy 22)\n" in text
     assert "trained      100 episodes, 12,000 steps, 11,900 updates in 1:05\n" in text
-    assert (
-        "python main.py general_cfg.mode=test general_cfg.load_checkpoint=true "
-        "general_cfg.load_path=Train_X env_cfg.render_mode=rgb_array\n"
-    ) in text
+    assert "to watch it  python main.py --test Train_X --video\n" in text
     assert f"to resume  python main.py --resume '{tmp_path}/a b'\n" in text
 
 
