@@ -55,19 +55,18 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
     mean = last[0]["mean"] if last and score.update is not None else None
     worse = not_above_random(mean, ending.random_return)
     best = task.models / "best"
-    task.write_run(
-        {
-            "outcome": ending.reason,
-            "finished": ending.finished,
-            **trainer.count._asdict(),
-            "seconds": round(trainer.seconds(), 3),
-            "best": score.mean,
-            "best_update": score.update,
-            "random_return": ending.random_return,
-            "worse_than_random": worse,
-            "can_film": can_film(config),
-        }
-    )
+    facts = {
+        "outcome": ending.reason,
+        "finished": ending.finished,
+        **trainer.count._asdict(),
+        "seconds": round(trainer.seconds(), 3),
+        "best": score.mean,
+        "best_update": score.update,
+        "random_return": ending.random_return,
+        "worse_than_random": worse,
+        "can_film": can_film(config),
+    }
+    guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
     outcome = Outcome(
         task=task.path,

@@ -206,7 +206,7 @@ class Run:
 
     def _train(self, before: Count) -> str | None:
         reason = self.trainer.run()
-        if self.trainer.count == before:
+        if self.trainer.count == before and not self.stopping():
             self.console.note(f"nothing was left to train: {reason}; a higher limit continues")
         if self.stopping():
             self.trainer.save()
@@ -256,7 +256,8 @@ class Run:
         trainer, cfg, console = self.trainer, self.config.general, self.console
         if self.load:
             console.note(f"processes: {self.load}")
-            self.task.write_run({"processes_said": self.load})
+            said = partial(self.task.write_run, {"processes_said": self.load})
+            guarded(console, "run.json could not be written", said)
         score, known, figure = Score(trainer.best, trainer.best_update), None, None
         try:
             agent = guarded(console, "no second agent could be made", self._second_agent)
