@@ -146,6 +146,26 @@ def test_what_cannot_be_written_after_the_last_save_costs_a_warning(
     assert "finished" in out
 
 
+def test_an_environment_that_fails_during_a_resume_is_named_and_the_checkpoint_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = train("run")
+    before = outcome(task)
+    step = Line.step
+
+    def fails(self: Line, action: Any) -> Any:
+        if self.time == 3:
+            raise RuntimeError("no server here")
+        return step(self, action)
+
+    monkeypatch.setattr(Line, "step", fails)
+    assert main(["--resume", "run"]) == 2
+    error = capsys.readouterr().err
+    assert "no server here" in error
+    assert "while the running episodes of tasks/run/models/330 were repeated" in error
+    assert outcome(task) == before
+
+
 def test_a_signal_before_the_first_step_leaves_all_of_the_training(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
