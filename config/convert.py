@@ -120,6 +120,9 @@ class _Conversion:
         if name == "mode" and value in ("predict", "collect"):
             self.comments["general_cfg", "mode"] = f"was {value}"
             return "test"
+        if name == "mp_backend" and value == "mp":
+            self.comments["general_cfg", name] = "was mp"
+            return "single"
         return value
 
     def _move(self, section: str, key: str, value: Any) -> None:

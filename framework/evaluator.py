@@ -153,12 +153,17 @@ class Replayed:
 
 
 def replay(
-    env: VectorEnv, episode: Episode, actions: Array, recorder: Recorder, check: Callable[[], None] = lambda: None
+    env: VectorEnv,
+    episode: Episode,
+    actions: Array,
+    recorder: Recorder,
+    check: Callable[[], None] = lambda: None,
+    watch: Watch | None = None,
 ) -> float:
     """Repeats an episode in a one-row environment that draws. Returns its return. `check` may raise before a step."""
     policy: Any = Replayed(actions)
     collector = Collector(
         env, policy, stream(0, "unused"), lambda row, number: episode.seed,
-        max_step=len(actions), recorders=(recorder,), explore=False,
+        max_step=len(actions), recorders=(recorder,), explore=False, watch=watch or Watch(),
     )  # fmt: skip
     return collector.play(1, Progress(), check)[0].total

@@ -87,11 +87,19 @@ def journal_bytes(config: RunConfig, spec: "EnvSpec") -> int:
     apart = float(cfg.model_save_fre)
     if cfg.model_save_unit == "update":
         apart /= wanted.updates_per_step
-    steps = wanted.capacity + kept * apart
-    if cfg.max_total_step > 0:
-        steps = min(steps, cfg.max_total_step)
+    steps = min(wanted.capacity + kept * apart, most_steps(config) or float("inf"))
     size = int(steps * step_bytes(config, spec))
     return size + min(size, FRAME_BYTES)  # of the oldest file, one step may be needed
+
+
+def most_steps(config: RunConfig) -> int | None:
+    """Returns about how many steps the limits of the run allow; None if they do not tell."""
+    cfg, limits = config.general, []
+    if cfg.max_total_step > 0:
+        limits.append(cfg.max_total_step)
+    if cfg.max_episode > 0 and cfg.max_step > 0:
+        limits.append(cfg.max_episode * cfg.max_step)
+    return min(limits, default=None)
 
 
 def _bytes(space: spaces.Space) -> int:

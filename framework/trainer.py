@@ -163,9 +163,9 @@ class Trainer:
 
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
+        self.unsaved = True
         self._account(self.backend.rest(self.progress))
         facts = {**self.facts, **self.count._asdict(), "save_point": self.point == self.count.update}
-        self.unsaved = True
         try:
             self.store.save(self.count.update, self.state(), self.backend.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:

@@ -89,6 +89,16 @@ def test_changed_settings_come_first_and_spaces_have_no_arrays(capsys: pytest.Ca
     assert not any(line.startswith("general_cfg:") for line in lines)
 
 
+def test_the_disk_space_counts_the_journal_as_a_run_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run with 101 checkpoints keeps the journal of the newest five."""
+    words = ["general_cfg.max_total_step=10000000", "general_cfg.model_save_fre=100000", "algo_cfg.buffer_size=1000"]
+    assert described(*words) == 0
+    [disk] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("disk  ")]
+    size = float(disk.split()[4])
+    assert disk.endswith("MiB in all, with 101 checkpoints")
+    assert 101 * 1.031 < size < 101 * 1.031 + 501_000 * 54 / 2**20 + 65
+
+
 def test_more_environments_than_fit_are_answered_with_an_estimate_at_once() -> None:
     config = load(None, ["env_cfg.n_envs=100000000000"], find_algo=ALGOS, find_env=ENVS)
     with pytest.raises(ConfigError, match=r"env_cfg\.n_envs: 100,000,000,000 environments need at least 190,735 GiB"):

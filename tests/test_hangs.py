@@ -14,13 +14,15 @@ ROOT = Path(__file__).parent.parent
 MODULE = """
 import os, time
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Discrete
 
 class Stuck(gymnasium.Env):
     observation_space, action_space = Discrete(3), Discrete(2)
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
 
-    def __init__(self, at, number):
-        self.at, self.number, self.calls = at, number, 0
+    def __init__(self, at, number, render_mode=None):
+        self.at, self.number, self.calls, self.render_mode = at, number, 0, render_mode
         self.here("make")
 
     def here(self, call):
@@ -35,7 +37,7 @@ class Stuck(gymnasium.Env):
             with open("closed", "a") as file:
                 file.write("x")
             self.calls = os.path.getsize("closed")
-        while self.calls == self.number:
+        while self.calls == self.number or (call == "step" and self.time > 2 and os.path.exists("stop")):
             pass
 
     def reset(self, *, seed=None, options=None):
@@ -49,6 +51,10 @@ class Stuck(gymnasium.Env):
         self.here("step")
         return self.time % 3, 1.0, False, self.time == 5, {}
 
+    def render(self):
+        self.here("render")
+        return np.zeros((8, 8, 3), np.uint8)
+
     def close(self):
         self.here("close")
 
@@ -57,7 +63,7 @@ gymnasium.register("Stuck-v0", entry_point=Stuck)
 WORDS = [
     "--allow-import", "stuck", "env_cfg.id=stuck:Stuck-v0", "general_cfg.algo_name=QLearning", "general_cfg.seed=3",
     "general_cfg.env_timeout=2", "general_cfg.max_episode=-1", "general_cfg.max_total_step=60",
-    "general_cfg.model_save_fre=20", "general_cfg.save_fig=false", "--into", "run",
+    "general_cfg.model_save_fre=20", "general_cfg.save_fig=false",
 ]  # fmt: skip
 
 
@@ -67,8 +73,17 @@ def _elsewhere(tmp_path, monkeypatch):
     Path("stuck.py").write_text(MODULE)
 
 
-def run(at, number, *words):
-    command = [sys.executable, str(ROOT / "main.py"), *WORDS, f"env_cfg.at={at}", f"env_cfg.number={number}", *words]
+def run(at, number, *words, into="run"):
+    command = [
+        sys.executable,
+        str(ROOT / "main.py"),
+        *WORDS,
+        "--into",
+        into,
+        f"env_cfg.at={at}",
+        f"env_cfg.number={number}",
+        *words,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -77,7 +92,7 @@ def test_a_call_that_never_returns_ends_the_run_which_is_saved(at, number):
     done = run(at, number, "env_cfg.vectorization=sync")
     assert done.returncode == 2, done.stderr
     assert f"Stuck-v0 has not answered for 2 s, in {at}" in done.stderr
-    assert "to resume: python main.py --allow-import stuck --resume run" in done.stderr
+    assert f"to resume: python main.py --allow-import stuck --resume {Path('run').absolute()}" in done.stderr
     assert CheckpointStore(Path("run/models")).numbers()
 
 
@@ -95,9 +110,36 @@ def test_an_environment_that_cannot_be_closed_after_the_end_ends_with_success():
     assert once.returncode == 0, once.stderr
     closed = Path("closed").stat().st_size
     Path("closed").unlink()
-    again = run("close", closed, "env_cfg.vectorization=sync", "--into", "again")
+    again = run("close", closed, "env_cfg.vectorization=sync", into="again")
     assert again.returncode == 0, again.stderr
     assert "in close. The training is complete and saved" in again.stderr
+
+
+def test_a_resume_that_hangs_while_it_repeats_an_episode_leaves_the_checkpoint_as_it_was():
+    """Until its episodes are repeated, a resume holds half of a state."""
+    words = ("env_cfg.vectorization=sync", "general_cfg.max_total_step=63")
+    assert run("step", 999, *words).returncode == 0
+    before = {path: path.read_bytes() for path in Path("run").rglob("*.*") if "/models/63/" in str(path)}
+    rows = Path("run/results/train.csv").read_bytes()
+    Path("stop").touch()
+    resume = ["--allow-import", "stuck", "--resume", str(Path("run").absolute()), "general_cfg.max_total_step=80"]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "main.py"), *resume], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert "has not answered for 2 s, in step" in done.stderr
+    assert "saved" not in done.stderr
+    assert len(before) == 2
+    assert {path: path.read_bytes() for path in before} == before
+    assert Path("run/results/train.csv").read_bytes() == rows
+
+
+def test_a_film_that_never_ends_costs_a_warning():
+    """The training is complete and saved by then."""
+    done = run("render", 7, "env_cfg.vectorization=sync", "env_cfg.render_mode=rgb_array")
+    assert done.returncode == 0, done.stderr
+    assert "has not answered for 2 s, in render" in done.stderr
+    assert "The training is complete and saved" in done.stderr
 
 
 def test_processes_of_a_hung_environment_end_with_the_run_and_free_its_lock():

@@ -111,6 +111,14 @@ def test_values_move_with_a_comment_each() -> None:
         assert line in text.splitlines()
 
 
+def test_processes_without_ray_become_environments_of_one_process(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text("general_cfg: {algo_name: DQN, mp_backend: mp, n_workers: 2}")
+    text = convert.converted(str(old), ALGOS, ENVS)
+    assert "  mp_backend: single  # was mp\n" in text
+    assert "  n_envs: 2  # was n_workers, stepped in one process\n" in text
+
+
 def test_a_file_that_is_already_new_keeps_its_settings() -> None:
     path = DATA.parent / "quickstart.yaml"
     new = yaml_reader.parse(convert.converted(str(path), ALGOS, ENVS), "new").value

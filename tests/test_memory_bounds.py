@@ -221,6 +221,7 @@ def test_windows_count_the_drawn_action_and_its_log_probability():
         (["general_cfg.keep_checkpoints=2"], 1000 + 2 * 500 * 2),
         (["general_cfg.model_save_unit=step"], 1000 + 5 * 500),
         (["general_cfg.max_total_step=700"], 700),
+        (["general_cfg.max_episode=20", "general_cfg.max_step=30"], 600),
     ],
 )
 def test_the_disk_that_a_journal_can_take(words, steps):

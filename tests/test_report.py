@@ -135,6 +135,7 @@ def test_the_report_of_a_test_names_the_checkpoint_and_the_comparison(tmp_path: 
             {"exact": False, "inexact_because": ["lr changed", "other threads"]},
             "at T: not exact: lr changed; other threads.",
         ),
+        ({"exact": None, "inexact_because": ["no versions"]}, "at T: unknown whether it is exact: no versions."),
         ({"inexact_because": "lr changed"}, "at T: not exact: lr changed."),
         ({}, "at T."),
     ],
@@ -145,6 +146,12 @@ def test_a_resume_is_called_exact_only_if_it_was_found_to_be(
     run = {"resumes": [{"from": "500", "started": "T", **facts}]}
     page = html_report.write(task_dir(tmp_path / "x", run=json.dumps(run))).read_text(encoding="utf-8")
     assert f"<p>Resumed from checkpoint 500 {sentence}</p>" in page
+
+
+def test_a_branch_says_how_exact_it_is(tmp_path: Path) -> None:
+    run = {"branched_from": "tasks/a/models/5", "exact": False, "inexact_because": ["lr changed"]}
+    page = html_report.write(task_dir(tmp_path / "x", run=json.dumps(run))).read_text(encoding="utf-8")
+    assert "<p>Started from tasks/a/models/5: not exact: lr changed.</p>" in page
 
 
 def test_a_dark_page_has_a_dark_curve(tmp_path: Path) -> None:

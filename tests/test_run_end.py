@@ -1,5 +1,6 @@
 """The end of a run: what fails after the last save costs a warning, and a signal in any phase costs nothing."""
 
+import errno
 import hashlib
 import json
 import os
@@ -19,6 +20,8 @@ from framework.evaluator import Evaluation, Evaluator
 from framework.fragment import Episode
 from framework.output import figures, html_report, wrap_up
 from framework.output.csv_log import read_csv
+from framework.runs.run import Run
+from framework.runs.task_dir import TaskDir
 from framework.trainer import Trainer
 from main import main
 
@@ -113,6 +116,68 @@ def test_a_film_that_fails_costs_a_warning_and_leaves_the_last_checkpoint_untouc
     assert "the best model could not be filmed" in capsys.readouterr().out
     assert outcome(task) == outcome(straight)
     assert outcome(task)["best_update"] < 330, "the test shows nothing where the best model is the last"
+
+
+def test_a_film_that_fails_costs_a_test_neither_its_score_nor_its_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train("run")
+    monkeypatch.setattr(Line, "draws", False)
+    assert main(["--test", "run", "--video", "--into", "tasks/test"]) == 0
+    assert "the episodes could not be filmed" in capsys.readouterr().out
+    assert json.loads(Path("tasks/test/run.json").read_text())["score"]["episodes"] == 3
+    assert Path("tasks/test/report.html").is_file()
+
+
+def test_what_cannot_be_written_after_the_last_save_costs_a_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run = TaskDir.write_run
+
+    def full(self: TaskDir, facts: dict[str, Any]) -> None:
+        if "outcome" in facts:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_run(self, facts)
+
+    monkeypatch.setattr(TaskDir, "write_run", full)
+    train("run")
+    out = capsys.readouterr().out
+    assert "run.json could not be written" in out
+    assert "finished" in out
+
+
+def test_an_environment_that_fails_during_a_resume_is_named_and_the_checkpoint_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = train("run")
+    before = outcome(task)
+    step = Line.step
+
+    def fails(self: Line, action: Any) -> Any:
+        if self.time == 3:
+            raise RuntimeError("no server here")
+        return step(self, action)
+
+    monkeypatch.setattr(Line, "step", fails)
+    assert main(["--resume", "run"]) == 2
+    error = capsys.readouterr().err
+    assert "no server here" in error
+    assert "while the running episodes of tasks/run/models/330 were repeated" in error
+    assert outcome(task) == before
+
+
+def test_a_signal_before_the_first_step_leaves_all_of_the_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    enter = Run.__enter__
+
+    def signalled(self: Run) -> Run:
+        os.kill(os.getpid(), signal.SIGINT)
+        return enter(self)
+
+    monkeypatch.setattr(Run, "__enter__", signalled)
+    train("run", status=130)
+    assert "nothing was left to train" not in capsys.readouterr().out
 
 
 def test_a_damaged_older_checkpoint_is_left_out_of_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -275,7 +340,7 @@ def test_a_run_that_is_no_better_than_chance_or_learned_nothing_says_so(
         train(f"than {known}")
         run = json.loads(Path(f"tasks/than {known}/run.json").read_text())
         assert run["worse_than_random"] is worse
-        assert ("is not above the" in capsys.readouterr().out) is worse
+        assert (": not above the random policy" in capsys.readouterr().out) is worse
 
 
 def test_a_limit_that_is_overshot_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,13 +363,13 @@ def test_a_resume_records_whether_it_is_exact_and_why_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train("run", "general_cfg.save_fig=false")
-    entry = resumed("general_cfg.interact_summary_fre=5")
+    entry = resumed("general_cfg.interact_summary_fre=5", "general_cfg.n_workers=2")  # read by Ray only
     assert (entry["exact"], entry["inexact_because"]) == (True, [])
     assert "the resume is exact to the byte" in capsys.readouterr().out
     assert "exact to the byte, as if" in Path("tasks/run/report.html").read_text()
     entry = resumed("algo_cfg.lr=0.5")
     assert (entry["exact"], entry["inexact_because"]) == (False, ["algo_cfg.lr: 0.8 -> 0.5"])
-    assert "not exact to the byte (algo_cfg.lr: 0.8 -&gt; 0.5)" in Path("tasks/run/report.html").read_text()
+    assert "not exact: algo_cfg.lr: 0.8 -&gt; 0.5" in Path("tasks/run/report.html").read_text()
     entry = resumed("general_cfg.torch_threads=2")
     assert entry["inexact_because"] == ["torch threads: 1 -> 2"]
     monkeypatch.setattr("framework.runs.exactness._version", lambda package: "99")

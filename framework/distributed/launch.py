@@ -10,6 +10,7 @@ from framework import build, compatibility, resources
 from framework.distributed import ray_cluster
 from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
+from framework.output.formatting import counted
 
 LEAST_BYTES = 64 * 2**20
 """Shared memory for everything but fragments and chunks."""
@@ -26,7 +27,7 @@ def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> I
         build.device_of(config)  # refused before anything is started
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
-    parts = f"{_count(cfg.n_workers, 'worker')}, {_count(cfg.n_learners, 'learner')}, data server"
+    parts = f"{counted(cfg.n_workers, 'worker')}, {counted(cfg.n_learners, 'learner')}, data server"
     print(f"starting Ray{place}: {parts} ...", flush=True)
     with ray_cluster.started(cfg, _store_bytes(config, spec)) as ray:
         remote = RayBackend(ray, config, spec, agent, stopping)
@@ -46,7 +47,3 @@ def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     if isinstance(wanted, ReplaySpec):
         chunk = resources.minibatches_at_once(config, spec) * wanted.batch_size * wanted.sequence * step
     return LEAST_BYTES + STORE_FRAGMENTS * (fragments + chunk)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -45,7 +45,7 @@ def not_above_random(score: float | None, random_return: float | None) -> bool:
 
 def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that resumes a run. allowed: packages that it may import."""
-    return f"python main.py{_allow(allowed)} --resume {shlex.quote(str(task))}"
+    return f"python main.py{_allow(allowed)} --resume {_place(task)}"
 
 
 def begin_command(settings: Path, seed: int, task: Path, allowed: tuple[str, ...] = ()) -> str:
@@ -56,8 +56,13 @@ def begin_command(settings: Path, seed: int, task: Path, allowed: tuple[str, ...
 
 def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that films the best model of a run. allowed: packages that it may import."""
-    name = task.name if task.parent == Path("tasks") else str(task)
-    return f"python main.py{_allow(allowed)} --test {shlex.quote(name)} --video"
+    name = shlex.quote(task.name) if task.parent == Path("tasks") else _place(task)
+    return f"python main.py{_allow(allowed)} --test {name} --video"
+
+
+def _place(task: Path) -> str:
+    """Returns a path for the shell; a bare name would be looked for under tasks/."""
+    return shlex.quote(str(task if len(task.parts) > 1 else task.absolute()))
 
 
 def _allow(packages: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from envs.base import Array, Step, VectorEnv
 from framework.checkpoint.atomic import finish, regular, unfinished
 from framework.fragment import Episode
 from framework.output.formatting import counted, short
+from framework.watch import Watch
 
 MAX_FRAMES = 6000
 """Number of frames of the longest video: two minutes at 50 frames a second."""
@@ -159,8 +160,8 @@ class Camera:
     """Recorder that films a one-row environment: number and return of the episode are above each picture, and the
     last one of each episode stays for a second."""
 
-    def __init__(self, writer: GifWriter, episodes: int) -> None:
-        self.writer, self.episodes = writer, episodes
+    def __init__(self, writer: GifWriter, episodes: int, watch: Watch | None = None) -> None:
+        self.writer, self.episodes, self.watch = writer, episodes, watch or Watch()
         self.filmed = 0
         """Number of episodes that have begun."""
         self._total = 0.0
@@ -173,7 +174,8 @@ class Camera:
             self.filmed += 1
         self._steps += 1
         self._total += float(step.reward[0])
-        self._frame = env.render()
+        with self.watch("render"):
+            self._frame = env.render()
         if self._frame is not None:
             self.writer.add(self._frame, self._caption())
 

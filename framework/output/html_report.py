@@ -1,6 +1,5 @@
 """report.html: a run or a test on one page, made only from the files in its task directory."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ import envs
 from config.general import GeneralConfig
 from config.task_config import load_task_config
 from config.yaml_reader import DocumentError
+from framework.checkpoint.atomic import write_whole
 from framework.output.csv_log import read_csv
 from framework.output.formatting import counted, spread
 from framework.output.html_page import (
@@ -54,9 +54,8 @@ def write(task: Path) -> Path:
         section("Warnings", _warnings(task / "logs" / "log.txt")),
         section("System", pairs(_system(run))),
     ]
-    path, unfinished = task / "report.html", task / "report.html.part"
-    unfinished.write_text(page(title, "\n".join(parts)), encoding="utf-8")
-    os.replace(unfinished, path)
+    path = task / "report.html"
+    write_whole(path, page(title, "\n".join(parts)).encode())
     return path
 
 
@@ -161,16 +160,6 @@ def _warnings(log: Path) -> str:
     more = f"The last {len(shown)} of {len(found)}; logs/log.txt has all of them."
     note = paragraph(more, "quiet") if len(shown) < len(found) else ""
     return note + "".join(paragraph(warning, "warning") for warning in shown)
-
-
-def _verdict(resume: Facts) -> str:
-    """Returns whether a resume was exact, as run.json says."""
-    reasons = "; ".join(map(str, resume.get("inexact_because") or ()))
-    if resume.get("exact") is True:
-        return "exact to the byte, as if the run had never stopped"
-    if resume.get("exact") is False:
-        return f"not exact to the byte ({reasons})"
-    return f"unknown whether it was exact{f' ({reasons})' if reasons else ''}"
 
 
 _ABOUT = {

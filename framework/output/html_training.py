@@ -146,7 +146,7 @@ def _metrics(train: Rows) -> str:
 def _resumes(run: Facts) -> str:
     sentences = []
     if run.get("branched_from"):
-        sentences.append(f"Started from {run['branched_from']}.")
+        sentences.append(f"Started from {run['branched_from']}{_exactness(run)}.")
     for resume in run.get("resumes") or ():
         sentences.append(
             f"Resumed from checkpoint {resume.get('from')} at {resume.get('started')}{_exactness(resume)}."
@@ -159,12 +159,13 @@ def _resumes(run: Facts) -> str:
 
 
 def _exactness(resume: Facts) -> str:
-    """Returns the level of exactness that was computed for a resume."""
+    """Returns the level of exactness that was computed for a resume or a branch."""
     if resume.get("exact") is True:
         return ": exact to the byte, as if the run had never stopped"
     because = resume.get("inexact_because")
     reasons = because if isinstance(because, str) else "; ".join(map(str, because or ()))
-    return f": not exact: {reasons}" if reasons else ""
+    unknown = "exact" in resume and resume["exact"] is None
+    return f": {'unknown whether it is exact' if unknown else 'not exact'}: {reasons}" if reasons else ""
 
 
 def _best(evaluations: Rows) -> Mapping[str, Any] | None:

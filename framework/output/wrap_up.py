@@ -55,19 +55,18 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
     mean = last[0]["mean"] if last and score.update is not None else None
     worse = not_above_random(mean, ending.random_return)
     best = task.models / "best"
-    task.write_run(
-        {
-            "outcome": ending.reason,
-            "finished": ending.finished,
-            **trainer.count._asdict(),
-            "seconds": round(trainer.seconds(), 3),
-            "best": score.mean,
-            "best_update": score.update,
-            "random_return": ending.random_return,
-            "worse_than_random": worse,
-            "can_film": can_film(config),
-        }
-    )
+    facts = {
+        "outcome": ending.reason,
+        "finished": ending.finished,
+        **trainer.count._asdict(),
+        "seconds": round(trainer.seconds(), 3),
+        "best": score.mean,
+        "best_update": score.update,
+        "random_return": ending.random_return,
+        "worse_than_random": worse,
+        "can_film": can_film(config),
+    }
+    guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
     outcome = Outcome(
         task=task.path,
@@ -145,7 +144,7 @@ def film(
         env = build.make_env(config, 1, draw=True)
     try:
         with console.during(f"filming {counted(len(evaluation.episodes), 'episode')}"):
-            return _filmed(config, env, evaluation, tape, task, console, check)
+            return _filmed(config, env, evaluation, tape, task, console, check, watch)
     finally:
         with watch("close"):
             env.close()
@@ -159,12 +158,13 @@ def _filmed(
     task: TaskDir,
     console: Console,
     check: Callable[[], None],
+    watch: Watch,
 ) -> Path | None:
     writer = GifWriter(task.videos / "video.gif", env.render_fps)
-    camera = Camera(writer, len(evaluation.episodes))
+    camera = Camera(writer, len(evaluation.episodes), watch)
     try:
         for episode in evaluation.episodes:
-            total = replay(env, episode, tape.episodes[episode.row, episode.number], camera, check)
+            total = replay(env, episode, tape.episodes[episode.row, episode.number], camera, check, watch)
             if abs(total - episode.total) > 1e-6 * max(1.0, abs(episode.total)):
                 text = f"the filmed episode with seed {episode.seed} went differently: {total} for {episode.total}"
                 console.warn(text)

@@ -11,6 +11,7 @@ from config.general import GeneralConfig
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from framework import build, compatibility, resources
+from framework.output.formatting import counted
 
 
 def describe(config: RunConfig) -> int:
@@ -32,7 +33,7 @@ def describe(config: RunConfig) -> int:
         lines = [
             *_changed(config),
             f"algorithm     {config.algo_package.NAME}",
-            f"environment   {spec.id}, {_count(env.rows, 'row')}",
+            f"environment   {spec.id}, {counted(env.rows, 'row')}",
             *_processes(config.general),
             f"observation   {_space(spec.observation_space)}",
             f"action        {_space(spec.action_space)}",
@@ -40,7 +41,7 @@ def describe(config: RunConfig) -> int:
             *(f"  {name:<28}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
             f"memory        {kept}, {size}",
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
-            f"disk          {_disk(config, wanted, per_save, resources.step_bytes(config, spec))}",
+            f"disk          {_disk(config, wanted, per_save, resources.journal_bytes(config, spec))}",
             f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
             "all settings  python main.py ... --print-config",
         ]
@@ -75,18 +76,16 @@ def _space(space: spaces.Space) -> str:
     return str(space)
 
 
-def _disk(config: RunConfig, wanted: MemorySpec, per_save: float, per_step: int) -> str:
-    """Returns the disk space that checkpoints and replay memory take in all, if the limits tell."""
-    cfg = config.general
-    steps = cfg.max_total_step if cfg.max_total_step > 0 else max(cfg.max_episode, 0) * max(cfg.max_step, 0)
-    updates = steps * wanted.updates_per_step if isinstance(wanted, ReplaySpec) else None
+def _disk(config: RunConfig, wanted: MemorySpec, per_save: float, journal: int) -> str:
+    """Returns the disk space that checkpoints and the journal of the memory take in all, if the limits tell."""
+    cfg, steps = config.general, resources.most_steps(config)
+    updates = steps * wanted.updates_per_step if steps and isinstance(wanted, ReplaySpec) else None
     done = steps if cfg.model_save_unit == "step" else updates
-    if not steps or done is None:
+    if done is None:
         return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"
     count = int(done // cfg.model_save_fre) + 1
     kept = count if cfg.keep_checkpoints == -1 else min(count, cfg.keep_checkpoints)
-    journal = steps * per_step if isinstance(wanted, ReplaySpec) else 0
-    return f"at most about {_size(kept * per_save + journal)} in all, with {_count(kept, 'checkpoint')}"
+    return f"at most about {_size(kept * per_save + journal)} in all, with {counted(kept, 'checkpoint')}"
 
 
 def _replay(spec: ReplaySpec) -> str:
@@ -98,23 +97,19 @@ def _processes(cfg: GeneralConfig) -> list[str]:
     if cfg.mp_backend == "single":
         return []
     place = "on a Ray of their own" if cfg.ray_address is None else f"in the cluster at {cfg.ray_address}"
-    workers, learners = _count(cfg.n_workers, "worker"), _count(cfg.n_learners, "learner")
+    workers, learners = counted(cfg.n_workers, "worker"), counted(cfg.n_learners, "learner")
     return [f"processes     {workers} with so many rows each, {learners} and a data server, {place}"]
 
 
 def _rollout(spec: RolloutSpec, rows: int, windows: int) -> str:
     """rows: of a window. windows: that are filled side by side, each by a worker."""
-    steps = f"{_count(spec.length, 'step')} x {_count(rows, 'row')}"
-    window = steps if spec.unit == "steps" else _count(spec.length, "complete episode")
+    steps = f"{counted(spec.length, 'step')} x {counted(rows, 'row')}"
+    window = steps if spec.unit == "steps" else counted(spec.length, "complete episode")
     window += f" for each of {windows} workers" if windows > 1 else ""
     times = "once" if spec.epochs == 1 else f"{spec.epochs} times"
     sequences = f" sequences of {spec.sequence} steps" if spec.sequence > 1 else ""
     share = "as a whole" if spec.minibatch is None else f"in batches of {spec.minibatch:,}{sequences}"
     return f"windows of {window}, learned from {times}, {share}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _size(count: float) -> str:

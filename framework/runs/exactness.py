@@ -65,8 +65,8 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "mp_backend": cfg.mp_backend,
-        "n_workers": cfg.n_workers,
-        "n_learners": cfg.n_learners,
+        "n_workers": cfg.n_workers if ray else 1,
+        "n_learners": cfg.n_learners if ray else 1,
         "run_ahead": compatibility.run_ahead(config) if ray else 0,
     }
 

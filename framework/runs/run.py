@@ -57,6 +57,8 @@ class Run:
         """Records each call into an environment of this process, for the watchdog."""
         self.opened = False
         """True after setup: the task directory, the log and the Trainer exist."""
+        self.loaded = False
+        """True while the state of the Trainer is whole, so that it may be saved: not before a checkpoint is loaded."""
         self.trained = False
         """True after the last save: whatever fails later costs a warning."""
         self.load = ""
@@ -159,16 +161,28 @@ class Run:
         saved, ray = self.start.saved, self.backend.processes is not None
         if saved is not None:
             try:
-                different = self.trainer.load_state(saved, self.start.branch)
+                different = self._restore(saved, self.start.branch)
+            except EnvError as error:
+                error.add_note(f"It failed while the running episodes of {saved.path} were repeated.")
+                raise
             except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
                 raise CheckpointError(f"{saved.path} does not fit this run: {error}") from error
             if not self.start.branch:
                 self.store.continue_from(saved)
             self._note_exactness(saved, different)
             self.start = replace(self.start, saved=None)  # its journal may be as large as the memory
+        self.loaded = True
         if ray and (saved is None or self.start.branch):
             self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet
         self._write_processes()
+
+    def _restore(self, saved: Saved, branch: bool) -> list[str]:
+        """Restores a checkpoint, as Trainer.load_state does. Nothing is saved meanwhile: an environment that fails or
+        hangs while its episodes are repeated must not leave half of a state in the place of a whole one."""
+        self.loaded = False
+        different = self.trainer.load_state(saved, branch)
+        self.loaded = True
+        return different
 
     def _note_exactness(self, saved: Saved, different: list[str]) -> None:
         count = self.trainer.count
@@ -206,7 +220,7 @@ class Run:
 
     def _train(self, before: Count) -> str | None:
         reason = self.trainer.run()
-        if self.trainer.count == before:
+        if self.trainer.count == before and not self.stopping():
             self.console.note(f"nothing was left to train: {reason}; a higher limit continues")
         if self.stopping():
             self.trainer.save()
@@ -222,7 +236,7 @@ class Run:
         assert self.backend.processes is not None
         time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
         self.backend.processes.restart()
-        self.trainer.load_state(saved, branch=False)
+        self._restore(saved, branch=False)
         self.store.continue_from(saved)
         self._write_processes()
         self.console.start(self.trainer.count, self.trainer.elapsed, self.trainer.best)
@@ -237,7 +251,7 @@ class Run:
             raise
         except (JoystickError, EnvError, OSError) as error:
             self.console.log_traceback(error)
-            if isinstance(error, EnvError):
+            if isinstance(error, EnvError) and self.loaded:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.trainer.log.flush()
@@ -256,7 +270,8 @@ class Run:
         trainer, cfg, console = self.trainer, self.config.general, self.console
         if self.load:
             console.note(f"processes: {self.load}")
-            self.task.write_run({"processes_said": self.load})
+            said = partial(self.task.write_run, {"processes_said": self.load})
+            guarded(console, "run.json could not be written", said)
         score, known, figure = Score(trainer.best, trainer.best_update), None, None
         try:
             agent = guarded(console, "no second agent could be made", self._second_agent)

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from algos.base import Agent
@@ -112,10 +113,12 @@ class _Test:
                 evaluation, tape = self._play(cfg.max_episode)
             self._write(evaluation)
             compared = self._online(evaluation)
+            self.task.write_run({"score": evaluation.facts(), "compared": compared})
             video = None
             if self.config.env.render_mode is not None:
-                video = wrap_up.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
-            self.task.write_run({"score": evaluation.facts(), "compared": compared})
+                work = partial(wrap_up.film, self.config, evaluation, tape, self.task, self.console)
+                film = partial(work, self._check, self.watch)
+                video = wrap_up.guarded(self.console, "the episodes could not be filmed", film)
             wrap_up.write_report(self.task, self.console)
             self.console.tested(self.task.path, self.saved.path, evaluation.facts(), compared, video)
         except Interrupted:

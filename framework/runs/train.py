@@ -6,6 +6,7 @@ from config.loader import RunConfig
 from envs.base import EnvError
 from framework.errors import MISTAKE, JoystickError
 from framework.output.formatting import resume_command
+from framework.output.wrap_up import guarded
 from framework.runs.run import Run
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.runs.task_dir import circumstances
@@ -45,10 +46,11 @@ def _hangs(training: Run) -> None:
     lines = [f"{name} has not answered for {limit:g} s, {watch.describe()}"]
     if training.trained:
         lines[0] = f"warning: {lines[0]}. The training is complete and saved"
-        training.task.write_run({"outcome": "trained; the environment hung at the end", "finished": True})
-    elif training.opened:
-        training.trainer.save()
-        lines[0] = f"error: {lines[0]}. The run was saved"
+        facts = {"outcome": "trained; the environment hung at the end", "finished": True}
+        guarded(training.console, "run.json could not be written", lambda: training.task.write_run(facts))
+    elif training.loaded:
+        guarded(training.console, "the run could not be saved", training.trainer.save)
+        lines[0] = f"error: {lines[0]}. {'The run was NOT saved' if training.trainer.unsaved else 'The run was saved'}"
     else:
         lines[0] = f"error: {lines[0]}"
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
