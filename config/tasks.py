@@ -36,10 +36,10 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} is a link out of {tasks}/; give the full path of its target")
     if (folder / "seeds.csv").is_file():
         raise TaskError(f"{load_path!r} is a group of runs; name one of them, such as {_member(folder)}")
-    if not complete:
-        raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
     if tested := _tested(folder):
         raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
+    if not complete:
+        raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
     return folder
 
 
@@ -56,7 +56,7 @@ def _checkpoint(path: Path, tasks: Path) -> str:
 def _tested(folder: Path) -> str | None:
     """Returns the run that a test directory tested; None for any other directory."""
     run = folder / "run.json"
-    if not folder.name.startswith("Test_") or not run.is_file() or any((folder / "models").iterdir()):
+    if not folder.name.startswith("Test_") or not run.is_file() or any((folder / "models").glob("*")):
         return None
     try:
         with run.open("rb") as file:

@@ -160,7 +160,7 @@ def test_rows_are_named_once_and_chosen_by_environment_algorithm_or_both() -> No
 
 
 def test_a_row_is_measured_with_its_own_preset_or_that_of_its_family() -> None:
-    assert Row("Hopper-v5", "PPO").command()[2:] == ["env_cfg.id=Hopper-v5"]
+    assert Row("Hopper-v5", "SAC").command()[2:] == ["env_cfg.id=Hopper-v5"]
     assert Row("Acrobot-v1", "DQN", words=("algo_cfg.lr=1",)).command()[2:] == ["algo_cfg.lr=1"]
     for row in (Row("Nothing-v0", "DQN"), Row("Acrobot-v1", "DQN", preset="none/DQN.yaml")):
         with pytest.raises(learning_page.BenchmarkError, match="has no preset yet"):

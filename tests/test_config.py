@@ -524,7 +524,7 @@ def test_a_load_path_that_leads_nowhere_is_explained(
     (outside / "config.yaml").write_text("")
     (task_root / "link").symlink_to(outside)
     tested = task_root / "Test_CartPole-v1_DQN_20260131-111500"
-    (tested / "models").mkdir(parents=True)
+    tested.mkdir(parents=True)
     (tested / "config.yaml").write_text("general_cfg: {mode: test}")
     checkpoint = task_root / "Train_CartPole-v1_DQN_20260131-101500" / "models" / "best"
     (tested / "run.json").write_text(json.dumps({"checkpoint": str(checkpoint)}))
