@@ -7,6 +7,7 @@ from helpers_core import agent_of, collector_of, memory_of, ramp, spec_of, toy_o
 
 from algos.base import Progress
 from config.schema import ReplaySpec
+from framework.checkpoint.journal import Journal, JournalPart
 from framework.fragment import Fragment
 from framework.learner import Learner
 from framework.memory import arrivals
@@ -57,14 +58,15 @@ def test_the_mean_of_a_feature_is_that_of_what_was_collected(algo, toy):
 
 
 @pytest.mark.parametrize("rounds", [4, 21])
-def test_a_resume_counts_every_observation_once(rounds):
+def test_a_resume_counts_every_observation_once(rounds, tmp_path):
     """During the warm-up nothing was handed out yet; later all but what is not owed."""
     agent, memory, collector = work_of("DQN", "match")
     feed(agent, memory, collector, range(rounds))
     again, other, _ = work_of("DQN", "match", seed=2)
     again.load_state(agent.state())
-    frame = memory.journal()
-    other.load_state(memory.state(), [frame])
+    journal = Journal(tmp_path)
+    span = memory.write(journal)
+    other.load_state(memory.state(), JournalPart(journal, span))
     feed(again, other, collector, range(rounds, STEPS // EACH))
     assert again.normalizer.moments.count == STEPS
     assert again.normalizer.shift.item() == pytest.approx(5.0)

@@ -168,8 +168,8 @@ def test_best_is_put_back_to_what_the_run_that_goes_on_knows(folder):
     assert run.store.read("best").tree["step"] == 5
     run.store.realign_best(4)  # pruned: what is there stays
     assert run.store.read("best").tree["step"] == 5
-    run.store.realign_best(None)
-    assert not run.store.has_best()
+    run.store.realign_best(None)  # a best that existed stays until there is another one
+    assert run.store.read("best").tree["step"] == 5
 
 
 def test_the_journal_drops_what_no_kept_checkpoint_needs(folder, monkeypatch):

@@ -38,7 +38,7 @@ class Recorded:
 
     def incarnation(self, fragment):
         """That of the worker which collected last at this place: what comes twice was lost the first time."""
-        return self.incarnations[fragment.origin]
+        return self.incarnations[fragment.origin.worker, fragment.origin.first_step]
 
     def of(self, worker, incarnation):
         mine = [fragment for fragment in self.fragments if fragment.origin.worker == worker]

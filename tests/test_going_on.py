@@ -187,7 +187,7 @@ def test_a_row_that_comes_out_differently_starts_anew_and_is_reported(first, sec
     assert [(e.number, e.seed, e.total) for e in episodes if e.row == 0] == [(0, 1, 45.0)]
     # a resume of that run is exact again
     assert again.load_state(state) == []
-    assert again.collect(4, Progress())[0].origin == (0, 5)
+    assert again.collect(4, Progress())[0].origin[:2] == (0, 5)
 
 
 def test_what_was_paid_before_a_resume_stays_paid():

@@ -65,5 +65,5 @@ def test_an_agent_that_names_nothing_is_told_so():
         sample_action = predict_action = update = None
 
     agent = Agent(None, None, base.Streams(1), torch.device("cpu"))
-    with pytest.raises(TypeError, match="KEPT names nothing"):
+    with pytest.raises(TypeError, match="KEPT is empty"):
         agent.weights()

@@ -24,7 +24,7 @@ ROWS, STEPS, WIDTH = 2, 2000, 10_000
 CONSTANT = 64 * 2**20
 """A frame. Before the journal had frames, a save took 3 times the buffer more, and a resume once."""
 PART = """
-import resource, sys
+import sys
 import numpy as np
 from config.schema import ReplaySpec
 from framework.checkpoint.store import CheckpointStore
@@ -34,7 +34,9 @@ from framework.memory import Replay
 part, folder, rows, steps, width = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
 
 def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # not ru_maxrss, which a new program inherits from the process that started it
+    (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
 
 def fragment(step):
     obs = np.full((1, rows, width), step, np.float32)

@@ -279,7 +279,9 @@ def test_an_environment_that_hangs_is_named_and_one_that_fails_ends_the_run_with
     status, output = run.ended()
     assert status == 2, output
     assert "its environment has not answered for" in output
-    assert "the pole is broken" in output.splitlines()[-1]
+    *_, story, resume = output.splitlines()
+    assert "the pole is broken" in story
+    assert resume.startswith("to resume: ")
     assert "Traceback" not in output
     log = (run.folder / "logs" / "log.txt").read_text()
     assert "In worker 0" in log

@@ -437,8 +437,8 @@ def test_the_newest_row_is_found_at_the_end_of_a_long_file(tmp_path: Path) -> No
 def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three memories of a full run fit where free memory is three times as large and a half."""
     monkeypatch.setattr(machine, "cores", lambda: 8)
-    monkeypatch.setattr(resources, "memory_bytes", lambda config, spec: 100)
-    monkeypatch.setattr(machine, "available_bytes", lambda: 350)
+    monkeypatch.setattr(resources, "memory_bytes", lambda config, spec: 100 * 2**20)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 350 * 2**20)
     taken = []
     monkeypatch.setattr(many_seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
     assert run("--seeds", "1..5", *QUICK) == 0

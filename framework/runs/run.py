@@ -21,6 +21,7 @@ from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.learner import Learner
 from framework.output import LOGGER, wrap_up
 from framework.output.console import Console
+from framework.output.formatting import resume_command
 from framework.output.recorders import Tape
 from framework.output.run_log import Count, RunLog
 from framework.output.trajectories import TrajectoryWriter
@@ -294,7 +295,8 @@ class Run:
             wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
             return False
         if trainer.unsaved:
-            console.warn("the last model could NOT be saved; resume the run once there is room")
+            command = resume_command(self.task.path, self.config.allow_import)
+            console.warn(f"the last model could NOT be saved; once there is room: {command}")
         return True
 
     def interrupted(self) -> None:
