@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from framework.checkpoint.store import CheckpointStore
+from framework.runs.signals import Watchdog
 from framework.runs.task_dir import TaskDir
+from framework.watch import Watch
 
 ROOT = Path(__file__).parent.parent
 MODULE = """
@@ -157,6 +159,15 @@ def test_processes_of_a_hung_environment_end_with_the_run_and_free_its_lock():
     task = TaskDir(Path("run"))
     task.open()
     task.close()
+
+
+def test_a_watchdog_that_is_closed_leaves_no_thread_that_wakes_up_while_python_ends():
+    """Such a thread aborted one refused resume in three with status 134."""
+    for _ in range(20):
+        dog = Watchdog(60, Watch(), lambda: None)
+        assert dog._thread.is_alive()
+        dog.close()
+        assert not dog._thread.is_alive()
 
 
 def content(path):

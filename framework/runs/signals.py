@@ -70,8 +70,9 @@ class Watchdog:
     def __init__(self, seconds: float, watch: Watch, alarm: Callable[[], None]) -> None:
         self.seconds, self.watch, self.alarm = seconds, watch, alarm
         self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         if seconds > 0:
-            threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+            self._thread.start()
 
     def __enter__(self) -> "Watchdog":
         return self
@@ -89,5 +90,7 @@ class Watchdog:
                 return
 
     def close(self) -> None:
-        """Stops watching."""
+        """Stops watching. Waits for the thread: one that wakes up while Python ends aborts the process."""
         self._done.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join()
