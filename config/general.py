@@ -154,3 +154,8 @@ class GeneralConfig(Strict):
     def gpu_device(self) -> bool:
         """True if learners may use a GPU."""
         return self.device != "cpu"
+
+    @property
+    def gpus(self) -> float:
+        """GPUs requested per learner; 0 with device cpu."""
+        return self.num_gpus_per_learner if self.gpu_device else 0

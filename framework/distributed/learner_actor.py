@@ -39,7 +39,7 @@ class LearnerActor:
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
         self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
         self.rank, self.world, self.busy = rank, world, BusyShare()
-        self.whole_gpu = agent.device.type == "cuda" and config.general.num_gpus_per_learner >= 1
+        self.whole_gpu = agent.device.type == "cuda" and config.general.gpus >= 1
 
     def address(self) -> tuple[str, int]:
         """Opens the port at which the learners connect; called on the first of them. Returns host and port."""

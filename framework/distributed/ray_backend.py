@@ -78,7 +78,7 @@ class RayBackend:
         shipped = ray.put(config)
         here = self._here()
         cpus = ray_cluster.CPUS_PER_LEARNER if cfg.ray_address else 0
-        gpus = cfg.num_gpus_per_learner
+        gpus = cfg.gpus
         learner = ray.remote(**ray_cluster.options(cpus, gpus, None if gpus else here))(LearnerActor)
         self.learners = [learner.remote(shipped, spec, rank, cfg.n_learners) for rank in range(cfg.n_learners)]
         beside = self._begun(self.learners[0].node.remote()) if cfg.ray_address else here

@@ -89,7 +89,7 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
                 _temp_dir=str(folder),
             )
         _silence()
-        must_have_room(ray, cfg, "GPU", learner=cfg.num_gpus_per_learner)
+        must_have_room(ray, cfg, "GPU", learner=cfg.gpus)
         yield
     finally:
         with contextlib.suppress(Exception):
@@ -113,7 +113,7 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
         )
         _silence()
         must_have_room(ray, cfg, "CPU", cfg.num_cpus_per_worker, CPUS_PER_LEARNER)
-        must_have_room(ray, cfg, "GPU", learner=cfg.num_gpus_per_learner)
+        must_have_room(ray, cfg, "GPU", learner=cfg.gpus)
         yield
     finally:
         ray.shutdown()

@@ -264,10 +264,8 @@ class _Group:
     def _next_command(self, run: Run) -> terminal.Row:
         allowed = self.config.allow_import
         if CheckpointStore(run.task.models).numbers():
-            return f"seed {run.seed}, to go on", resume_command(run.task.path, allowed)
-        return f"seed {run.seed}, to begin", begin_command(
-            self.folder / "config.yaml", run.seed, run.task.path, allowed
-        )
+            return f"resume seed {run.seed}", resume_command(run.task.path, allowed)
+        return f"start seed {run.seed}", begin_command(self.folder / "config.yaml", run.seed, run.task.path, allowed)
 
 
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
