@@ -180,7 +180,7 @@ def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -
         "env_cfg": {"id": EVIL},
     }
     run = {"started": EVIL, "seed": EVIL, "outcome": EVIL, "command_line": [EVIL], "versions": {EVIL: EVIL},
-           "preset": EVIL, "inexact_resume": EVIL, "resumes": [{"from": EVIL, "inexact_because": EVIL}],
+           "preset": EVIL, "resumes": [{"from": EVIL, "inexact_because": EVIL}],
            "random_return": EVIL, "processes_said": EVIL, "cpu": EVIL, "altered_files": [EVIL]}  # fmt: skip
     folder = task_dir(tmp_path / EVIL.replace("/", "-"), config=config, run=json.dumps(run))
     page = html_report.write(folder).read_text(encoding="utf-8")

@@ -151,8 +151,6 @@ def _resumes(run: Facts) -> str:
         sentences.append(
             f"Resumed from checkpoint {resume.get('from')} at {resume.get('started')}{_exactness(resume)}."
         )
-    if run.get("inexact_resume"):
-        sentences.append(f"{str(run['inexact_resume']).capitalize()}.")
     for name in run.get("altered_files") or ():
         sentences.append(f"{name} was altered or damaged before a resume; its earlier rows may not be the run's own.")
     return "".join(map(paragraph, sentences))
