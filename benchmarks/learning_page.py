@@ -154,8 +154,11 @@ follow the shorter length.
 
 """
 WHEN = """\
-A + after a commit means uncommitted changes, mostly of presets. The current presets are those that were measured:
-a test compares the fingerprints of all settings."""
+A + after a commit means uncommitted changes, mostly of presets. The current presets have the settings that were
+measured: a test compares the fingerprints of all settings. The code has changed since the commits below:
+a reward_threshold now wants two evaluations in a row, so runs that stop at one take longer; an on-policy window is
+learned with the learning rate at the start of its collection; normalize_obs counts each observation once, also with
+a replay buffer."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 

@@ -26,7 +26,7 @@ class Config(EnvConfig):
     """Classes around the environment, the first one innermost: FrameStack, or with settings
     {wrapper_name: FrameStack, stack_size: 4}. null: none."""
     vectorization: Annotated[Literal["auto", "sync", "async", "native"], BeforeValidator(lower)] = "auto"
-    """How n_envs rows are stepped: sync (one after the other), async (one process each), native (the environment's
+    """Vectorization of the n_envs rows: sync (one after the other), async (one process each), native (the environment's
     own vector version), auto (the fastest of those that give the same numbers)."""
 
     @model_validator(mode="before")

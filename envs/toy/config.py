@@ -16,7 +16,7 @@ class Config(EnvConfig):
     id: str = "match"
     """Name of the environment: see docs/environments.md for the list and what each is for."""
     vectorization: Annotated[Literal["auto", "sync", "async"], BeforeValidator(lower)] = "sync"
-    """How n_envs rows are stepped: sync (one after the other), async (one process each), auto (by the clock)."""
+    """Vectorization of the n_envs rows: sync (one after the other), async (one process each), auto (by the clock)."""
 
     @property
     def constructor(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from framework.output import LOGGER
 from framework.output.trajectories import TrajectoryWriter
 
 ROUNDING = 1e-6
-"""Backlog that comes of rounding."""
+"""Backlog that is attributed to rounding errors."""
 
 
 class PendingChunk(NamedTuple):
@@ -48,7 +48,7 @@ class PendingFragments(NamedTuple):
     """Running number of the call."""
     taken: int
     """Value of `_taken` when they were sent."""
-    worth: float
+    work: float
     """Work that they allow."""
 
 
@@ -164,7 +164,7 @@ class RayBackend:
     def backlog(self) -> float:
         """Returns the work between the workers and the learners (see Pace)."""
         collecting = self.pace.per_step * sum(asked.steps for worker in self.pool.workers for asked in worker.asked)
-        adding = sum(fragments.worth for fragments in self.adding.values())
+        adding = sum(fragments.work for fragments in self.adding.values())
         queued = sum(chunk.size for chunk in self.learning) - (self.learning[0].size if self.learning else 0)
         return collecting + adding + self.owed + queued
 
@@ -214,10 +214,10 @@ class RayBackend:
             return
         arrived = [self._arrived[number] for number in sorted(self._arrived)]
         self._arrived.clear()
-        worth = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self.pace.per_step
+        work = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self.pace.per_step
         self._adds += 1
         ref = self.server.add.remote(*[fragment for *_, fragment in arrived])
-        self.adding[ref] = PendingFragments(self._adds, self._taken, worth)
+        self.adding[ref] = PendingFragments(self._adds, self._taken, work)
         for worker, report, _ in arrived:
             self.pool.accept(worker, report)
             self.utilization.collected(worker.number, report.busy, self.version - report.version)
