@@ -1,6 +1,7 @@
 """Makes environments, agents, memories and collectors from a config. The only factory."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from envs.base import Goal, VectorEnv
 from framework import memory, resources
 from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
+from framework.output import LOGGER
 from framework.seeding import number, stream
 from framework.watch import Watch
 
@@ -26,6 +28,22 @@ def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
     """Makes a vector environment. Only one that draws gets the render mode."""
     cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
     return envs.make(config.env_package, cfg, rows)
+
+
+@contextlib.contextmanager
+def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -> Iterator[VectorEnv]:
+    """Makes a vector environment, and closes it at the end. If it cannot be closed, that is a warning: nothing depends
+    on it any more."""
+    with watch("make"):
+        env = make_env(config, rows, draw)
+    try:
+        yield env
+    finally:
+        try:
+            with watch("close"):
+                env.close()
+        except Exception as error:
+            LOGGER.warning("the environment could not be closed: %s", error)
 
 
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:

@@ -372,7 +372,7 @@ def test_a_resume_records_whether_it_is_exact_and_why_not(
     assert "not exact: algo_cfg.lr: 0.8 -&gt; 0.5" in Path("tasks/run/report.html").read_text()
     entry = resumed("general_cfg.torch_threads=2")
     assert entry["inexact_because"] == ["torch threads: 1 -> 2"]
-    monkeypatch.setattr("framework.runs.exactness._version", lambda package: "99")
+    monkeypatch.setattr("framework.runs.exactness.installed_version", lambda package: "99")
     reasons = resumed("general_cfg.torch_threads=0")["inexact_because"]
     assert [reason.partition(":")[0] for reason in reasons] == [
         "torch threads", "torch version", "numpy version", "gymnasium version",

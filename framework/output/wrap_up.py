@@ -134,20 +134,14 @@ def film(
     tape: Tape,
     task: TaskDir,
     console: Console,
-    check: Callable[[], None] = lambda: None,
-    watch: Watch | None = None,
+    check: Callable[[], None],
+    watch: Watch,
 ) -> Path | None:
     """Replays the episodes in an environment that draws, into videos/video.gif or a window. `check` is called before
     each step and may raise. Returns the path of the video."""
-    watch = watch or Watch()
-    with watch("make"):
-        env = build.make_env(config, 1, draw=True)
-    try:
-        with console.during(f"filming {counted(len(evaluation.episodes), 'episode')}"):
-            return _filmed(config, env, evaluation, tape, task, console, check, watch)
-    finally:
-        with watch("close"):
-            env.close()
+    during = console.during(f"filming {counted(len(evaluation.episodes), 'episode')}")
+    with build.opened_env(config, 1, watch, draw=True) as env, during:
+        return _filmed(config, env, evaluation, tape, task, console, check, watch)
 
 
 def _filmed(

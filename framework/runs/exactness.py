@@ -2,13 +2,13 @@
 
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 import torch
 
 from config.loader import RunConfig
 from framework import compatibility
+from framework.runs.task_dir import installed_version
 
 _LABELS = {
     "device": "device",
@@ -61,7 +61,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
     return {
         "device": str(device),
         "torch_threads": torch.get_num_threads(),
-        **{name: _version(name) for name in ("torch", "numpy", "gymnasium")},
+        **{name: installed_version(name) for name in ("torch", "numpy", "gymnasium")},
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         "mp_backend": cfg.mp_backend,
@@ -93,10 +93,3 @@ def compare(
     if before is None:
         return Exactness(None, ("the checkpoint does not record the versions and the device that it was made with",))
     return Exactness(True)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -12,14 +12,14 @@ from typing import Any
 from algos.base import Agent
 from config.general import GeneralConfig
 from config.loader import RunConfig
-from envs.base import EnvError, VectorEnv
+from envs.base import EnvError
 from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.errors import CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.learner import Learner
-from framework.output import LOGGER, wrap_up
+from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.formatting import resume_command
 from framework.output.recorders import Tape
@@ -97,13 +97,13 @@ class Run:
     def _open(self) -> None:
         """Creates all parts. Those that can be refused come before the task directory."""
         config, cfg, enter = self.config, self.config.general, self._stack.enter_context
-        self.env = enter(self._environment(config.env.n_envs))
+        self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
         self.start = start(config, self.spec)
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
-        eval_env = enter(self._environment(min(cfg.online_eval_episode, MOST_ROWS)))
+        eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
         trajectories = None
         if cfg.collect_traj:
             trajectories = TrajectoryWriter(self.task.results)
@@ -122,19 +122,6 @@ class Run:
         }
         self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch)
         self.trainer = Trainer(cfg, backend, self.evaluator, self.store, log, trajectories, facts, self.stopping)
-
-    @contextlib.contextmanager
-    def _environment(self, rows: int) -> Iterator[VectorEnv]:
-        with self.watch("make"):
-            env = build.make_env(self.config, rows)
-        try:
-            yield env
-        finally:
-            try:
-                with self.watch("close"):
-                    env.close()
-            except Exception as error:  # nothing depends on it any more
-                LOGGER.warning("the environment could not be closed: %s", error)
 
     @contextlib.contextmanager
     def _make_backend(self) -> Iterator[Backend]:

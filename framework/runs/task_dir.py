@@ -145,7 +145,7 @@ def circumstances(command_line: list[str]) -> dict[str, Any]:
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "cpu": _cpu(),
-        "versions": {name: _version(name) for name in _PACKAGES},
+        "versions": {name: installed_version(name) for name in _PACKAGES},
         "git_commit": _git_commit(),
     }
 
@@ -159,7 +159,8 @@ def _cpu() -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """Returns the version of an installed package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -36,7 +35,8 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     TaskDir(source).check()
     config = with_seed(config)
     saved, note = _model(CheckpointStore(source / "models"), cfg.load_model_step)
-    with Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch)), _environment(config, watch) as env:
+    watchdog = Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch))
+    with watchdog, build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), watch) as env:
         spec = build.env_spec(config, env)
         check_identity(saved, config, spec)
         build.choose_threads(config, spec)
@@ -48,17 +48,6 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
         task = TaskDir.create("test", spec.id, config.algo_package.NAME, config.into)
         with contextlib.closing(task):
             return _Test(config, saved, agent, env, task, signals, watch).go(command_line, note)
-
-
-@contextlib.contextmanager
-def _environment(config: RunConfig, watch: Watch) -> Iterator[VectorEnv]:
-    with watch("make"):
-        env = build.make_env(config, min(config.general.online_eval_episode, MOST_ROWS))
-    try:
-        yield env
-    finally:
-        with watch("close"):
-            env.close()
 
 
 def _hangs(config: RunConfig, watch: Watch) -> None:
