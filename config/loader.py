@@ -1,7 +1,7 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,12 +50,17 @@ def load(
     video: bool = False,
     allow_import: Iterable[str] = (),
     into: str | None = None,
+    values: Mapping[str, Mapping[str, Any]] | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
-    """Returns the configuration of a run; the arguments from algo to into are the flags of these names."""
+    """Returns the configuration of a run; the arguments from algo to into are the flags of these names. values:
+    settings by section from a Python program."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    work.sources = [sources.from_command_line(overrides, sources.flags(algo, env, resume, test, video))]
+    flags = sources.flags(algo, env, resume, test, video)
+    if values is not None:
+        flags = [("Python", path, value) for _, path, value in flags]
+    work.sources = [sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))]
     preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
     path = yaml_path or preset
     document = _read(path) if path else None

@@ -116,9 +116,30 @@ def flags(
     return given
 
 
-def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]]) -> Source:
-    """Returns the settings of section.key=value words, and of flags as (flag, section.key, value)."""
+def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:
+    """Returns settings that a Python program gives by section. text: where they come from."""
     source = Source(written=True)
+    for section, settings in values.items():
+        for key, value in settings.items():
+            source.put(section, key, _builtin(value), Place(text, f"{section}.{key}"))
+    return source
+
+
+def _builtin(value: Any) -> Any:
+    """Returns a value with lists for tuples and Python's numbers for numpy's, as YAML would give it."""
+    if isinstance(value, Mapping):
+        return {key: _builtin(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_builtin(item) for item in value]
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def from_command_line(
+    overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]], below: Source | None = None
+) -> Source:
+    """Returns the settings of section.key=value words, and of flags as (flag, section.key, value). below: settings
+    that they are added to."""
+    source = below or Source(written=True)
     for flag, path, value in flags:
         section, _, key = path.partition(".")
         source.put(section, key, value, Place(flag, path))

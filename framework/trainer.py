@@ -73,6 +73,8 @@ class Trainer:
         """Updates (or steps, see model_save_unit) at the last save point."""
         self.point: int | None = None
         """Update of the last save point, as opposed to a save at the end of the run or of a session."""
+        self.saved_count: Count | None = None
+        """Amount of training at the last save, or at the checkpoint that was loaded."""
         self.interim: int | None = None
         """Checkpoint that this session resumed from, if it was no save point."""
         self.elapsed = 0.0
@@ -93,7 +95,7 @@ class Trainer:
         while (reason := self.iterate(self.cfg.iteration_steps)) is None:
             pass
         with self._clock():
-            self._account(self.backend.rest(self.progress))
+            self.rest()
         return reason
 
     def iterate(self, steps: int) -> str | None:
@@ -131,6 +133,10 @@ class Trainer:
             yield
         finally:
             self.elapsed, self._started = self.seconds(), None
+
+    def rest(self) -> None:
+        """Completes pending work, so that the agent has the latest weights."""
+        self._account(self.backend.rest(self.progress))
 
     def round(self) -> None:
         """Runs one round of the training loop, which is `SingleProcess.round` in framework/backend.py."""
@@ -213,7 +219,7 @@ class Trainer:
     def save_point(self) -> None:
         """Evaluates, if online_eval is set, and saves. Interrupted during the evaluation, it is still due afterwards,
         and the resumed run starts with it."""
-        self._account(self.backend.rest(self.progress))
+        self.rest()
         try:
             evaluation = self.evaluate() if self.cfg.online_eval else None
         except Interrupted:
@@ -239,13 +245,13 @@ class Trainer:
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
         self.unsaved = True
-        self._account(self.backend.rest(self.progress))
+        self.rest()
         facts = {**self.facts, **self.count._asdict(), "save_point": self.point == self.count.update}
         try:
             path = self.store.save(self.count.update, self.state(), self.backend.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
-            self.unsaved = False
+            self.unsaved, self.saved_count = False, self.count
             self._prune()
             for observer in self.observers:
                 observer.checkpoint(path, self.count)
@@ -297,7 +303,7 @@ class Trainer:
         """Restores a checkpoint. branch: the run continues in another directory, with new logs. Returns the rows whose
         running episodes could not be replayed."""
         tree = saved.tree
-        self.count = Count(**tree["count"])
+        self.count = self.saved_count = Count(**tree["count"])
         different = self.backend.load_state(tree, saved.journal or ())
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]

@@ -19,7 +19,9 @@ STORE_FRAGMENTS = 8
 
 
 @contextlib.contextmanager
-def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> Iterator[RayBackend]:
+def backend(
+    config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool], say: Callable[[str], None]
+) -> Iterator[RayBackend]:
     """Starts the processes of a run, and ends them all on exit. stopping: True if the run was asked to stop."""
     cfg = config.general
     spec = compatibility.spec_of_all(config, spec)
@@ -28,7 +30,7 @@ def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> I
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
     parts = f"{counted(cfg.n_workers, 'worker')}, {counted(cfg.n_learners, 'learner')}, data server"
-    print(f"starting Ray{place}: {parts} ...", flush=True)
+    say(f"starting Ray{place}: {parts} ...")
     with ray_cluster.started(cfg, _store_bytes(config, spec)) as ray:
         remote = RayBackend(ray, config, spec, agent, stopping)
         try:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algos.base import EnvSpec, Progress, Tree
+from algos.base import Agent, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from framework import build
@@ -156,6 +156,15 @@ class WorkerPool:
         worker.accepted, worker.episode, worker.steps = report.fragments, report.episode, report.steps
         if worker.heard - worker.born > CALM_SECONDS:
             worker.deaths = 0
+
+    def each(self, function: Callable[[Agent, int], Any], version: int, weights: Any) -> list[Any]:
+        """Returns what a function gives in each worker that is alive."""
+        alive = [worker for worker in self.workers if worker.actor is not None]
+        calls = [worker.actor.call.remote(function, version, weights) for worker in alive]
+        try:
+            return list(self.ray.get(calls))
+        except self.ray.exceptions.RayTaskError as error:
+            raise ray_errors.raised(self.ray.exceptions, error) from None
 
     # deaths -----------------------------------------------------------------------------------------------
 

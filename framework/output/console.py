@@ -59,10 +59,11 @@ class Outcome:
 class Console(Observer):
     """Shows the events of training; a round costs one look at the clock."""
 
-    def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None) -> None:
+    def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None, show: bool = True) -> None:
+        """show: False prints warnings only, to stderr."""
         self.cfg = cfg
-        self._screen = terminal.choose(sys.stdout if stream is None else stream)
-        self._handlers = (_LogFile(log), _Warnings(self._screen))
+        self._screen = terminal.choose(sys.stdout if stream is None else stream) if show else terminal.Silent()
+        self._handlers = (_LogFile(log), _Warnings(self._screen if show else terminal.choose(sys.stderr)))
         LOGGER.setLevel(logging.INFO)
         LOGGER.propagate = False
         for handler in self._handlers:

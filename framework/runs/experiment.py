@@ -52,6 +52,7 @@ class Experiment:
         stopping: Callable[[], bool] = lambda: False,
         facts: Mapping[str, Any] | None = None,
         make_console: Callable[[Path, GeneralConfig], Console] = Console,
+        say: Callable[[str], None] = partial(print, flush=True),
     ) -> None:
         self.config = with_seed(config)
         self.stopping = stopping
@@ -59,6 +60,8 @@ class Experiment:
         self.facts = dict(facts or {})
         """Entries of run.json about this session, such as its command line."""
         self.make_console = make_console
+        self.say = say
+        """Prints a line before there is a console."""
         self.watch = Watch()
         """Records each call into an environment of this process, for the watchdog."""
         self.opened = False
@@ -140,7 +143,7 @@ class Experiment:
         if config.general.mp_backend == "ray":
             from framework.distributed.launch import backend
 
-            with backend(config, spec, self.stopping) as remote:
+            with backend(config, spec, self.stopping, self.say) as remote:
                 yield remote
             return
         agent = build.make_agent(config, spec, seed, build.device_of(config))

@@ -1,0 +1,42 @@
+"""Joystick as a library: everything that is public. Importing it loads neither torch nor Ray.
+
+import joystick
+
+with joystick.Run("PPO", "CartPole-v1", seed=1) as run:
+    for _ in range(10):
+        print(joystick.pretty(run.train(1000)))
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from config.loader import ConfigError as ConfigError
+    from envs.base import EnvError as EnvError
+    from framework.errors import JoystickError as JoystickError
+    from framework.runs.api import Run as Run
+    from framework.runs.api import pretty as pretty
+    from framework.runs.policy import Policy as Policy
+    from framework.runs.policy import load as load
+
+_HOMES = {
+    "ConfigError": "config.loader",
+    "EnvError": "envs.base",
+    "JoystickError": "framework.errors",
+    "Policy": "framework.runs.policy",
+    "Run": "framework.runs.api",
+    "load": "framework.runs.policy",
+    "pretty": "framework.runs.api",
+}
+"""Public name -> module that defines it, imported on first use."""
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'joystick' has no attribute {name!r}; public are {', '.join(_HOMES)}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)
