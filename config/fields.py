@@ -69,6 +69,10 @@ class Strict(BaseModel):
         """Yields the contradictions between settings of this section, all of them."""
         return iter(())
 
+    def own(self) -> Iterator[tuple[str, str]]:
+        """Yields (setting, name) for each class or function of the user's own: module:name, or a registered name."""
+        return iter(())
+
     def checks(self) -> Iterator[Problem]:
         """Yields the problems, and violations of the rules that all sections of this kind share."""
         yield from self.problems()

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import hints, joyrl, limits, packages, presets, sources, tasks
+from config import hints, joyrl, limits, own, packages, presets, sources, tasks
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
@@ -238,21 +238,27 @@ class _Assembly:
             instance = model.model_validate(values)
         except ValidationError:
             return
+        if not self.may_import(section, instance):
+            return
         doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
         for key, message, depends_on in instance.checks():
             if not doubtful & {key, *depends_on}:
                 self.report(section, key, message)
+
+    def may_import(self, section: str, instance: Strict) -> bool:
+        """Reports code of the user's own that may not be imported; returns True if there is none."""
+        forbidden = [(key, why) for key, name in instance.own() if (why := packages.forbidden(name, self.allow))]
+        for key, why in forbidden:
+            self.report(section, key, why)
+        return not forbidden
 
     def hint(self, section: str, key: str) -> str:
         algo = str(self.general("algo_name"))
         return hints.unknown_setting(section, key, self.models, self.finders["algo_name"], algo)
 
     def environment(self, package: ModuleType, env: Any) -> None:
-        """Reports what the environment itself finds wrong with its section."""
-        module, colon, _ = str(getattr(env, "id", "")).partition(":")
-        if colon and not packages.allowed(module, self.allow):
-            self.report("env_cfg", "id", f"imports {module}; to allow it, add {packages.permission(module)}")
-        elif hasattr(package, "check"):
+        """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
+        if hasattr(package, "check") and not any(packages.forbidden(name, self.allow) for _, name in env.own()):
             for key, message, *_ in package.check(env):
                 if key == "id" and env.id in joyrl.ENVS:
                     message = f"{env.id} is {packages.renamed(env.id)}"
@@ -272,6 +278,7 @@ class _Assembly:
             raise ConfigError(sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
+        names = [name for section in built.values() for _, name in section.own()]
         decided = self.limits(built["general_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.note_unread(built, where)
         if built["general_cfg"].mode == "train":
@@ -285,7 +292,8 @@ class _Assembly:
             env_package=found["env_cfg"],
             where=where,
             explicit=explicit,
-            allow_import=self.allow,
+            objects={name: own.find(name) for name in names if ":" not in name},
+            allow_import=tuple(dict.fromkeys([*self.allow, *packages.given(names)])),
             notes=tuple(printable(note) for note in self.notes if note),
             **rest,
         )

@@ -9,10 +9,10 @@ import torch
 import algos
 import envs
 from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
-from config import machine
+from config import machine, own
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
-from envs.base import Goal, VectorEnv
+from envs.base import EnvContext, Goal, VectorEnv
 from framework import memory, resources
 from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
@@ -24,10 +24,14 @@ CPU = torch.device("cpu")
 """Device of acting agents in workers and in the driver of several processes."""
 
 
-def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
-    """Makes a vector environment. Only one that draws gets the render mode."""
+def make_env(config: RunConfig, rows: int, draw: bool = False, worker: int = 0, recreated: bool = False) -> VectorEnv:
+    """Makes a vector environment. Only one that draws gets the render mode. worker: 0 in the driver and for every
+    evaluation, from 1 in Ray workers; recreated: True in the replacement of a lost worker."""
+    own.provide(config.objects)
     cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
-    return envs.make(config.env_package, cfg, rows)
+    workers = config.general.n_workers if config.general.mp_backend == "ray" else 0
+    context = EnvContext(worker_index=worker, num_workers=workers, recreated=recreated)
+    return envs.make(config.env_package, cfg, rows, context)
 
 
 @contextlib.contextmanager
@@ -82,6 +86,7 @@ def gpu_name(config: RunConfig) -> str | None:
 
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
+    own.provide(config.objects)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
         agent: Agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, device)

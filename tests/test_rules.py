@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 from helpers_core import toy_of
-from helpers_envs import everyone
+from helpers_envs import assembled, everyone
 
 import algos
 from algos.base import Model
@@ -16,7 +16,6 @@ from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.gym import known
-from envs.gym.rows import assemble
 from framework import build, compatibility
 from framework.catalog import ALGOS, ENVS
 
@@ -46,7 +45,7 @@ class Tiny(gymnasium.Env):
 
 
 def tiny(**changes):
-    return assemble(type("Changed", (Tiny,), changes), "tiny", 1, "sync")
+    return assembled(type("Changed", (Tiny,), changes), "tiny", 1, "sync")
 
 
 # ---------------------------------------------------------------------------------------------------------- rules

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import re
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -91,7 +92,9 @@ def undrawable(spec: EnvSpec) -> str | None:
 
 def unknown_id(env_id: str) -> str:
     """Returns a message for an id that is not registered, with what to write instead."""
-    name = env_id.rpartition(":")[2]
+    module, _, name = env_id.rpartition(":")
+    if callable(getattr(sys.modules.get(module), name, None)):
+        return f"no id {name!r} is registered, and {module} has a class {name}: general_cfg.env_name=python takes it"
     package = next((package for package, names in _NAMES.items() if names.search(name)), None)
     if package and importlib.util.find_spec(package) is None:
         pip = _EXTRAS[package][1]

@@ -3,6 +3,8 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
+import cloudpickle
+
 from algos.base import EnvSpec
 from config.loader import RunConfig
 from config.schema import ReplaySpec, RolloutSpec
@@ -10,6 +12,7 @@ from framework import build, compatibility, resources
 from framework.distributed import ray_cluster
 from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
+from framework.errors import JoystickError
 from framework.output.formatting import counted
 
 LEAST_BYTES = 64 * 2**20
@@ -24,6 +27,7 @@ def backend(
 ) -> Iterator[RayBackend]:
     """Starts the processes of a run, and ends them all on exit. stopping: True if the run was asked to stop."""
     cfg = config.general
+    _refuse_unpicklable(config)
     spec = compatibility.spec_of_all(config, spec)
     if cfg.ray_address is None:
         build.device_of(config)  # refused before anything is started
@@ -37,6 +41,19 @@ def backend(
             yield remote
         finally:
             remote.end()
+
+
+def _refuse_unpicklable(config: RunConfig) -> None:
+    """Raises JoystickError if a class or function of the user's own cannot be sent to another process."""
+    for name, thing in config.objects.items():
+        try:
+            cloudpickle.dumps(thing)
+        except Exception as error:  # what it refers to may raise anything
+            cause = " ".join(f"{type(error).__name__}: {error}".split())
+            raise JoystickError(
+                f"{name!r} cannot be sent to Ray workers ({cause}): create what it refers to inside of it, or put it "
+                "into a module and name it as module:name"
+            ) from error
 
 
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:

@@ -50,7 +50,7 @@ class Worker:
     ) -> None:
         cfg = config.general
         build.choose_threads(config, spec, learns=False)
-        self.env = build.make_env(config, config.env.n_envs)
+        self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)
         self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
         self.shelf, watch = _Shelf(), Watch()
         recorders = (TrajectoryRecorder(self.shelf, self.env.rows),) if cfg.collect_traj else ()
