@@ -125,6 +125,10 @@ class GeneralConfig(Strict):
     """Number of torch threads. 0 chooses: one for small networks, all cores for images, divided between workers and
     between learners."""
 
+    # code of your own
+    callbacks: str | None = None
+    """Class that sees episodes and results, as my_module:MyCallbacks with --allow-import my_module. null: none."""
+
     # what to keep and show
     collect_traj: bool = False
     """Write every episode to results/trajs.pkl."""
@@ -138,6 +142,10 @@ class GeneralConfig(Strict):
     """Number of updates between entries of the losses in TensorBoard."""
     env_timeout: Annotated[float, Field(ge=0)] = 300
     """Seconds that one environment step may take before the run ends with an error. 0: no limit."""
+
+    def own(self) -> Iterator[tuple[str, str]]:
+        if self.callbacks:
+            yield "callbacks", self.callbacks
 
     def share(self, step: int, episode: int, update: int) -> float:
         """Returns the fraction of the planned run that is done, by the nearest limit; 0 without limits."""

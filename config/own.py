@@ -41,6 +41,11 @@ def is_own(name: str) -> bool:
     return ":" in name or name in _REGISTERED
 
 
+def is_registered(name: Any) -> bool:
+    """Returns True if an object is registered under this name."""
+    return isinstance(name, str) and name in _REGISTERED
+
+
 def was_given(name: str) -> bool:
     """Returns True if Python code has given the object of this module:name."""
     return name in _GIVEN

@@ -117,6 +117,18 @@ class VectorEnv(ABC):
     def step(self, action: Array) -> Step:
         """Steps all rows with action [N, ...]. The next step may reuse the returned arrays: copy what you keep."""
 
+    def encode(self, obs: Any) -> Array:
+        """Returns an observation of the environment itself as the agent gets it."""
+        return np.asarray(obs)
+
+    def decode(self, action: Array) -> Array:
+        """Returns actions [N, ...] of the agent as the environment itself takes them, in a new array."""
+        return np.array(action)
+
+    def member(self, row: int) -> Any:
+        """Returns the environment of a row, if it is an object in this process; otherwise this vector environment."""
+        return self
+
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info dict of the latest step of a row."""
         return {}

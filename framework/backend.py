@@ -123,7 +123,7 @@ class SingleProcess:
         yield from ()
 
     def record(self, writer: TrajectoryWriter) -> None:
-        self.collector.recorders = (TrajectoryRecorder(writer, self.collector.env.rows),)
+        self.collector.record(TrajectoryRecorder(writer, self.collector.env.rows))
 
     def set_weights(self, weights: dict[str, Array]) -> None:
         self.agent.load_weights(weights)

@@ -13,9 +13,11 @@ from config import machine, own
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import EnvContext, Goal, VectorEnv
-from framework import memory, resources
+from framework import callbacks, memory, resources
+from framework.callbacks import Callbacks
 from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
+from framework.iteration import EPISODE_COLUMNS
 from framework.output import LOGGER
 from framework.seeding import number, stream
 from framework.watch import Watch
@@ -111,6 +113,24 @@ def make_memory(
     return memory.make(
         wanted, stream(seed, "memory"), goal, collectors, apart, resources.minibatches_at_once(config, spec)
     )
+
+
+def make_callbacks(config: RunConfig) -> Callbacks | None:
+    """Makes an instance of the user's callbacks, or returns None if there are none. Raises JoystickError if it cannot
+    be made."""
+    name = config.general.callbacks
+    if name is None:
+        return None
+    own.provide(config.objects)
+    try:
+        cls = own.find(name)
+        fault = callbacks.problem(cls, EPISODE_COLUMNS)
+        made: Callbacks | None = None if fault else cls()
+    except Exception as error:  # the user's own code may raise anything
+        raise JoystickError(f"general_cfg.callbacks: {error}") from error
+    if fault:
+        raise JoystickError(f"general_cfg.callbacks: {fault}")
+    return made
 
 
 def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:

@@ -47,10 +47,13 @@ class Means:
 class EpisodeRows:
     """Makes the rows of train.csv: an episode, the means of the metrics since the last one, and the exploration."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, custom: Sequence[str] = ()) -> None:
         self.agent = agent
+        self.custom = tuple(custom)
+        """Names of the numbers that callbacks give an episode."""
         exploration = tuple(agent.exploration(Progress()))
-        self.columns = (*EPISODE_COLUMNS, *agent.metric_names(), *exploration)
+        self.columns = (*EPISODE_COLUMNS, *agent.metric_names(), *exploration, *self.custom)
+        self.progress_columns = (*COUNTED, *agent.metric_names(), *(c for name in self.custom for c in _spread(name)))
         self.shown = (*agent.METRICS, *exploration)
         """Columns that the console shows beside the return."""
         self._since = Means()
@@ -80,6 +83,7 @@ class EpisodeRows:
             "row": episode.row,
             **self.last,
             **self.agent.exploration(progress),
+            **episode.metrics,
         }
 
     def state(self) -> Tree:
@@ -118,15 +122,19 @@ class Iteration:
         self.began = began
         """Seconds of training before it."""
         self.metrics = Means()
-        self.spreads = {name: Spread() for name in ("return", "length")}
-        """Return and length of the episodes that ended in it."""
+        self.returns, self.lengths = Spread(), Spread()
+        """Returns and lengths of the episodes that ended in it."""
+        self.custom: dict[str, Spread] = {}
+        """Numbers that callbacks gave these episodes, by name."""
         self.evaluation: float | None = None
         """Mean return of its latest evaluation."""
 
     def episode(self, episode: Episode) -> None:
         """Adds an episode that has ended."""
-        self.spreads["return"].add(episode.total)
-        self.spreads["length"].add(episode.length)
+        self.returns.add(episode.total)
+        self.lengths.add(episode.length)
+        for name, value in episode.metrics.items():
+            self.custom.setdefault(name, Spread()).add(value)
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """Notes an evaluation."""
@@ -134,7 +142,7 @@ class Iteration:
 
     def result(self, count: Count, seconds: float) -> Result:
         """Returns its figures so far. seconds: duration of training so far."""
-        returns, lengths = self.spreads["return"], self.spreads["length"]
+        returns, lengths = self.returns, self.lengths
         some = returns.count > 0
         return {
             "iteration": self.number,
@@ -146,6 +154,11 @@ class Iteration:
             "length_mean": lengths.mean if some else None,
             "evaluation": self.evaluation,
             "metrics": self.metrics.means(),
+            "custom": {
+                name: value
+                for one, spread in self.custom.items()
+                for name, value in zip(_spread(one), (spread.mean, spread.low, spread.high), strict=True)
+            },
             "seconds": seconds - self.began,
             "seconds_total": seconds,
         }
@@ -156,16 +169,24 @@ class Iteration:
             "first_step": self.first_step,
             "began": self.began,
             "metrics": self.metrics.sums,
-            "spreads": {name: spread.state() for name, spread in self.spreads.items()},
+            "returns": self.returns.state(),
+            "lengths": self.lengths.state(),
+            "custom": {name: spread.state() for name, spread in self.custom.items()},
             "evaluation": self.evaluation,
         }
 
     def load_state(self, state: Tree) -> None:
         self.number, self.first_step, self.began = state["number"], state["first_step"], state["began"]
         self.metrics.sums, self.evaluation = state["metrics"], state["evaluation"]
-        self.spreads |= {name: Spread(int(values[0]), *values[1:]) for name, values in state["spreads"].items()}
+        self.returns, self.lengths = Spread(*state["returns"]), Spread(*state["lengths"])
+        self.custom = {name: Spread(*values) for name, values in state["custom"].items()}
 
 
 def progress_row(result: Result) -> Row:
     """Returns the row of results/progress.csv. It holds no time, so that equal runs write equal bytes."""
-    return {**{name: result[name] for name in COUNTED}, **result["metrics"]}
+    return {**{name: result[name] for name in COUNTED}, **result["metrics"], **result["custom"]}
+
+
+def _spread(name: str) -> tuple[str, str, str]:
+    """Returns the names of the mean, the minimum and the maximum of a number in a result."""
+    return name, f"{name}_min", f"{name}_max"

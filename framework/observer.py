@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from algos.base import Tree
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.iteration import Count, Result
@@ -30,3 +31,10 @@ class Observer:
 
     def result(self, result: Result) -> None:
         """Receives the result of an iteration."""
+
+    def state(self) -> Tree:
+        """Returns what it keeps in checkpoints."""
+        return {}
+
+    def load_state(self, state: Tree) -> None:
+        """Restores `state`."""

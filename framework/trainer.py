@@ -289,7 +289,7 @@ class Trainer:
             "iteration": self.iteration.state(),
             "last_return": self.last_return,
             "rows": self.rows.state(),
-            "log": self.log.state(),
+            "observers": [observer.state() for observer in self.observers],
             "trajectories": self.trajectories.state() if self.trajectories else None,
             "best": self.best,
             "best_update": self.best_update,
@@ -315,7 +315,8 @@ class Trainer:
             if not saved.facts.get("save_point", True):
                 self.interim = self.count.update
             self.store.realign_best(self.best_update)
-            self.log.load_state(tree["log"])
+            for observer, state in zip(self.observers, tree["observers"], strict=False):
+                observer.load_state(state)
             if self.trajectories and tree["trajectories"] and not self.trajectories.restore(tree["trajectories"]):
                 self.log.altered(self.trajectories.path)
         return different

@@ -139,7 +139,7 @@ def film(tmp_path: Path, lengths: list[int], episodes: int, max_frames: int = 60
     for number, length in enumerate(lengths):
         for _ in range(length):
             camera.step(None, None, step, env)
-        camera.end(Episode(0, 0, number, 7, 2.0 * length, length, True, length))
+        camera.end(Episode(0, 0, number, 7, 2.0 * length, length, True, length), env)
     return camera.close()
 
 

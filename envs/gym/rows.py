@@ -52,6 +52,10 @@ class Row(gymnasium.Wrapper):
     def start(self) -> Any:
         return self._codec.start
 
+    @property
+    def encode(self) -> Callable[[Any], Any]:
+        return self._encode
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self._seed, self._steps = seed, 0
         try:
@@ -144,6 +148,15 @@ class SyncVector(VectorEnv):
     def _look_at_masks(self) -> None:
         self.action_mask = np.array([info[masks.KEY] for info in self._infos])
 
+    def encode(self, obs: Any) -> Array:
+        return np.asarray(self._known.encode(obs), self.observation_space.dtype)
+
+    def decode(self, action: Array) -> Array:
+        return self._actions.decode(action)
+
+    def member(self, row: int) -> Any:
+        return self._rows[row].env
+
     @property
     def model(self) -> Rules | None:
         return self._known.rules()
@@ -179,7 +192,7 @@ def assemble(maker: Maker, name: str, rows: int, vectorization: str, obey_masks:
     if masked or masks.in_observation(env.observation_space):
         maker, env = partial(masks.with_masks, maker, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
-    known = known_of(env, first.parts, masked, name)._replace(start=first.start)
+    known = known_of(env, first.parts, masked, name)._replace(start=first.start, encode=first.encode)
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
         return _async(maker, name, rows, known)

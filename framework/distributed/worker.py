@@ -10,8 +10,9 @@ from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from framework import build
 from framework.backend import Accepted, accepted
+from framework.callbacks import CallbackRecorder
 from framework.distributed.utilization import BusyShare
-from framework.fragment import Fragment
+from framework.fragment import Fragment, Recorder
 from framework.output.recorders import TrajectoryRecorder
 from framework.output.trajectories import plain
 from framework.runs.signals import Watchdog, leave
@@ -53,7 +54,9 @@ class Worker:
         self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)
         self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
         self.shelf, watch = _Shelf(), Watch()
-        recorders = (TrajectoryRecorder(self.shelf, self.env.rows),) if cfg.collect_traj else ()
+        recorders: list[Recorder] = [TrajectoryRecorder(self.shelf, self.env.rows)] if cfg.collect_traj else []
+        if (callbacks := build.make_callbacks(config)) is not None:
+            recorders.append(CallbackRecorder(callbacks, self.env.rows, number))
         self.collector = build.make_collector(
             config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING, watch
         )

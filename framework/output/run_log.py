@@ -1,14 +1,14 @@
 """Log files of a training run: train.csv, eval.csv, progress.csv, result.json and TensorBoard."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
-from framework.iteration import COUNTED, Count, EpisodeRows, Result, progress_row
+from framework.iteration import Count, EpisodeRows, Result, progress_row
 from framework.learner import Learned
 from framework.observer import Observer
 from framework.output.console import Console
@@ -23,14 +23,21 @@ class RunLog(Observer):
     """Buffers rows until `flush`. `state` holds the positions in the files, for an exact resume."""
 
     def __init__(
-        self, task: TaskDir, rows: EpisodeRows, console: Console, every_episodes: int, every_updates: int
+        self,
+        task: TaskDir,
+        rows: EpisodeRows,
+        console: Console,
+        every_episodes: int,
+        every_updates: int,
+        evaluated: Sequence[str] = (),
     ) -> None:
+        """evaluated: numbers that callbacks give the episodes of an evaluation."""
         self.task, self.console = task, console
         self.every_episodes, self.every_updates = every_episodes, every_updates
         self.files: dict[str, LineLog] = {
             "train": CsvLog(task.results / "train.csv", rows.columns),
-            "eval": CsvLog(task.results / "eval.csv", EVAL_COLUMNS),
-            "progress": CsvLog(task.results / "progress.csv", (*COUNTED, *rows.agent.metric_names())),
+            "eval": CsvLog(task.results / "eval.csv", (*EVAL_COLUMNS, *evaluated)),
+            "progress": CsvLog(task.results / "progress.csv", rows.progress_columns),
             "result": JsonLog(task.results / "result.json"),
         }
         self.board = TensorBoard(task.tb_logs, console.warn)
@@ -47,7 +54,7 @@ class RunLog(Observer):
             self.board.scalars("model", {f"train_{n}": values[-1] for n, values in learned.metrics.items()}, last)
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
-        self.files["eval"].append({**count._asdict(), **evaluation.facts(), "best": int(best)})
+        self.files["eval"].append({**count._asdict(), **evaluation.facts(), "best": int(best), **evaluation.metrics()})
         self.board.scalars("interact", {"train_online_eval_reward": evaluation.mean}, count.step)
 
     def result(self, result: Result) -> None:

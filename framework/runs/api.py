@@ -2,15 +2,17 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from algos.base import Agent, Array
+from config import own
 from config.loader import ConfigError, RunConfig, load
 from framework import compatibility
+from framework.callbacks import from_functions
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.atomic import remove_folder
 from framework.errors import JoystickError
@@ -32,7 +34,7 @@ class Run:
     def __init__(
         self,
         algo: str | None = None,
-        env: str | None = None,
+        env: str | Callable[..., Any] | None = None,
         *,
         seed: int | None = None,
         general_cfg: Settings | None = None,
@@ -43,11 +45,19 @@ class Run:
         words: Iterable[str] = (),
         into: str | Path | None = None,
         allow_import: Iterable[str] = (),
+        callbacks: type | Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
+        metrics: Sequence[str] = (),
         show: bool = False,
     ) -> None:
-        """Starts a run in a new task directory. algo and env choose a preset, as --algo and --env do; words: further
-        settings as section.key=value; into: folder to create; show: print what the command line prints."""
-        general = {"env_name": env_name, "seed": seed}
+        """Starts a run in a new task directory. algo and env choose a preset, as --algo and --env do; env may also be a
+        class or function that makes an environment, or a registered name. words: further settings as
+        section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
+        give; show: print what the command line prints."""
+        if isinstance(callbacks, Mapping):
+            callbacks = from_functions(callbacks, metrics)
+        if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
+            env_name = "python"
+        general = {"env_name": env_name, "seed": seed, "callbacks": callbacks}
         values = {
             "general_cfg": {**(general_cfg or {}), **{k: value for k, value in general.items() if value is not None}},
             "algo_cfg": algo_cfg or {},
@@ -76,6 +86,7 @@ class Run:
     ) -> None:
         if flags.get("into") is not None:
             flags["into"] = str(flags["into"])
+        flags, values = own.by_name(flags), own.by_name(values)
         config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
         if config.general.mode != "train":
             raise ConfigError(["Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model"])
@@ -98,6 +109,13 @@ class Run:
         )
         self._experiment.__enter__()
         self._experiment.start_clock()
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> "Run":
+        """Returns a run for the callbacks of an experiment that the command line drives."""
+        run = cls.__new__(cls)
+        run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
+        return run
 
     # facts ------------------------------------------------------------------------------------------------
 

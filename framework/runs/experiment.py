@@ -18,8 +18,9 @@ from config.loader import RunConfig
 from envs.base import EnvError
 from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
+from framework.callbacks import CallbackObserver, CallbackRecorder
 from framework.checkpoint.store import BAD_CONTENT, Saved
-from framework.errors import CheckpointError, JoystickError
+from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.iteration import Count, EpisodeRows
 from framework.learner import Learner
@@ -43,6 +44,10 @@ FIRST_PAUSE = 0.5
 """Seconds before the first restart; doubled after each further loss, since a cluster may notice a loss late."""
 
 
+def _print(text: str) -> None:
+    print(text, flush=True)
+
+
 class Experiment:
     """One training run, from the environment to the report. A context manager: closes everything that it opened."""
 
@@ -52,7 +57,8 @@ class Experiment:
         stopping: Callable[[], bool] = lambda: False,
         facts: Mapping[str, Any] | None = None,
         make_console: Callable[[Path, GeneralConfig], Console] = Console,
-        say: Callable[[str], None] = partial(print, flush=True),
+        say: Callable[[str], None] = _print,
+        handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
         self.config = with_seed(config)
         self.stopping = stopping
@@ -62,6 +68,8 @@ class Experiment:
         self.make_console = make_console
         self.say = say
         """Prints a line before there is a console."""
+        self.handle = handle
+        """Returns the joystick.Run that the callbacks of an experiment get."""
         self.watch = Watch()
         """Records each call into an environment of this process, for the watchdog."""
         self.opened = False
@@ -105,6 +113,7 @@ class Experiment:
     def _open(self) -> None:
         """Creates all parts. Those that can be refused come before the task directory."""
         config, cfg, enter = self.config, self.config.general, self._stack.enter_context
+        self.callbacks = build.make_callbacks(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
@@ -118,8 +127,10 @@ class Experiment:
             self._stack.callback(trajectories.close)
             backend.record(trajectories)
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
-        rows = EpisodeRows(backend.agent)
-        log = RunLog(self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
+        user = self.callbacks
+        rows = EpisodeRows(backend.agent, user.METRICS if user else ())
+        evaluated = user.METRICS if user and user.IN_EVALUATION else ()
+        log = RunLog(self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated)
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
@@ -129,10 +140,12 @@ class Experiment:
             "expected_return": config.expected_return,
             "exactness": self.numbers,
         }
-        self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch)
+        recorders = [CallbackRecorder(user, eval_env.rows)] if user and user.IN_EVALUATION else []
+        self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch, recorders)
+        observers = [CallbackObserver(user, self.handle(self))] if user else []
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, trajectories,
-            facts=facts, stopping=self.stopping,
+            observers, facts, self.stopping,
         )  # fmt: skip
 
     @contextlib.contextmanager
@@ -148,7 +161,8 @@ class Experiment:
             return
         agent = build.make_agent(config, spec, seed, build.device_of(config))
         memory = build.make_memory(config, spec, seed, env.goal)
-        collector = build.make_collector(config, env, agent, seed, watch=self.watch)
+        recorders = [CallbackRecorder(self.callbacks, env.rows)] if self.callbacks else []
+        collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)
         yield SingleProcess(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
 
     def _disk_notes(self) -> Iterator[str]:
@@ -269,15 +283,15 @@ class Experiment:
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[None]:
-        """Saves the last complete round when an environment fails. After a bad number the agent itself is spoilt, and
-        the earlier checkpoints count."""
+        """Saves the last complete round when an environment or a callback fails. After a bad number the agent itself is
+        spoilt, and the earlier checkpoints count."""
         try:
             yield
         except Lost:
             raise
         except (JoystickError, EnvError, OSError) as error:
             self.console.log_traceback(error)
-            if isinstance(error, EnvError) and self.loaded:
+            if isinstance(error, EnvError | CallbackError) and self.loaded:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.trainer.log.flush()

@@ -1,4 +1,4 @@
-"""joystick.load: the trained policy of a run, to act with. Needs no memory, no learner and no task directory to write."""
+"""joystick.load: the trained policy of a run, to act with, without memory, learner and task directory."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,7 +34,9 @@ class Policy:
 
 def load(task: str | Path, model: str | int = "best", *, allow_import: Iterable[str] = ()) -> Policy:
     """Returns the policy of a run, by its name or folder. model: best, latest, or the update of a checkpoint."""
-    values = {"general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}}
+    values = {
+        "general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}
+    }
     config = load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import)
     with opened(with_seed(config)) as found:
         return Policy(found.agent, found.env)

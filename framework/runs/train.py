@@ -7,6 +7,7 @@ from envs.base import EnvError
 from framework.errors import MISTAKE, JoystickError
 from framework.output.formatting import resume_command
 from framework.output.wrap_up import guarded
+from framework.runs.api import Run
 from framework.runs.experiment import Experiment
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.runs.task_dir import circumstances
@@ -14,7 +15,7 @@ from framework.runs.task_dir import circumstances
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Trains, and returns the exit status."""
-    training = Experiment(config, lambda: signals.received is not None, circumstances(command_line))
+    training = Experiment(config, lambda: signals.received is not None, circumstances(command_line), handle=Run.of)
     with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
         try:
             with training:
