@@ -120,7 +120,7 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
 
 
 def problem(cls: Any, columns: Sequence[str]) -> str:
-    """Returns what is wrong with a class of callbacks; empty if nothing is. columns: names that METRICS must not take."""
+    """Returns what is wrong with a class of callbacks; empty if nothing is. columns: names METRICS must not take."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
         return f"{cls!r} is no class that inherits from joystick.Callbacks"
     for name in vars(cls):

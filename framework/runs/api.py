@@ -100,12 +100,13 @@ class Run:
         self._reason: str | None = None
         """Stop rule that has ended the training."""
         self._closed = False
-        say: Callable[[str], None] = print if self._show else lambda text: None
+        say: Callable[[str], None] = print if self._show else (lambda text: None)
         self._experiment = Experiment(
             config,
             facts=circumstances([sys.executable, *sys.argv]),
-            say=say,
             make_console=lambda log, cfg: Console(log, cfg, show=self._show),
+            say=say,
+            handle=lambda experiment: self,
         )
         self._experiment.__enter__()
         self._experiment.start_clock()
