@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from config import joyrl
+from config import joyrl, own
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
@@ -165,6 +165,8 @@ class GeneralConfig(Strict):
         for key in RUN_LIMITS if self.mode == "train" else ():
             if getattr(self, key) == 0:
                 yield Problem(key, "a limit of 0 trains nothing; -1 means no limit", depends_on=("mode",))
+        if self.callbacks and not own.is_own(self.callbacks):
+            yield Problem("callbacks", own.missing(self.callbacks))
         if not self.share_buffer:
             yield Problem("share_buffer", "false is not supported: all learners share one memory")
 

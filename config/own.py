@@ -51,14 +51,18 @@ def was_given(name: str) -> bool:
     return name in _GIVEN
 
 
+def missing(name: str) -> str:
+    """Returns what to do about a name that is not registered."""
+    remedy = f"call joystick.register({name!r}, ...) before, or write module:name"
+    return f"{name!r} is not registered in this process; {remedy}{did_you_mean(name, _REGISTERED)}"
+
+
 def find(name: str) -> Any:
     """Returns the object of a name; imports its module. Raises OwnError if there is none."""
     module, colon, path = name.partition(":")
     if not colon:
         if name not in _REGISTERED:
-            near = did_you_mean(name, _REGISTERED)
-            remedy = f"call joystick.register({name!r}, ...) before, or write module:name"
-            raise OwnError(f"{name!r} is not registered in this process; {remedy}{near}")
+            raise OwnError(missing(name))
         return _REGISTERED[name]
     try:
         found = importlib.import_module(module)

@@ -15,11 +15,12 @@ class TaskError(Exception):
 
 
 def find(load_path: str, tasks: Path) -> Path:
-    """Returns a folder under tasks/ by its name, or any task directory by its path."""
+    """Returns a folder under tasks/ by its name, or any task directory by its path. A name that is not under tasks/
+    may be a run in the current folder."""
     path = Path(load_path)
     if ".." in path.parts:
         raise TaskError(f"{load_path!r} contains '..'; give a name under {tasks}/ or a full path")
-    bare = len(path.parts) == 1
+    bare = len(path.parts) == 1 and ((tasks / path).exists() or not (path / "models").is_dir())
     folder = tasks / path if bare else path
     try:
         inside = folder.resolve().parent == tasks.resolve()

@@ -26,6 +26,8 @@ class TaskDir:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.config = path / "config.yaml"
+        self.params = path / "params.json"
+        """The settings once more, as JSON."""
         self.run = path / "run.json"
         self.models = path / "models"
         self.results = path / "results"
