@@ -7,6 +7,7 @@ import yaml
 
 from config import joyrl
 from config.error_text import shown
+from config.fields import steps_of_factor
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.loader import ConfigError
@@ -112,9 +113,9 @@ class _Conversion:
 
     def _value(self, name: str, value: Any) -> Any:
         """Returns a setting's value in its present form."""
-        if name == "epsilon_decay" and isinstance(value, float) and 0 < value < 1:
+        if name == "epsilon_decay" and (steps := steps_of_factor(value)):
             self.comments["algo_cfg", name] = f"was {value} per step; this is its time constant in steps"
-            return round(1 / (1 - value))
+            return steps
         if name.endswith("_layers"):
             return _layers(value) or None
         if name == "mode" and value in ("predict", "collect"):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from config.fields import (
+    Decay,
     Fraction,
     Int,
     NonNegative,
@@ -46,6 +47,7 @@ __all__ = [
     "AlgoConfig",
     "BatchRenorm",
     "Conv2d",
+    "Decay",
     "Dropout",
     "Embed",
     "EnvConfig",

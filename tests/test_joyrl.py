@@ -111,6 +111,20 @@ def test_values_move_with_a_comment_each() -> None:
         assert line in text.splitlines()
 
 
+@pytest.mark.parametrize("algo", ["DQN", "PQN", "QLearning"])
+def test_a_decay_per_step_is_refused_with_the_same_number_that_convert_writes(algo: str) -> None:
+    message = refused(f"general_cfg.algo_name={algo}", "algo_cfg.epsilon_decay=0.995", "algo_cfg.gamma=2")
+    assert "epsilon_decay: got 0.995, a factor per step; expected a number of environment steps: write 200," in message
+    assert "gamma: got 2" in message, "together with the other problems"
+
+
+@pytest.mark.parametrize(("factor", "steps"), [("0.9", 10), ("0.99", 100), ("0.999", 1000), ("1e-9", 1)])
+def test_a_decay_per_step_becomes_a_time_constant(factor: str, steps: int) -> None:
+    assert f"write {steps}, which is 1 / (1 - {float(factor)})" in refused(f"algo_cfg.epsilon_decay={factor}")
+    assert loaded(None, f"algo_cfg.epsilon_decay={steps}").algo.epsilon_decay == steps
+    assert "epsilon_decay: got 0; expected a number at least 1" in refused("algo_cfg.epsilon_decay=0")
+
+
 def test_processes_without_ray_become_environments_of_one_process(tmp_path: Path) -> None:
     old = tmp_path / "old.yaml"
     old.write_text("general_cfg: {algo_name: DQN, mp_backend: mp, n_workers: 2}")
