@@ -136,6 +136,6 @@ def without_identity(wrappers: Any) -> tuple[Any, list[str]]:
 
 
 def wrapper_name(entry: Any) -> str:
-    """Returns the name of a wrapper, without the modules of a dotted path."""
-    name = entry.get("wrapper_name", "") if isinstance(entry, dict) else entry
-    return str(name).rpartition(".")[2]
+    """Returns the name of a wrapper, without the modules of JoyRL's dotted path; module:Class stays whole."""
+    name = str(entry.get("wrapper_name", "") if isinstance(entry, dict) else entry)
+    return name if ":" in name else name.rpartition(".")[2]

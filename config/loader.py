@@ -244,10 +244,11 @@ class _Assembly:
 
     def environment(self, package: ModuleType, env: Any) -> None:
         """Reports what the environment itself finds wrong with its section."""
-        module, colon, _ = str(getattr(env, "id", "")).partition(":")
-        if colon and not packages.allowed(module, self.allow):
-            self.report("env_cfg", "id", f"imports {module}; to allow it, add {packages.permission(module)}")
-        elif hasattr(package, "check"):
+        modules = {(key, name.rpartition(":")[0]) for key, name in env.references()}
+        refused = {(key, module) for key, module in modules if module and not packages.allowed(module, self.allow)}
+        for key, module in sorted(refused):
+            self.report("env_cfg", key, f"imports {module}; to allow it, add {packages.permission(module)}")
+        if hasattr(package, "check") and not refused:
             for key, message, *_ in package.check(env):
                 if key == "id" and env.id in joyrl.ENVS:
                     message = f"{env.id} is {packages.renamed(env.id)}"

@@ -157,3 +157,7 @@ class EnvConfig(Strict):
     """Number of environments stepped together (rows); with mp_backend ray, per worker."""
     action_mask: bool = True
     """Obey the `action_mask` that the environment gives in its info or in a Dict observation; false ignores it."""
+
+    def references(self) -> Iterator[tuple[str, str]]:
+        """Yields each setting that may name something of a user's module, as module:name, and its value."""
+        yield "id", str(getattr(self, "id", ""))

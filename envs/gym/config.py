@@ -12,6 +12,11 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str | dict) else value
 
 
+def wrapper_name(entry: str | dict[str, Any]) -> str:
+    """Returns the name of a wrapper, written alone or with its settings."""
+    return entry if isinstance(entry, str) else str(entry.get("wrapper_name"))
+
+
 class Config(EnvConfig):
     """An environment of gymnasium. Keys that are not listed here go to its constructor, such as is_slippery: false
     or max_episode_steps: 100."""
@@ -24,7 +29,8 @@ class Config(EnvConfig):
     --allow-import my_module."""
     wrappers: Annotated[list[str | dict[str, Any]] | None, BeforeValidator(_listed)] = None
     """Classes around the environment, the first one innermost: FrameStack, or with settings
-    {wrapper_name: FrameStack, stack_size: 4}. null: none."""
+    {wrapper_name: FrameStack, stack_size: 4}. my_module:MyWrapper is a class of your own, and needs --allow-import
+    my_module. null: none."""
     vectorization: Annotated[Literal["auto", "sync", "async", "native"], BeforeValidator(lower)] = "auto"
     """Vectorization of the n_envs rows: sync (one after the other), async (one process each), native (the environment's
     own vector version), auto (the fastest of those that give the same numbers)."""
@@ -41,6 +47,10 @@ class Config(EnvConfig):
     def constructor(self) -> dict[str, Any]:
         """Arguments of the environment's constructor."""
         return dict(self.model_extra or {})
+
+    def references(self) -> Iterator[tuple[str, str]]:
+        yield from super().references()
+        yield from (("wrappers", wrapper_name(entry)) for entry in self.wrappers or [])
 
     def problems(self) -> Iterator[Problem]:
         for entry in self.wrappers or []:

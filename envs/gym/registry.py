@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import re
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -108,6 +109,14 @@ def unknown_id(env_id: str) -> str:
     registered = ":" not in env_id and re.search(r"-v\d+$", name)  # an id as a user registers it
     own = f"; one of your own is named my_module:{name}, with --allow-import my_module" if registered else ""
     return f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else own) + pip
+
+
+def described(error: Exception) -> str:
+    """Returns the text of an error of a module, with its place unless the text has it."""
+    if isinstance(error, ImportError | SyntaxError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> str:

@@ -3,7 +3,6 @@
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -26,7 +25,7 @@ def problems(cfg: Config) -> Iterator[Problem]:
     try:
         spec = registry.lookup(cfg.id)
     except Exception as error:  # a module may raise anything on import
-        yield Problem("id", f"the module of {cfg.id} cannot be imported: {_described(error)}")
+        yield Problem("id", f"the module of {cfg.id} cannot be imported: {registry.described(error)}")
         return
     if spec is None:
         yield Problem("id", registry.unknown_id(cfg.id))
@@ -48,7 +47,7 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     try:
         creator = load_env_creator(entry) if isinstance(entry, str) else entry
     except Exception as error:
-        yield Problem("id", f"{spec.id} cannot be loaded: {_described(error)}")
+        yield Problem("id", f"{spec.id} cannot be loaded: {registry.described(error)}")
         return
     known = None if cfg.vectorization == "native" else (*_OF_MAKE, *_OF_CONFIG)
     yield from keyword_problems(creator, cfg.constructor, known or (), supplied=("num_envs", *spec.kwargs))
@@ -57,14 +56,6 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         yield Problem("render_mode", reason)
     if isinstance(modes, list | tuple) and cfg.render_mode is not None:
         yield from _render_problems(cfg.render_mode, list(modes), spec.id)
-
-
-def _described(error: Exception) -> str:
-    """Returns the text of an error of a module, with its place unless the text has it."""
-    if isinstance(error, ImportError | SyntaxError):
-        return str(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
 
 
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
@@ -98,17 +89,13 @@ def _wrapper_problems(cfg: Config) -> Iterator[Problem]:
 
 
 def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
-    if name in wrappers.REFUSED:
-        yield f"{name} cannot be used: {wrappers.REFUSED[name]}"
-    elif name not in wrappers.names():
-        hint = registry.nearest(name, wrappers.names())
-        yield f"there is no wrapper {name!r}" + (f"; did you mean {hint}?" if hint else "; see docs/environments.md")
+    try:
+        kind = wrappers.find(name)
+    except ValueError as error:
+        yield str(error)
+    except ImportError as error:
+        yield f"{name} needs a package that is not installed: {error}"
     else:
-        try:
-            kind = wrappers.find(name)
-        except ImportError as error:
-            yield f"{name} needs a package that is not installed: {error}"
-            return
         for problem in keyword_problems(kind, settings, skip=1):
             yield f"{name}: {problem.key}: {problem.message}"
 

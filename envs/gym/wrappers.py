@@ -1,5 +1,6 @@
 """Wrappers for images and frames, and the names of all wrappers that a config may use."""
 
+import importlib
 import inspect
 from collections import deque
 from typing import Any
@@ -9,6 +10,8 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from envs.base import Array
+from envs.gym import registry
+from envs.gym.config import wrapper_name
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 """Weights of red, green and blue in perceived brightness (ITU-R BT.601)."""
@@ -219,18 +222,49 @@ def names() -> list[str]:
 
 
 def find(name: str) -> type[gymnasium.Wrapper]:
-    """Returns the class of one of `names`; a config can reach no other class."""
+    """Returns the class of one of `names`, or the wrapper that module:Class names; a config can reach no other class.
+    Raises ValueError with what to write instead. The loader has checked that the module may be imported."""
+    module, _, last = name.rpartition(":")
+    if module:
+        return _own(module, last)
+    if name in REFUSED:
+        raise ValueError(f"{name} cannot be used: {REFUSED[name]}")
     if name not in names():
-        raise ValueError(f"there is no wrapper {name!r}")
+        raise ValueError(f"there is no wrapper {name!r}{_instead(name)}")
     kind: type[gymnasium.Wrapper] = OURS.get(name) or ALIASES.get(name) or getattr(gymnasium.wrappers, name)
     return kind
 
 
+def _own(module: str, name: str) -> type[gymnasium.Wrapper]:
+    """Returns a class of a user's module. Raises ValueError unless it is a wrapper."""
+    try:
+        found = vars(importlib.import_module(module))
+    except Exception as error:  # a module may raise anything on import
+        raise ValueError(f"{module} cannot be imported: {registry.described(error)}") from error
+    if name not in found:
+        hint = registry.nearest(name, found)
+        raise ValueError(f"{module} has no class {name!r}" + (f"; did you mean {module}:{hint}?" if hint else ""))
+    kind: type[gymnasium.Wrapper] = found[name]
+    if not (isinstance(kind, type) and issubclass(kind, gymnasium.Wrapper)):
+        raise ValueError(f"{module}:{name} is not a subclass of gymnasium.Wrapper")
+    if kind.__name__ in REFUSED and kind is getattr(gymnasium.wrappers, kind.__name__, None):
+        raise ValueError(f"{kind.__name__} cannot be used: {REFUSED[kind.__name__]}")
+    return kind
+
+
+def _instead(name: str) -> str:
+    """Returns the end of a sentence about an unknown name: what to write instead."""
+    module, _, last = name.rpartition(".")
+    if module and last not in names():
+        return f"; a class of your own is named {module}:{last}, with --allow-import {module.partition('.')[0]}"
+    hint = registry.nearest(last, names())
+    return f"; did you mean {hint}?" if hint else "; see docs/environments.md"
+
+
 def split(entry: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Returns name and settings of an entry of the config."""
-    if isinstance(entry, str):
-        return entry, {}
-    return str(entry.get("wrapper_name")), {key: value for key, value in entry.items() if key != "wrapper_name"}
+    settings = {} if isinstance(entry, str) else {key: value for key, value in entry.items() if key != "wrapper_name"}
+    return wrapper_name(entry), settings
 
 
 def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymnasium.Env:
