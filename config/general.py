@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from config import joyrl
+from config import joyrl, machine
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_time")
@@ -147,6 +147,9 @@ class GeneralConfig(Strict):
         for key in RUN_LIMITS if self.mode == "train" else ():
             if getattr(self, key) == 0:
                 yield Problem(key, "a limit of 0 trains nothing; -1 means no limit", depends_on=("mode",))
+        in_cluster = self.mode == "train" and self.mp_backend == "ray" and self.ray_address is not None
+        if not in_cluster and (why := machine.missing_device(self.device)):
+            yield Problem("device", why, depends_on=("mode", "mp_backend", "ray_address"))
         if not self.share_buffer:
             yield Problem("share_buffer", "false is not supported: all learners share one memory")
 
