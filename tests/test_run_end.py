@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -255,9 +256,10 @@ PHASES: dict[str, tuple[Any, str, int, list[str]]] = {
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_signal_in_any_phase_ends_the_run_and_the_resume_comes_to_the_same_end(
-    phase: str, monkeypatch: pytest.MonkeyPatch
+    phase: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """OSX-1, RES-2: whatever the signal breaks off is done by the resume, as in a run without it."""
+    """OSX-1, RES-2: whatever the signal interrupts is done by the resume, as in a run without it. One summary is
+    printed, that of the interruption."""
     owner, name, number, words = PHASES[phase]
     straight = outcome(train("straight", *words))
     calls: list[None] = []
@@ -270,8 +272,10 @@ def test_a_signal_in_any_phase_ends_the_run_and_the_resume_comes_to_the_same_end
         return method(*args, **options)
 
     monkeypatch.setattr(owner, name, signalled)
+    capsys.readouterr()
     train("cut", *words, status=143 if phase == "film" else 130)
     assert len(calls) >= number
+    assert re.findall(r"^(finished|stopped) ", capsys.readouterr().out, re.MULTILINE) == ["stopped"]
     assert json.loads(Path("tasks/cut/run.json").read_text())["finished"] is False
     assert main(["--resume", "cut"]) == 0
     again = outcome(Path("tasks/cut"))
