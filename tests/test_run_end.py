@@ -20,6 +20,7 @@ from framework.checkpoint.store import CheckpointStore
 from framework.evaluator import Evaluation, Evaluator
 from framework.fragment import Episode
 from framework.output import figures, html_report, wrap_up
+from framework.output.console import Console
 from framework.output.csv_log import read_csv
 from framework.runs.run import Run
 from framework.runs.task_dir import TaskDir
@@ -282,6 +283,28 @@ def test_a_signal_in_any_phase_ends_the_run_and_the_resume_comes_to_the_same_end
     if phase == "training":  # with all checkpoints kept, so is that of the interruption; it is not chosen from
         assert set(again.pop("kept")) - set(straight.pop("kept")) == {"120"}
     assert again == straight
+
+
+def test_a_resumed_run_shows_the_mean_and_the_best_of_all_its_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture at the start of the second session is the last one of the first, of 20 of more than 20 episodes."""
+    shown = []
+    start, summary = Console.start, Console.summary
+
+    def started(self: Console, *args: Any) -> None:
+        shown.append(self._recent())
+        start(self, *args)
+
+    def ended(self: Console, outcome: Any) -> None:
+        shown.append(self._recent())
+        summary(self, outcome)
+
+    monkeypatch.setattr(Console, "start", started)
+    monkeypatch.setattr(Console, "summary", ended)
+    train("run")
+    assert main(["--resume", "run", "general_cfg.max_total_step=700"]) == 0
+    assert shown[0] == ""
+    assert "mean of 20: " in shown[1]
+    assert shown[2] == shown[1] != shown[3]
 
 
 def test_a_film_in_test_mode_obeys_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -123,6 +123,12 @@ class Console:
         if number % self.cfg.interact_summary_fre == 0:
             said = f", {listed(values)}" if values else ""
             LOGGER.info("episode %d: return %s, length %d%s", number, short(total), length, said)
+
+    def restore(self, returns: Sequence[float], length: int) -> None:
+        """Continues the statistics of returns after these, of all episodes before a checkpoint. length: that of the
+        last episode, in steps."""
+        self._returns = deque(returns, maxlen=RECENT)
+        self._highest_return, self._length = max(returns, default=float("-inf")), length
 
     def evaluation(self, update: int, mean: float, std: float, episodes: int, best: bool) -> None:
         """Notes an evaluation. best: the model becomes models/best; one that equals an earlier best is no news."""

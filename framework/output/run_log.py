@@ -8,7 +8,7 @@ from framework.collector import Episode
 from framework.evaluator import Evaluation
 from framework.learner import Learned
 from framework.output.console import Console
-from framework.output.csv_log import CsvLog
+from framework.output.csv_log import CsvLog, read_csv
 from framework.output.tensorboard import TensorBoard
 from framework.runs.task_dir import TaskDir
 
@@ -111,6 +111,9 @@ class RunLog:
         for log, name in ((self.train, "train"), (self.eval, "eval")):
             if not log.restore(state[name], state.get("crc", {}).get(name)):
                 self.altered(log.path)
+            elif name == "train":
+                rows = read_csv(log.path)
+                self.console.restore([float(row["return"]) for row in rows], int(rows[-1]["length"]) if rows else 0)
         self.board.restore(state["board"])
         self._sums, self._last = state["sums"], state["last"]
 
