@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from config import joyrl, own
+from config import joyrl, machine, own
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
@@ -167,6 +167,9 @@ class GeneralConfig(Strict):
                 yield Problem(key, "a limit of 0 trains nothing; -1 means no limit", depends_on=("mode",))
         if self.callbacks and not own.is_own(self.callbacks):
             yield Problem("callbacks", own.missing(self.callbacks))
+        in_cluster = self.mode == "train" and self.mp_backend == "ray" and self.ray_address is not None
+        if not in_cluster and (why := machine.missing_device(self.device)):
+            yield Problem("device", why, depends_on=("mode", "mp_backend", "ray_address"))
         if not self.share_buffer:
             yield Problem("share_buffer", "false is not supported: all learners share one memory")
 

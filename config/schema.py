@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from config.fields import (
+    Decay,
     Fraction,
     Int,
     NonNegative,
@@ -48,6 +49,7 @@ __all__ = [
     "BatchRenorm",
     "Conv2d",
     "Custom",
+    "Decay",
     "Dropout",
     "Embed",
     "EnvConfig",

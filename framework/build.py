@@ -66,8 +66,8 @@ def device_of(config: RunConfig) -> torch.device:
     name = config.general.device
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise JoystickError(f"general_cfg.device is {name}, but torch finds no CUDA device here; use device: cpu")
+    if why := machine.missing_device(name):  # on a machine of a cluster; elsewhere the loader has checked it
+        raise JoystickError(f"general_cfg.device is {name}, but {why}")
     return torch.device(name)
 
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -165,17 +164,6 @@ def test_a_sigterm_while_ray_starts_reaches_our_handler():
     with StopSignals() as signals, pytest.raises(Stopped):
         ray_cluster._init(SimpleNamespace(init=init), "could not be started")
     assert signals.received == signal.SIGTERM
-
-
-def test_a_missing_gpu_is_refused_before_ray_starts(monkeypatch):
-    monkeypatch.setattr(ray_cluster, "started", lambda *args: pytest.fail("Ray was started"))
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    words = ["general_cfg.algo_name=DQN", "env_cfg.id=CartPole-v1", "general_cfg.device=cuda", RAY]
-    config = load(None, words, find_algo=ALGOS, find_env=ENVS)
-    with closing(build.make_env(config, 1)) as env:
-        spec = build.env_spec(config, env)
-    with pytest.raises(JoystickError, match="no CUDA device"), launch.backend(config, spec, lambda: False):
-        pass
 
 
 def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):

@@ -12,6 +12,7 @@ from algos.common import own_layers
 from config.schema import (
     AlgoConfig,
     Custom,
+    Decay,
     Fraction,
     Int,
     Layer,
@@ -166,7 +167,7 @@ class TableConfig(AlgoConfig):
     """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.01
     """Final probability of a random action."""
-    epsilon_decay: Positive = 300
+    epsilon_decay: Decay = 300
     """Environment steps: time constant of the exponential, or steps until epsilon_end with epsilon_schedule linear."""
     epsilon_schedule: Literal["exponential", "linear"] = "exponential"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""

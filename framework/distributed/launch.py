@@ -29,8 +29,6 @@ def backend(
     cfg = config.general
     _refuse_unpicklable(config)
     spec = compatibility.spec_of_all(config, spec)
-    if cfg.ray_address is None:
-        build.device_of(config)  # refused before anything is started
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
     parts = f"{counted(cfg.n_workers, 'worker')}, {counted(cfg.n_learners, 'learner')}, data server"

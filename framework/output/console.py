@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from algos.base import Tree
 from config.general import GeneralConfig
 from framework.checkpoint.atomic import regular
 from framework.evaluator import Evaluation
@@ -143,6 +144,13 @@ class Console(Observer):
         LOGGER.info(text)
         if news or isinstance(self._screen, terminal.Plain):
             self._screen.say(text, "green" if news else "")
+
+    def state(self) -> Tree:
+        return {"returns": list(self._returns), "highest": self._highest_return, "length": self._length}
+
+    def load_state(self, state: Tree) -> None:
+        self._returns = deque(state["returns"], maxlen=RECENT)
+        self._highest_return, self._length = state["highest"], state["length"]
 
     # single lines -----------------------------------------------------------------------------------------
 

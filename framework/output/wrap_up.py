@@ -48,8 +48,11 @@ def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
         return None
 
 
-def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> None:
-    """Writes run.json and report.html, and prints the summary of a training run."""
+def tell(
+    config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending, check: Callable[[], None] = lambda: None
+) -> None:
+    """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the summary
+    and may raise."""
     console, score = trainer.console, ending.score
     last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
     mean = last[0]["mean"] if last and score.update is not None else None
@@ -68,6 +71,7 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
     }
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
+    check()
     outcome = Outcome(
         task=task.path,
         reason=ending.reason,

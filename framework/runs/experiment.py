@@ -328,8 +328,7 @@ class Experiment:
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 guarded(console, "the best model could not be filmed", partial(self._film, agent))
             self._check()
-            wrap_up.tell(self.config, self.task, trainer, Ending(reason, True, score, known, figure))
-            self._check()
+            wrap_up.tell(self.config, self.task, trainer, Ending(reason, True, score, known, figure), self._check)
         except Interrupted:
             wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
             return False

@@ -68,7 +68,6 @@ def _checked(config: RunConfig) -> tuple[str, float]:
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = build.env_spec(config, env)
-        build.device_of(config)
         build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
         return spec.id, resources.memories_that_fit(config, compatibility.spec_of_all(config, spec))
     finally:
