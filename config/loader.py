@@ -247,7 +247,8 @@ class _Assembly:
 
     def may_import(self, section: str, instance: Strict) -> bool:
         """Reports code of the user's own that may not be imported; returns True if there is none."""
-        forbidden = [(key, why) for key, name in instance.own() if (why := packages.forbidden(name, self.allow))]
+        own_parts = dict.fromkeys((key, packages.forbidden(name, self.allow)) for key, name in instance.own())
+        forbidden = [(key, why) for key, why in own_parts if why]
         for key, why in forbidden:
             self.report(section, key, why)
         return not forbidden

@@ -64,6 +64,8 @@ def find(name: str) -> Any:
         if name not in _REGISTERED:
             raise OwnError(missing(name))
         return _REGISTERED[name]
+    if not module or not path:
+        raise OwnError(f"{name!r} has no {'name after' if module else 'module before'} the colon; write module:name")
     try:
         found = importlib.import_module(module)
     except Exception as error:  # a module may raise anything on import

@@ -119,6 +119,8 @@ class Iteration:
     def __init__(self, number: int = 1, first_step: int = 0, began: float = 0.0) -> None:
         self.number, self.first_step = number, first_step
         """Running number, from 1, and number of environment steps before it."""
+        self.steps = 0
+        """Number of environment steps that it needs at least; 0 before it starts."""
         self.began = began
         """Seconds of training before it."""
         self.metrics = Means()
@@ -128,6 +130,11 @@ class Iteration:
         """Numbers that callbacks gave these episodes, by name."""
         self.evaluation: float | None = None
         """Mean return of its latest evaluation."""
+
+    def complete(self, step: int) -> bool:
+        """Returns True if it has all its steps. It is still the running one while it is evaluated and saved, so that
+        its result includes the evaluation."""
+        return 0 < self.steps <= step - self.first_step
 
     def episode(self, episode: Episode) -> None:
         """Adds an episode that has ended."""
@@ -167,6 +174,7 @@ class Iteration:
         return {
             "number": self.number,
             "first_step": self.first_step,
+            "steps": self.steps,
             "began": self.began,
             "metrics": self.metrics.sums,
             "returns": self.returns.state(),
@@ -176,7 +184,8 @@ class Iteration:
         }
 
     def load_state(self, state: Tree) -> None:
-        self.number, self.first_step, self.began = state["number"], state["first_step"], state["began"]
+        self.number, self.first_step = state["number"], state["first_step"]
+        self.steps, self.began = state["steps"], state["began"]
         self.metrics.sums, self.evaluation = state["metrics"], state["evaluation"]
         self.returns, self.lengths = Spread(*state["returns"]), Spread(*state["lengths"])
         self.custom = {name: Spread(*values) for name, values in state["custom"].items()}

@@ -52,8 +52,6 @@ class Trainer:
         """Facts that every checkpoint is saved with."""
         self.count = Count()
         self.iteration = Iteration()
-        self.end_of_iteration = cfg.iteration_steps
-        """Environment step at which the running iteration is complete."""
         self.last: Result | None = None
         """Result of the last complete iteration of this session."""
         self.last_return: float | None = None
@@ -73,8 +71,8 @@ class Trainer:
         """Updates (or steps, see model_save_unit) at the last save point."""
         self.point: int | None = None
         """Update of the last save point, as opposed to a save at the end of the run or of a session."""
-        self.saved_count: Count | None = None
-        """Amount of training at the last save, or at the checkpoint that was loaded."""
+        self.saved_at: tuple[Count, int] | None = None
+        """Amount of training and number of the running iteration at the last save."""
         self.interim: int | None = None
         """Checkpoint that this session resumed from, if it was no save point."""
         self.elapsed = 0.0
@@ -100,11 +98,14 @@ class Trainer:
 
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration: in rounds, until it has at least this number of environment steps, or a stop rule is
-        met. Returns the stop rule, or None. An iteration that a stop rule breaks off continues after a resume."""
-        self.end_of_iteration = self.iteration.first_step + steps
+        met. Returns the stop rule, or None. An iteration that was broken off continues after a resume, with the number
+        of steps that it was started with."""
         with self._clock():
             if self._save_is_due():
                 self.save_point()  # a session that ended during an evaluation has left it to this one
+            if self._complete():
+                self._end_iteration()  # one that ended after a save has left its result
+            self.iteration.steps = self.iteration.steps or steps
             while not self._complete() and self.stop_reason() is None:
                 self.round()
                 if self._save_is_due():
@@ -114,9 +115,7 @@ class Trainer:
         return self.stop_reason()
 
     def _complete(self) -> bool:
-        """Returns True if the running iteration has all its steps. It is still the running one while it is evaluated
-        and saved, so that its result includes the evaluation."""
-        return self.count.step >= self.end_of_iteration
+        return self.iteration.complete(self.count.step)
 
     def _end_iteration(self) -> None:
         self.last = self.iteration.result(self.count, self.seconds())
@@ -251,7 +250,7 @@ class Trainer:
             path = self.store.save(self.count.update, self.state(), self.backend.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
-            self.unsaved, self.saved_count = False, self.count
+            self.unsaved, self.saved_at = False, self.place()
             self._prune()
             for observer in self.observers:
                 observer.checkpoint(path, self.count)
@@ -280,6 +279,10 @@ class Trainer:
                 observer.result(self.last)
         self.log.flush()
 
+    def place(self) -> tuple[Count, int]:
+        """Returns the amount of training and the number of the running iteration."""
+        return self.count, self.iteration.number
+
     def state(self) -> Tree:
         """Returns everything that an exact resume needs, except for the journal of the memory."""
         return {
@@ -303,13 +306,13 @@ class Trainer:
         """Restores a checkpoint. branch: the run continues in another directory, with new logs. Returns the rows whose
         running episodes could not be replayed."""
         tree = saved.tree
-        self.count = self.saved_count = Count(**tree["count"])
+        self.count = Count(**tree["count"])
         different = self.backend.load_state(tree, saved.journal or ())
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
         self.point, self.last_return = tree.get("point"), tree["last_return"]
         self.iteration.load_state(tree["iteration"])
-        self.end_of_iteration = self.iteration.first_step + self.cfg.iteration_steps
+        self.saved_at = self.place()
         self.rows.load_state(tree["rows"])
         if not branch:
             if not saved.facts.get("save_point", True):

@@ -93,8 +93,11 @@ def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
     if name in wrappers.REFUSED:
         yield f"{name} cannot be used: {wrappers.REFUSED[name]}"
     elif name not in wrappers.names() and not own.is_own(name):
-        hint = registry.nearest(name, wrappers.names())
-        yield f"there is no wrapper {name!r}" + (f"; did you mean {hint}?" if hint else "; see docs/environments.md")
+        module, _, last = name.rpartition(".")
+        mine = f"one of your own is named {module}:{last}, with --allow-import {module.partition('.')[0]}"
+        hint = registry.nearest(last, wrappers.names())
+        more = f"did you mean {hint}?" if hint else mine if module else "see docs/environments.md"
+        yield f"there is no wrapper {name!r}; {more}"
     else:
         try:
             kind = wrappers.find(name)

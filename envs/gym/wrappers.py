@@ -225,6 +225,9 @@ def find(name: str) -> type[gymnasium.Wrapper]:
         mine = own.find(name)
         if not (isinstance(mine, type) and issubclass(mine, gymnasium.Wrapper)):
             raise ValueError(f"{name} is no class that inherits from gymnasium.Wrapper")
+        for refused, why in REFUSED.items():
+            if mine is getattr(gymnasium.wrappers, refused, None):
+                raise ValueError(f"{refused} cannot be used: {why}")
         return mine
     if name not in names():
         raise ValueError(f"there is no wrapper {name!r}")

@@ -23,7 +23,7 @@ STORE_FRAGMENTS = 8
 
 @contextlib.contextmanager
 def backend(
-    config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool], say: Callable[[str], None]
+    config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool], say: Callable[[str], None] = print
 ) -> Iterator[RayBackend]:
     """Starts the processes of a run, and ends them all on exit. stopping: True if the run was asked to stop."""
     cfg = config.general

@@ -241,7 +241,7 @@ class Run:
             if self._reason is not None and complete:
                 experiment.complete(self._reason)
             else:
-                if experiment.trainer.count != experiment.trainer.saved_count:
+                if experiment.trainer.place() != experiment.trainer.saved_at:
                     experiment.trainer.save()
                 experiment.trainer.log.flush()
                 experiment.interrupted(CLOSED)
