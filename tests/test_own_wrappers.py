@@ -75,7 +75,7 @@ def test_they_are_applied_in_their_order(vectorization: str) -> None:
         ("no_wrappers:Scaled", "the module of no_wrappers:Scaled cannot be imported: No module named 'no_wrappers'"),
         (
             "broken_wrappers:Scaled",
-            "the module of broken_wrappers:Scaled cannot be imported: ZeroDivisionError: division by zero (",
+            "broken_wrappers:Scaled cannot be imported: ZeroDivisionError: division by zero (",
         ),
         ("own_wrappers.Scaled", "is named own_wrappers:Scaled, with --allow-import own_wrappers"),
         (":FrameStack", "':FrameStack' has no module before the colon; write module:name"),

@@ -36,7 +36,7 @@ _DRAWN_BY_PYGAME = {
 
 def lookup(env_id: str) -> EnvSpec | None:
     """Returns the registered spec of an id, after importing the module of `module:Id`; None if there is none."""
-    module = env_id.rpartition(":")[0]
+    module, _, name = env_id.rpartition(":")
     if module:
         importlib.import_module(module)
     for package in _NAMES:
