@@ -96,7 +96,7 @@ def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
         module, _, last = name.rpartition(".")
         mine = f"one of your own is named {module}:{last}, with --allow-import {module.partition('.')[0]}"
         hint = registry.nearest(last, wrappers.names())
-        more = f"did you mean {hint}?" if hint else mine if module else "see docs/environments.md"
+        more = mine if module else f"did you mean {hint}?" if hint else "see docs/environments.md"
         yield f"there is no wrapper {name!r}; {more}"
     else:
         try:
