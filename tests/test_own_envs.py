@@ -156,11 +156,11 @@ def test_a_package_of_ones_own_need_not_take_the_context(monkeypatch):
 
 
 def test_settings_are_keywords_or_one_mapping_and_each_row_has_its_own():
-    env = made(2, EnvContext(worker_index=3), id="own_parts:Placed", size=5, vectorization="sync")
+    env = made(2, EnvContext(worker_index=3), id="own_parts:Placed", size=5, cells=[1], vectorization="sync")
     one, other = Placed.made[-2:]
-    assert (dict(one), one.worker_index, one.vector_index, other.vector_index) == ({"size": 5}, 3, 0, 1)
-    one["size"] = 9
-    assert other["size"] == 5
+    assert (dict(one), one.worker_index, one.vector_index, other.vector_index) == ({"size": 5, "cells": [1]}, 3, 0, 1)
+    one["cells"].append(2)
+    assert other["cells"] == [1]
     assert env.observation_space.high.tolist() == [5]
     assert made(id="own_parts:Line", size=7).observation_space.high.tolist() == [7]
 

@@ -20,7 +20,6 @@ from config import own
 from config.loader import ConfigError
 from config.schema import Custom as Layer
 from config.schema import Flatten, Gru, Linear
-from framework.output.csv_log import read_csv
 
 LINE = EnvSpec("line", Box(-1, 1, (4,), np.float32), Box(-1, 1, (1,)), 1, (), None)
 PICTURE = EnvSpec("picture", Box(0, 255, (3, 12, 12), np.uint8), Box(-1, 1, (1,)), 1, (), None)
