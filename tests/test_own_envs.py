@@ -1,5 +1,6 @@
 """Environments of one's own, by class, function and registered name: where they are made, and what is refused."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -163,6 +164,15 @@ def test_settings_are_keywords_or_one_mapping_and_each_row_has_its_own():
     assert other["cells"] == [1]
     assert env.observation_space.high.tolist() == [5]
     assert made(id="own_parts:Line", size=7).observation_space.high.tolist() == [7]
+
+
+def test_the_class_of_the_page_works(tmp_path, monkeypatch):
+    page = (Path(__file__).parent.parent / "docs" / "environments.md").read_text(encoding="utf-8")
+    [(file, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
+    (tmp_path / f"page_{file}").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    env = made(2, id="page_my_module:MyEnv", size=5, vectorization="sync")
+    assert env.reset(everyone(env), np.array([1, 2])).shape == (2, 5)
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
