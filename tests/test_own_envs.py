@@ -107,7 +107,7 @@ def test_contexts_count_workers_from_one_and_rows_from_zero():
     assert [(one.worker_index, one.vector_index, one.num_workers) for one in Placed.made] == [(0, 0, 0), (0, 1, 0)]
 
 
-def test_the_replacement_of_a_worker_is_told_so():
+def test_the_context_marks_the_replacement_of_a_worker():
     config = config_of("env_cfg.id=own_parts:Placed", "env_cfg.size=3", "general_cfg.mp_backend=ray")
     Placed.made.clear()
     build.make_env(config, 1, worker=1, recreated=True)
@@ -217,7 +217,7 @@ def test_what_is_no_environment_is_refused_as_a_class_and_as_what_a_function_giv
         made(id="mine")
 
 
-def test_the_old_step_ends_in_a_termination_unless_the_info_tells_of_a_time_limit():
+def test_the_old_step_ends_in_a_termination_unless_its_info_has_a_time_limit():
     """By hand: from cell 2 two steps to the right end at 4; steps to the left are cut off after 6."""
     env = OldGym(OldLine())
     seed = next(seed for seed in range(99) if np.random.RandomState(seed).randint(3) == 2)
@@ -368,12 +368,12 @@ def test_objects_of_python_are_named_by_their_module_or_registered(monkeypatch):
 
 @pytest.mark.parametrize("name", ["", " ", "a:b", "a\nb", 3])
 def test_a_name_that_settings_could_not_hold_is_not_registered(name):
-    with pytest.raises(ValueError, match="is no name to register"):
+    with pytest.raises(ValueError, match="cannot be registered as a name; use text without a colon"):
         own.register(name, Line)
 
 
 def test_only_what_can_be_called_is_registered():
-    with pytest.raises(TypeError, match="'mine' is registered as int 3; a class or a function is needed"):
+    with pytest.raises(TypeError, match="'mine': 3 cannot be registered; use a class or a function"):
         own.register("mine", 3)
 
 
