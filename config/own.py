@@ -1,5 +1,5 @@
-"""Classes and functions of the user's own, which settings name: `module:name`, or a name under which Python code has
-registered an object. Imports nothing but what a name asks for; whether it may is decided by the loader."""
+"""Finds classes and functions of the user's own by the names in settings: `module:name`, or a name under which Python
+code has registered an object. The loader decides which modules may be imported."""
 
 import importlib
 import inspect
@@ -25,9 +25,9 @@ def register(name: str, thing: Callable[..., Any]) -> None:
     """Registers a class or function, such as the creator of an environment, under a name for the settings. A later
     registration of the same name replaces it."""
     if not isinstance(name, str) or not name.isprintable() or not name.strip() or ":" in name:
-        raise ValueError(f"{name!r} is no name to register: text without a colon is")
+        raise ValueError(f"{name!r} cannot be registered as a name; use text without a colon")
     if not callable(thing):
-        raise TypeError(f"{name!r} is registered as {type(thing).__name__} {thing!r}; a class or a function is needed")
+        raise TypeError(f"{name!r}: {thing!r} cannot be registered; use a class or a function")
     _REGISTERED[name] = thing
 
 
@@ -120,7 +120,7 @@ def described(error: Exception) -> str:
 
 
 def parameters_of(creator: Callable[..., Any], skip: int = 0) -> list[inspect.Parameter] | None:
-    """Returns the parameters of a class or function after the first `skip`; None if Python cannot tell them."""
+    """Returns the parameters of a class or function after the first `skip`; None if they cannot be determined."""
     try:
         return list(inspect.signature(creator).parameters.values())[skip:]
     except (TypeError, ValueError):
@@ -136,7 +136,7 @@ def keyword_problems(
     beside: tuple[str, ...] = (),
 ) -> Iterator[Problem]:
     """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings; `known`
-    ones are taken by somebody else; `supplied` ones need not be given; `beside` are other names that may be meant."""
+    ones are accepted too; `supplied` ones need not be given; `beside` are other names that a hint may give."""
     parameters = parameters_of(creator, skip)
     if parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters):
         return

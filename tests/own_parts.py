@@ -82,7 +82,9 @@ class OldLine:
 class Several:
     """Two agents, as in PettingZoo."""
 
-    possible_agents = ("a", "b")
+    @property
+    def num_agents(self) -> int:
+        return 2
 
     def reset(self, seed: int | None = None) -> None: ...
 

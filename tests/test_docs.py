@@ -123,7 +123,10 @@ def test_the_settings_that_the_pages_name_exist() -> None:
     from config.general import GeneralConfig
     from envs.gym.config import Config as Gym
 
-    known = {"general_cfg": set(GeneralConfig.model_fields), "env_cfg": {*Gym.model_fields, "max_episode_steps"}}
+    known = {
+        "general_cfg": set(GeneralConfig.model_fields),
+        "env_cfg": {*Gym.model_fields, "max_episode_steps", "size"},
+    }
     known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
     for page in PAGES:
         for section, key in re.findall(r"\b(general_cfg|algo_cfg|env_cfg)\.(\w+)", text(page)):

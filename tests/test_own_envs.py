@@ -1,5 +1,6 @@
 """Environments of one's own, by class, function and registered name: where they are made, and what is refused."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_contexts_count_workers_from_one_and_rows_from_zero():
     assert [(one.worker_index, one.vector_index, one.num_workers) for one in Placed.made] == [(0, 0, 0), (0, 1, 0)]
 
 
-def test_the_replacement_of_a_worker_is_told_so():
+def test_the_context_marks_the_replacement_of_a_worker():
     config = config_of("env_cfg.id=own_parts:Placed", "env_cfg.size=3", "general_cfg.mp_backend=ray")
     Placed.made.clear()
     build.make_env(config, 1, worker=1, recreated=True)
@@ -156,13 +157,22 @@ def test_a_package_of_ones_own_need_not_take_the_context(monkeypatch):
 
 
 def test_settings_are_keywords_or_one_mapping_and_each_row_has_its_own():
-    env = made(2, EnvContext(worker_index=3), id="own_parts:Placed", size=5, vectorization="sync")
+    env = made(2, EnvContext(worker_index=3), id="own_parts:Placed", size=5, cells=[1], vectorization="sync")
     one, other = Placed.made[-2:]
-    assert (dict(one), one.worker_index, one.vector_index, other.vector_index) == ({"size": 5}, 3, 0, 1)
-    one["size"] = 9
-    assert other["size"] == 5
+    assert (dict(one), one.worker_index, one.vector_index, other.vector_index) == ({"size": 5, "cells": [1]}, 3, 0, 1)
+    one["cells"].append(2)
+    assert other["cells"] == [1]
     assert env.observation_space.high.tolist() == [5]
     assert made(id="own_parts:Line", size=7).observation_space.high.tolist() == [7]
+
+
+def test_the_class_of_the_page_works(tmp_path, monkeypatch):
+    page = (Path(__file__).parent.parent / "docs" / "environments.md").read_text(encoding="utf-8")
+    [(file, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
+    (tmp_path / f"page_{file}").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    env = made(2, id="page_my_module:MyEnv", size=5, vectorization="sync")
+    assert env.reset(everyone(env), np.array([1, 2])).shape == (2, 5)
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
@@ -207,7 +217,7 @@ def test_what_is_no_environment_is_refused_as_a_class_and_as_what_a_function_giv
         made(id="mine")
 
 
-def test_the_old_step_ends_in_a_termination_unless_the_info_tells_of_a_time_limit():
+def test_the_old_step_ends_in_a_termination_unless_its_info_has_a_time_limit():
     """By hand: from cell 2 two steps to the right end at 4; steps to the left are cut off after 6."""
     env = OldGym(OldLine())
     seed = next(seed for seed in range(99) if np.random.RandomState(seed).randint(3) == 2)
@@ -358,12 +368,12 @@ def test_objects_of_python_are_named_by_their_module_or_registered(monkeypatch):
 
 @pytest.mark.parametrize("name", ["", " ", "a:b", "a\nb", 3])
 def test_a_name_that_settings_could_not_hold_is_not_registered(name):
-    with pytest.raises(ValueError, match="is no name to register"):
+    with pytest.raises(ValueError, match="cannot be registered as a name; use text without a colon"):
         own.register(name, Line)
 
 
 def test_only_what_can_be_called_is_registered():
-    with pytest.raises(TypeError, match="'mine' is registered as int 3; a class or a function is needed"):
+    with pytest.raises(TypeError, match="'mine': 3 cannot be registered; use a class or a function"):
         own.register("mine", 3)
 
 

@@ -1,5 +1,8 @@
 """Layers of one's own: shapes, weights, states, and what is refused before anything is made."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import own_networks
 import pytest
@@ -138,6 +141,16 @@ def test_critics_and_value_networks_take_custom_layers(algo):
         before = {name: one.weights()[name].copy() for name in names}
         after = trained(one, env, 30).weights()
         assert all(not np.array_equal(after[name], before[name]) for name in names)
+
+
+def test_the_layers_of_the_page_work(tmp_path, monkeypatch):
+    page = (Path(__file__).parent.parent / "docs" / "networks.md").read_text(encoding="utf-8")
+    (tmp_path / "my_networks.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:2]))
+    monkeypatch.syspath_prepend(tmp_path)
+    layers = [Layer(module="my_networks:Memory", options={"size": 3}), Layer(module="my_networks:Trunk")]
+    network = built(layers)
+    assert network.state_size == 3
+    assert network.step(torch.zeros(5, 4), torch.zeros(5, 3))[0].shape == (5, 2)
 
 
 # ------------------------------------------------------------------------------------------------------------ runs

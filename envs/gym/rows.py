@@ -30,6 +30,10 @@ ASYNC_PAYS = 0.25e-3
 """Seconds per environment step above which one process per row is faster than the communication costs."""
 
 
+SEVERAL = ("agents", "possible_agents", "num_agents", "observation_spaces")
+"""Attributes of environments of several agents; those of PettingZoo have one of them already as classes."""
+
+
 class Row(gymnasium.Wrapper):
     """One environment whose observations are one array, and whose errors name the place."""
 
@@ -186,7 +190,7 @@ def assemble(maker: Maker, name: str, rows: int, vectorization: str, obey_masks:
     env = _made(maker, name, 0)
     if isinstance(env, VectorEnv | gymnasium.vector.VectorEnv):
         return _whole(env, name, rows, obey_masks)
-    if fault := no_environment(type(env)):
+    if fault := no_environment(env):
         raise EnvError(f"{name} {fault}")
     masked = probe(env, name, obey_masks)
     if masked or masks.in_observation(env.observation_space):
@@ -199,11 +203,12 @@ def assemble(maker: Maker, name: str, rows: int, vectorization: str, obey_masks:
     return SyncVector([first, *(Row(_made(maker, name, i), name, i) for i in range(1, rows))], known)
 
 
-def no_environment(kind: type) -> str | None:
-    """Returns what is wrong with a class that is no environment, after its name; None if it is one."""
+def no_environment(thing: Any) -> str | None:
+    """Returns what is wrong with a class or an object that is no environment, after its name; None if it is one."""
+    kind = thing if isinstance(thing, type) else type(thing)
     if issubclass(kind, gymnasium.Env | gymnasium.vector.VectorEnv | VectorEnv):
         return None
-    if hasattr(kind, "possible_agents") or hasattr(kind, "observation_spaces"):
+    if any(hasattr(thing, name) for name in SEVERAL):
         return f"is an environment of several agents ({kind.__name__}); those of one agent can be learned"
     if hasattr(kind, "reset") and hasattr(kind, "step"):
         return (

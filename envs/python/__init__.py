@@ -8,7 +8,7 @@ from envs.python.config import Config
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "knows"]
+__all__ = ["Config", "check", "ids", "knows"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -16,6 +16,11 @@ def check(cfg: Config) -> "list[Problem]":
     from envs.python.validate import problems
 
     return list(problems(cfg))
+
+
+def ids() -> list[str]:
+    """Returns the environments that are built in: none."""
+    return []
 
 
 def knows(env_id: str) -> bool:

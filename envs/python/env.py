@@ -28,7 +28,7 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
 
 
 def parameter_names(creator: Callable[..., Any]) -> list[str]:
-    """Returns the names of the parameters; none if Python cannot tell them."""
+    """Returns the names of the parameters; none if they cannot be determined."""
     return [one.name for one in own.parameters_of(creator) or ()]
 
 
