@@ -2,10 +2,10 @@
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 from config.names import did_you_mean, printable
+from config.program import PROGRAM, version
 
 COMMANDS = ("list", "describe", "schema", "convert")
 KINDS = ("algos", "envs", "presets", "tasks")
@@ -50,17 +50,6 @@ SettingOf = Callable[[str], str | None]
 """Returns section.key for the name of a setting, or None."""
 
 
-def version() -> str:
-    """Returns the version in pyproject.toml, its only home."""
-    import tomllib
-
-    project = Path(__file__).parent.parent / "pyproject.toml"
-    try:
-        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
-    except (OSError, KeyError, ValueError):
-        return "(unknown version: pyproject.toml cannot be read)"
-
-
 class _Version(argparse.Action):
     """Prints the version and exits; reads it only then."""
 
@@ -82,6 +71,10 @@ class _Parser(argparse.ArgumentParser):
     """argparse with the nearest name in its error messages."""
 
     setting_of: SettingOf = staticmethod(lambda name: None)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Prints help and errors; every text of this file names the program `python main.py`."""
+        super()._print_message(message.replace("python main.py", PROGRAM), file)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{printable(message)}\nSee: python main.py --help\n")

@@ -1,0 +1,43 @@
+"""Joystick in Python: `import joystick`, and the command `joystick`, which is python main.py.
+
+In a clone this file is the module. pip installs a folder `joystick` with the layout of a clone, and this file as its
+__init__.py.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent
+
+
+def _open_house() -> None:
+    """Makes the packages beside this file importable. Raises ImportError if one of their names means another module."""
+    if str(_ROOT) not in sys.path:
+        sys.path.append(str(_ROOT))
+    for name in ("algos", "config", "envs", "framework"):
+        spec = find_spec(name)
+        places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+        place = next((Path(place).resolve() for place in places if place), _ROOT)
+        if not place.is_relative_to(_ROOT):
+            raise ImportError(
+                f"joystick needs the name {name!r} for a package of its own, and here it means {place}; "
+                "rename that file, or start your program in another folder",
+                name=name,
+                path=str(place),
+            )
+
+
+_open_house()
+
+
+def command() -> int:
+    """Runs the command line as `python main.py` does, and returns the exit status."""
+    sys.path.insert(0, str(_ROOT))
+    from main import main
+
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(command())
