@@ -21,8 +21,8 @@ def _open_house() -> None:
         place = next((Path(place).resolve() for place in places if place), _ROOT)
         if not place.is_relative_to(_ROOT):
             raise ImportError(
-                f"joystick needs the name {name!r} for a package of its own, and here it means {place}; "
-                "rename that file, or start your program in another folder",
+                f"joystick has a package {name!r}, and in this program that name means {place}; "
+                "rename that file, or move it elsewhere",
                 name=name,
                 path=str(place),
             )
