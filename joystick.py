@@ -12,7 +12,10 @@ _ROOT = Path(__file__).resolve().parent
 
 
 def _open_house() -> None:
-    """Makes the packages beside this file importable. Raises ImportError if one of their names means another module."""
+    """Makes the packages beside this file importable. Raises ImportError if one of their names means another module.
+
+    The path is appended, so that no module of the user is replaced by one of ours.
+    """
     if str(_ROOT) not in sys.path:
         sys.path.append(str(_ROOT))
     for name in ("algos", "config", "envs", "framework"):
@@ -22,7 +25,7 @@ def _open_house() -> None:
         if not place.is_relative_to(_ROOT):
             raise ImportError(
                 f"joystick has a package {name!r}, and in this program that name means {place}; "
-                "rename that file, or move it elsewhere",
+                "rename it, or move it into a package of your own",
                 name=name,
                 path=str(place),
             )
