@@ -10,7 +10,7 @@ MAIN = ROOT / "main.py"
 
 def _command() -> str:
     """Returns what starts this program in a shell. Only an installed folder is a package."""
-    installed = (ROOT / "__init__.py").exists() or Path(sys.argv[0]).name in ("joystick", "joystick.exe")
+    installed = (ROOT / "__init__.py").exists() or Path(*sys.argv[:1]).name in ("joystick", "joystick.exe")
     return "joystick" if installed else "python main.py"
 
 
