@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 
 from config import cli
 from framework.errors import silence
@@ -37,7 +38,7 @@ def _answer(argv: list[str]) -> int:
     request = cli.parse(argv, _setting_of)
     if request.allow_import:
         sys.path.append(os.getcwd())
-    return _run(request, argv) if request.command == "run" else _look_up(request)
+    return _run(request, argv) if request.command in ("run", "bench") else _look_up(request)
 
 
 def _setting_of(name: str) -> str | None:
@@ -75,13 +76,17 @@ def _look_up(request: argparse.Namespace) -> int:
 
 
 def _run(request: argparse.Namespace, argv: list[str]) -> int:
-    from config.loader import ConfigError, load
+    from config.loader import ConfigError, RunConfig, load
     from framework.catalog import ALGOS, ENVS
 
     names = ("algo", "env", "resume", "test", "video", "into", "allow_import")
     flags = {name: getattr(request, name) for name in names}
+
+    def configured(words: Sequence[str] = ()) -> RunConfig:
+        return load(request.yaml, [*request.overrides, *words], find_algo=ALGOS, find_env=ENVS, **flags)
+
     try:
-        config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
+        config = configured()
     except ConfigError as error:
         count = len(error.problems)
         fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
@@ -95,6 +100,10 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
+    if request.command == "bench":
+        from framework.runs.entry import bench
+
+        return bench(configured, request)
     if request.seeds and not request.dry_run:
         from framework.runs.entry import run_seeds
 

@@ -2,12 +2,14 @@
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
+from config import bench_words
 from config.names import did_you_mean, printable
+from config.program import PROGRAM, version
 
-COMMANDS = ("list", "describe", "schema", "convert")
+LOOKUPS = ("list", "describe", "schema", "convert")
+COMMANDS = ("bench", *LOOKUPS)
 KINDS = ("algos", "envs", "presets", "tasks")
 MOST_SEEDS = 1000
 """Number of seeds in one range; more can only be a typing mistake."""
@@ -41,6 +43,8 @@ other commands:
   python main.py list algos|envs|presets|tasks    what there is
   python main.py describe TOPIC                   settings and their help: an
     algorithm, environment, setting, layer, wrapper, general, or all
+  python main.py bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
+                                                  steps/s with your settings
   python main.py convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
   python main.py schema > joystick.schema.json    for editors; first line of
     a YAML file: # yaml-language-server: $schema=joystick.schema.json
@@ -48,17 +52,6 @@ other commands:
 
 SettingOf = Callable[[str], str | None]
 """Returns section.key for the name of a setting, or None."""
-
-
-def version() -> str:
-    """Returns the version in pyproject.toml, its only home."""
-    import tomllib
-
-    project = Path(__file__).parent.parent / "pyproject.toml"
-    try:
-        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
-    except (OSError, KeyError, ValueError):
-        return "(unknown version: pyproject.toml cannot be read)"
 
 
 class _Version(argparse.Action):
@@ -82,6 +75,10 @@ class _Parser(argparse.ArgumentParser):
     """argparse with the nearest name in its error messages."""
 
     setting_of: SettingOf = staticmethod(lambda name: None)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Prints help and errors; every text of this file names the program `python main.py`."""
+        super()._print_message(message.replace("python main.py", PROGRAM), file)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{printable(message)}\nSee: python main.py --help\n")
@@ -110,16 +107,21 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str], setting_of: SettingOf = lambda name: None) -> argparse.Namespace:
     """Returns the request; its `command` is run or one of COMMANDS."""
     first = _behind_permissions(argv)
-    if argv[first : first + 1] and argv[first] in COMMANDS:
-        return _lookup(argv[first], [*argv[:first], *argv[first + 1 :]])
+    command = next(iter(argv[first : first + 1]), "")
+    rest = [*argv[:first], *argv[first + (command in COMMANDS) :]]
+    if command in LOOKUPS:
+        return _lookup(command, rest)
     parser = _run_parser()
+    if command == "bench":
+        bench_words.add_flags(parser)
     parser.setting_of = setting_of
-    request = parser.words(list(_with_seeds_joined(argv)))
+    request = parser.words(list(_with_seeds_joined(rest)))
     for place, word in enumerate(request.overrides):
         after = request.overrides[place + 1 :]
         if "=" not in word or word.startswith("=") or (word.endswith("=") and after and "=" not in after[0]):
             parser.error(_not_a_setting(word, after, setting_of))
-    for problem in _contradictions(request):
+    measured = bench_words.problems(request) if command == "bench" else ()
+    for problem in (*measured, *_contradictions(request)):
         parser.error(problem)
     if request.seeds:
         request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from config.program import PROGRAM
+
 SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
 
 
@@ -19,7 +21,7 @@ class Key(NamedTuple):
 
 
 _GENERAL, _ALGO, _ENV = (SECTIONS[:1], SECTIONS[1:2], SECTIONS[2:])
-_NETWORK = "python main.py convert OLD.yaml rewrites the network as one list"
+_NETWORK = f"{PROGRAM} convert OLD.yaml rewrites the network as one list"
 
 KEYS: dict[str, Key] = {
     # other spellings

@@ -7,6 +7,7 @@ from types import ModuleType
 from config import joyrl, own, presets
 from config.finder import Finder
 from config.names import did_you_mean
+from config.program import PROGRAM
 from config.schema import AlgoConfig, EnvConfig
 
 
@@ -42,7 +43,7 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
 
 
 def _listed(key: str) -> str:
-    return f"(python main.py list {key.removesuffix('_name')}s shows all)"
+    return f"({PROGRAM} list {key.removesuffix('_name')}s shows all)"
 
 
 def renamed(env_id: str) -> str:

@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from config.general import GeneralConfig
+from config.program import ROOT
 from framework.distributed import ray_errors, reaper
 from framework.errors import RayError, Stopped
 from framework.runs import signals
 
-ROOT = Path(__file__).resolve().parents[2]
 WAY_OUT = "general_cfg.mp_backend=single trains without Ray"
 OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
@@ -41,7 +41,7 @@ QUIET = {
 }
 THERE = {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Environment variables of our processes in a cluster."""
-NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "*.gif", "*.log", ".venv*/", "venv/"]
+NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
 def load() -> ModuleType:

@@ -1,7 +1,8 @@
 """Turns a valid config into an exit status. torch is imported only after the environment was found suitable."""
 
 import sys
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
@@ -39,6 +40,18 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
         from framework.runs import many_seeds as group
 
         return group.run(config, command_line, seeds, jobs)
+
+    return _guarded(work)
+
+
+def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) -> int:
+    """Measures the speed of training. configured: returns the configuration with further settings."""
+
+    def work() -> int:
+        _check(configured(()))
+        from framework.runs import bench as measuring
+
+        return measuring.run(configured, request.workers, request.envs, request.seconds)
 
     return _guarded(work)
 

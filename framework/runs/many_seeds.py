@@ -15,6 +15,7 @@ import torch
 from config import machine
 from config.general import GeneralConfig
 from config.loader import ConfigError, RunConfig
+from config.program import MAIN
 from framework import build, compatibility, resources
 from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
@@ -25,7 +26,6 @@ from framework.runs import seeds_table, signals
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir, circumstances, new_folder
 
-MAIN = Path(__file__).resolve().parents[2] / "main.py"
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the runs."""

@@ -4,13 +4,13 @@ import json
 import os
 import platform
 import subprocess
-import sys
 import time
 import weakref
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+from config.program import MAIN
 from framework.checkpoint.atomic import make_folder, read_regular, regular, sync_folder, write_whole
 from framework.errors import TaskDirError
 
@@ -171,14 +171,14 @@ def installed_version(package: str) -> str | None:
 
 def _git_commit() -> str | None:
     """Returns the commit of this code, with + if code or presets differ from it; None outside a checkout."""
-    here = Path(sys.modules[__name__].__file__ or ".").parent
 
     def git(*words: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(here), *words], capture_output=True, text=True, check=True, timeout=5
+            ["git", "-C", str(MAIN.parent), *words], capture_output=True, text=True, check=True, timeout=5
         ).stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", str(MAIN))  # an installed copy may lie inside another project's checkout
         changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/*.py", ":/*.yaml")
         return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
