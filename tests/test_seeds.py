@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from config import cli, machine
+from config import arguments, machine
 from config.general import GeneralConfig
 from framework import resources
 from framework.output import figures, statistics
@@ -90,7 +90,7 @@ def test_the_interval_leaves_two_and_a_half_percent_on_each_side() -> None:
     ("text", "expected"), [("1..5", (1, 2, 3, 4, 5)), ("1,2,7", (1, 2, 7)), ("1..3, 7", (1, 2, 3, 7)), ("4", (4,))]
 )
 def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) -> None:
-    assert cli.seeds(text) == expected
+    assert arguments.seeds(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) 
         (["--seed", "1..5"], "did you mean --seeds?"),
         (["--seeds", "1..2", "general_cfg.seed=3"], "--seeds and general_cfg.seed both set the seed"),
         (["--seeds", "1..2", "--resume", "x"], "--resume continues one run, and --seeds starts several"),
-        (["--seeds", "1..2", "--jobs", "0"], "invalid number of runs '0': use 1 or more"),
+        (["--seeds", "1..2", "--jobs", "0"], "invalid number '0': use 1 or more"),
         (["--jobs", "2"], "it needs --seeds"),
         (["--resume", "x", "--into", "y"], "leave out --into"),
         (["--seeds", "1..2", "algo_cfg.lr=fast"], "algo_cfg.lr"),
