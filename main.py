@@ -60,10 +60,10 @@ def _look_up(request: argparse.Namespace) -> int:
             from config import convert
 
             print(convert.converted(request.file, ALGOS, ENVS), end="")
-        elif request.command == "list" and request.what == "tasks":
-            from framework.runs.task_list import listing
+        elif request.command == "runs":
+            from framework.runs import task_list
 
-            print(listing(request.filter), end="")
+            print(task_list.as_json(request.filter) if request.json else task_list.listing(request.filter), end="")
         elif request.command == "list":
             print(describe.listing(request.what, ALGOS, ENVS, wanted=request.filter), end="")
         else:

@@ -252,8 +252,9 @@ def _lookup(command: str, argv: Sequence[str]) -> argparse.Namespace:
         parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
         parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
     request = parser.words(argv)
-    if command == "list" and request.what == "runs":
-        request.what = "tasks"
+    if command == "list" and request.what in ("tasks", "runs"):
+        request.command, request.json = "runs", False
+        return request
     if command == "list" and request.what not in (None, *KINDS):
         parser.error(f"nothing to list under {request.what!r}{did_you_mean(request.what, KINDS)}")
     return request

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import hints, joyrl, limits, packages, presets, sources, tasks
+from config import hints, joyrl, limits, packages, presets, rllib, sources, tasks
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
@@ -50,20 +50,28 @@ def load(
     video: bool = False,
     allow_import: Iterable[str] = (),
     into: str | None = None,
+    flags: Iterable[tuple[str, str, Any]] = (),
+    more: Sequence[sources.Source] = (),
+    file: Document | sources.Source | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
-    """Returns the configuration of a run; the arguments from algo to into are the flags of these names."""
+    """Returns the configuration of a run; the arguments from algo to into are the flags of these names. flags: other
+    ones, as (flag, section.key, value). more: sources between the file and the command line. file: what was read from
+    yaml_path, if it has been read: all of it, or one of its experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    work.sources = [sources.from_command_line(overrides, sources.flags(algo, env, resume, test, video))]
+    given = [*sources.flags(algo, env, resume, test, video), *flags]
+    work.sources = [*more, sources.from_command_line(overrides, given)]
     preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
     path = yaml_path or preset
-    document = _read(path) if path else None
+    document = file if isinstance(file, Document) else _read(path) if path and file is None else None
     if document:
         work.add_document(document, str(path), written=preset is None)
+    elif isinstance(file, sources.Source):
+        work.sources.insert(0, file)
     task = work.task(task_root)
     earlier = work.earlier(task) if task else None
-    if not (document or earlier or algo or env):
+    if not (file or document or earlier or algo or env):
         work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
         address = sources.address_of(earlier)
@@ -174,7 +182,8 @@ class _Assembly:
         algo = str(self.general("algo_name"))
         package, _ = self.find("algo_name", algo)
         kind, _ = self.find("env_name", str(self.general("env_name")))
-        command = self.sources[0].sections.get("env_cfg", {})
+        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.sources)]
+        command = next((part for part in parts if "id" in part), {})
         env = str(command.get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
         path = presets.find(package.NAME if package else algo, family_name, self.preset_root)
@@ -187,11 +196,13 @@ class _Assembly:
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
         written = sources.from_document(document, written=False).sections.get("env_cfg", {})
-        return all(
+        return not any("env_config" in source.foreign for source in self.sources) and all(
             key in presets.NOT_THE_TASK
             or written.get(key) == value
             or (key == "id" and preset is not None and presets.named(preset, str(value)))
-            for key, value in self.sources[-1].sections.get("env_cfg", {}).items()
+            for source in self.sources
+            if source.written
+            for key, value in source.sections.get("env_cfg", {}).items()
         )
 
     def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
@@ -255,10 +266,12 @@ class _Assembly:
                 self.report("env_cfg", key, message + (more if key == "id" else ""))
 
     def finish(self, **rest: Any) -> RunConfig:
-        for source in self.sources:
-            self.problems += source.problems
         found: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
         self.models |= {section: package.Config for section, package in found.items() if package}
+        known = rllib.Known(self.models, self.sources)
+        for source in self.sources:
+            self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
+            self.problems += source.problems
         self.problems += sources.outside(self.sources, self.models)
         built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
         if built.get("env_cfg"):

@@ -35,6 +35,8 @@ class Source:
     places: dict[str, Place] = field(default_factory=dict)
     strays: list[Stray] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    foreign: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    """Settings by RLlib's names; config/rllib.py puts them under ours once the algorithm is known."""
 
     def put(self, section: str, key: str, value: Any, place: Place) -> None:
         self.sections.setdefault(section, {})[key] = value
