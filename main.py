@@ -4,9 +4,14 @@ import argparse
 import json
 import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config import cli
 from framework.errors import silence
+
+if TYPE_CHECKING:
+    from config.run_config import RunConfig
 
 REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
 
@@ -37,7 +42,7 @@ def _answer(argv: list[str]) -> int:
     request = cli.parse(argv, _setting_of)
     if request.allow_import:
         sys.path.append(os.getcwd())
-    return _run(request, argv) if request.command == "run" else _look_up(request)
+    return _run(request, argv) if request.command in ("run", "evaluate") else _look_up(request)
 
 
 def _setting_of(name: str) -> str | None:
@@ -74,34 +79,61 @@ def _look_up(request: argparse.Namespace) -> int:
     return 0
 
 
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "allow_import", "config", "stop", "checkpoint_freq",
+         "episodes", "model")  # fmt: skip
+"""Flags that become settings."""
+
+
 def _run(request: argparse.Namespace, argv: list[str]) -> int:
-    from config.loader import ConfigError, load
+    from config.experiments import load_all
+    from config.loader import ConfigError
     from framework.catalog import ALGOS, ENVS
 
-    names = ("algo", "env", "resume", "test", "video", "into", "allow_import")
-    flags = {name: getattr(request, name) for name in names}
+    flags = {name: getattr(request, name) for name in FLAGS}
     try:
-        config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
+        configs = load_all(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
+        if problem := _unfit(request, len(configs)):
+            raise ConfigError([problem])
     except ConfigError as error:
         count = len(error.problems)
         fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
         print(error, f"Nothing was started. {fix}", sep="\n", file=sys.stderr)
         return 2
-    if request.print_config or request.dry_run:  # a run prints its notes itself, and logs them
-        for note in config.notes:
-            print(note, file=sys.stderr)
-        if request.seeds:
-            print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
+    if request.print_config or request.dry_run:
+        return max(_show(request, name, config) for name, config in configs.items())
+    from framework.runs import entry
+
+    if len(configs) > 1:
+        return entry.run_experiments(configs, Path(request.yaml).stem, argv, request.jobs)
+    [config] = configs.values()
+    if request.command == "evaluate":
+        return entry.evaluate(config, request.steps, request.out)
+    return entry.run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else entry.run(config, argv)
+
+
+def _unfit(request: argparse.Namespace, runs: int) -> str:
+    """Returns which flag does not fit the number of experiments in the file; empty if all do."""
+    if runs > 1 and (request.seeds or request.test or request.resume):
+        return f"{request.yaml} has {runs} experiments; leave out --seeds, --test and --resume, or use a file with one"
+    if runs == 1 and request.jobs and not request.seeds:
+        return "--jobs is the number of runs at once; it needs --seeds, or a file with several experiments"
+    return ""
+
+
+def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
+    """Answers --print-config and --dry-run. A run prints its notes itself, and logs them."""
+    for note in config.notes:
+        print(note, file=sys.stderr)
+    if request.seeds:
+        print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
+    if name:
+        print(f"# experiment {name}")
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
-    if request.seeds and not request.dry_run:
-        from framework.runs.entry import run_seeds
+    from framework.runs.entry import dry_run
 
-        return run_seeds(config, argv, request.seeds, request.jobs)
-    from framework.runs.entry import dry_run, run
-
-    return dry_run(config) if request.dry_run else run(config, argv)
+    return dry_run(config)
 
 
 if __name__ == "__main__":

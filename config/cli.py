@@ -123,7 +123,11 @@ def parse(argv: Sequence[str], setting_of: SettingOf = lambda name: None) -> arg
         _take_name(parser, request, word)
     for place, override in enumerate(request.overrides):
         after = request.overrides[place + 1 :]
-        if "=" not in override or override.startswith("=") or (override.endswith("=") and after and "=" not in after[0]):
+        if (
+            "=" not in override
+            or override.startswith("=")
+            or (override.endswith("=") and after and "=" not in after[0])
+        ):
             parser.error(_not_a_setting(override, after, setting_of))
     for problem in contradictions.found(request):
         parser.error(problem)

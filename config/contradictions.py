@@ -30,8 +30,6 @@ def found(request: argparse.Namespace) -> Iterator[str]:
     for flag, key, what in TWICE:
         if getattr(request, flag) and key in keys:
             yield f"--{flag.replace('_', '-')} and {key} both set the {what}; leave one of them out"
-    if request.jobs and not request.seeds and not request.yaml:
-        yield "--jobs limits how many runs of --seeds are active at once; it needs --seeds"
     yield from _of_playing(request)
 
 

@@ -50,18 +50,20 @@ def load(
     video: bool = False,
     allow_import: Iterable[str] = (),
     into: str | None = None,
-    flags: Iterable[tuple[str, str, Any]] = (),
-    more: Sequence[sources.Source] = (),
+    config: str | None = None,
+    stop: str | None = None,
+    checkpoint_freq: int | None = None,
+    episodes: int | None = None,
+    model: str | int | None = None,
     file: Document | sources.Source | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
-    """Returns the configuration of a run; the arguments from algo to into are the flags of these names. flags: other
-    ones, as (flag, section.key, value). more: sources between the file and the command line. file: what was read from
-    yaml_path, if it has been read: all of it, or one of its experiments."""
+    """Returns the configuration of a run; the arguments from algo to model are the flags of these names. file:
+    what was read from yaml_path, if it has been read: all of it, or one of its experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    given = [*sources.flags(algo, env, resume, test, video), *flags]
-    work.sources = [*more, sources.from_command_line(overrides, given)]
+    flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model)
+    work.sources = [*rllib.from_flags(config, stop), sources.from_command_line(overrides, flags)]
     preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
     path = yaml_path or preset
     document = file if isinstance(file, Document) else _read(path) if path and file is None else None

@@ -23,16 +23,12 @@ from config.yaml_reader import Document, DocumentError, Place, parse
 # ------------------------------------------------------------------------------------------------------ reading
 
 
-def config_flag(text: str) -> Source:
-    """Returns the settings of --config: our sections, or RLlib's names."""
-    document, problem = _json("--config", text)
-    return from_settings(document) if document else Source(True, problems=[problem])
-
-
-def stop_flag(text: str) -> Source:
-    """Returns the settings of --stop."""
-    document, problem = _json("--stop", text)
-    return from_stop_rules(document) if document else Source(True, problems=[problem])
+def from_flags(config: str | None, stop: str | None) -> Iterator[Source]:
+    """Yields the settings of --config, which may use our sections, and of --stop."""
+    for flag, text, read in (("--config", config, from_settings), ("--stop", stop, from_stop_rules)):
+        if text is not None:
+            document, problem = _json(flag, text)
+            yield read(document) if document else Source(True, problems=[problem])
 
 
 def _json(flag: str, text: str) -> tuple[Document | None, str]:

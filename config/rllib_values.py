@@ -52,8 +52,7 @@ class Known:
         section, _, key = path.partition(".")
         model = self.models[section]
         written = sources.merge(self.sources, section, model)[0].get(key)
-        valid = isinstance(written, int | float) and written > 0
-        return float(written if valid else model.model_fields[key].default)
+        return float(written if isinstance(written, int | float) and written > 0 else model.model_fields[key].default)
 
 
 def _workers(value: Any, known: Known) -> Meaning:

@@ -99,7 +99,14 @@ def address_of(document: Document) -> str | None:
 
 
 def flags(
-    algo: str | None, env: str | None, resume: str | None, test: str | None, video: bool
+    algo: str | None,
+    env: str | None,
+    resume: str | None,
+    test: str | None,
+    video: bool,
+    checkpoint_freq: int | None = None,
+    episodes: int | None = None,
+    model: str | int | None = None,
 ) -> list[tuple[str, str, Any]]:
     """Returns the flags of these names as (flag, section.key, value)."""
     given: list[tuple[str, str, Any]] = []
@@ -115,6 +122,13 @@ def flags(
         given += [("--test", f"general_cfg.{key}", value) for key, value in settings.items()]
     if video:
         given.append(("--video", "env_cfg.render_mode", "rgb_array"))
+    if checkpoint_freq:
+        settings = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
+        given += [("--checkpoint-freq", f"general_cfg.{key}", value) for key, value in settings.items()]
+    if episodes:
+        given.append(("--episodes", "general_cfg.max_episode", episodes))
+    if model is not None:
+        given.append(("--model", "general_cfg.load_model_step", model))
     return given
 
 

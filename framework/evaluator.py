@@ -75,10 +75,10 @@ class Evaluator:
         self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
 
-    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
-        """Plays episodes 0 .. episodes-1 without exploration."""
+    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = (), steps: int = 0) -> Evaluation:
+        """Plays episodes 0, 1, 2 ... without exploration, until there are as many episodes and steps as asked for."""
         collector = self._collector(agent, recorders)
-        evaluation = Evaluation(collector.play(episodes, Progress(), self.check))
+        evaluation = Evaluation(collector.play(episodes, Progress(), self.check, steps))
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
                 "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",
