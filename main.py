@@ -80,7 +80,7 @@ def _look_up(request: argparse.Namespace) -> int:
 
 
 FLAGS = ("algo", "env", "resume", "test", "video", "into", "allow_import", "config", "stop", "checkpoint_freq",
-         "episodes", "model")  # fmt: skip
+         "episodes", "model", "word")  # fmt: skip
 """Flags that become settings."""
 
 

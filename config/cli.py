@@ -144,6 +144,7 @@ def _take_name(parser: _Parser, request: argparse.Namespace, word: str) -> None:
     if request.test or request.resume:
         parser.error(f"{word} {name} names the run; leave out --test and --resume")
     del request.overrides[0]
+    request.word = word
     setattr(request, "resume" if word == "resume" else "test", name)
     request.video = request.video or word == "film"
     if word == "evaluate":
@@ -195,7 +196,7 @@ def _run_parser() -> _Parser:
         formatter_class=lambda prog: _Help(prog, width=79),
         allow_abbrev=False,
     )
-    parser.set_defaults(command="run")
+    parser.set_defaults(command="run", word="")
 
     def one(flag: str, metavar: str, help_text: str, kind: Callable[[str], Any] = arguments.text) -> None:
         parser.add_argument(*flag.split(), metavar=metavar, type=kind, action=_Once, help=help_text)

@@ -33,6 +33,7 @@ class GeneralConfig(Strict):
         "run_ahead": ("mp_backend", ("ray",)),
         "ray_address": ("mp_backend", ("ray",)),
         "num_gpus_per_learner": ("gpu_device", ()),
+        "num_gpus_per_worker": ("ray_address", ()),
         "reward_threshold": ("online_eval", (True,)),
         "reward_threshold_limit": ("online_eval", (True,)),
     }
@@ -110,6 +111,9 @@ class GeneralConfig(Strict):
     """Address of a running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
     """CPUs requested per worker in a cluster; fractions are allowed."""
+    num_gpus_per_worker: Annotated[float, Field(ge=0)] = 0
+    """GPUs requested per worker in a cluster, so that its environments can use them; fractions are allowed. The policy
+    acts on the CPU."""
     num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
     """GPUs requested per learner; fractions are allowed. They are used if device is cuda or auto."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0

@@ -55,14 +55,16 @@ def load(
     checkpoint_freq: int | None = None,
     episodes: int | None = None,
     model: str | int | None = None,
+    word: str = "",
     file: Document | sources.Source | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
-    """Returns the configuration of a run; the arguments from algo to model are the flags of these names. file:
-    what was read from yaml_path, if it has been read: all of it, or one of its experiments."""
+    """Returns the configuration of a run; the arguments from algo to model are the flags of these names. word: the
+    command that stands for --resume or --test. file: what was read from yaml_path, if it has been read: all of it, or
+    one of its experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model)
+    flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model, word)
     work.sources = [*rllib.from_flags(config, stop), sources.from_command_line(overrides, flags)]
     preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
     path = yaml_path or preset

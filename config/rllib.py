@@ -87,7 +87,9 @@ def translate(source: Source, known: Known, hint: Callable[[str], str]) -> Itera
             continue
         except LookupError:
             if "algo_cfg" in known.models:
-                source.problems.append(f"{place.text}: {place.path}: has no counterpart here{hint(key)}")
+                source.problems.append(
+                    f"{place.text}: {place.path}: {hint(key).removeprefix('; ') or 'has no counterpart here'}"
+                )
             continue
         _put(source, meaning, place)
         if note := _note(key, value, meaning):
@@ -122,6 +124,7 @@ def _put(source: Source, meaning: Meaning, place: Place) -> None:
         if name in source.sections.get(section, {}):
             other = source.places[section].parts[name].path
             source.problems.append(f"{place.text}: {place.path}: sets {path}, which {other} sets too; keep one")
+            return
         source.put(section, name, value, Place(place.text, place.path))
 
 

@@ -149,8 +149,7 @@ def _prioritized(value: Any, known: Known) -> Meaning:
 
 
 def _twin_q(value: Any, known: Known) -> Meaning:
-    [path] = known.algo("n_critics")
-    return Meaning({path: 1 + value if isinstance(value, bool) else value})
+    return Meaning(dict.fromkeys(known.algo("n_critics", "target_critics"), 1 + value if value in (0, 1) else value))
 
 
 def _clip_rewards(value: Any, known: Known) -> Meaning:

@@ -107,8 +107,10 @@ def flags(
     checkpoint_freq: int | None = None,
     episodes: int | None = None,
     model: str | int | None = None,
+    word: str = "",
 ) -> list[tuple[str, str, Any]]:
-    """Returns the flags of these names as (flag, section.key, value)."""
+    """Returns the flags of these names as (flag, section.key, value). word: command that stands for --resume or
+    --test."""
     given: list[tuple[str, str, Any]] = []
     if algo:
         given.append(("--algo", "general_cfg.algo_name", algo))
@@ -116,12 +118,12 @@ def flags(
         given.append(("--env", "env_cfg.id", env))
     if resume:
         settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
-        given += [("--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
+        given += [(word or "--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
     if test:
         settings = {"load_checkpoint": True, "load_path": test, "mode": "test"}
-        given += [("--test", f"general_cfg.{key}", value) for key, value in settings.items()]
+        given += [(word or "--test", f"general_cfg.{key}", value) for key, value in settings.items()]
     if video:
-        given.append(("--video", "env_cfg.render_mode", "rgb_array"))
+        given.append((word or "--video", "env_cfg.render_mode", "rgb_array"))
     if checkpoint_freq:
         settings = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
         given += [("--checkpoint-freq", f"general_cfg.{key}", value) for key, value in settings.items()]

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from algos.base import EnvSpec
 from config.loader import RunConfig
@@ -21,6 +22,7 @@ STORE_FRAGMENTS = 8
 @contextlib.contextmanager
 def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> Iterator[RayBackend]:
     """Starts the processes of a run, and ends them all on exit. stopping: True if the run was asked to stop."""
+    config = _without_absent_gpu(config)
     cfg = config.general
     spec = compatibility.spec_of_all(config, spec)
     if cfg.ray_address is None:
@@ -35,6 +37,15 @@ def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> I
             yield remote
         finally:
             remote.end()
+
+
+def _without_absent_gpu(config: RunConfig) -> RunConfig:
+    """Returns settings that request no GPU, if device auto finds none on this machine. A cluster may have one."""
+    cfg = config.general
+    if not cfg.gpus or cfg.device != "auto" or cfg.ray_address or build.device_of(config).type == "cuda":
+        return config
+    print(f"no GPU here: num_gpus_per_learner {cfg.gpus:g} is not used, and learners use the CPU", flush=True)
+    return replace(config, general=cfg.model_copy(update={"num_gpus_per_learner": 0}))
 
 
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:

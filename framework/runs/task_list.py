@@ -41,8 +41,8 @@ class Listed(NamedTuple):
 
 
 def listing(wanted: str = "", root: Path = ROOT) -> str:
-    """Returns a table of the runs whose name contains `wanted`, newest first. Where a terminal is too narrow for it, each
-    name has a line of its own."""
+    """Returns a table of the runs whose name contains `wanted`, newest first. If a terminal is too narrow for it,
+    each name has a line of its own."""
     runs = found(wanted, root)
     if not runs:
         return f"no runs{f' with {wanted!r} in their name' if wanted else ''} in {root.absolute()}\n"
@@ -62,8 +62,8 @@ def as_json(wanted: str = "", root: Path = ROOT) -> str:
 
 def found(wanted: str = "", root: Path = ROOT) -> list[Listed]:
     """Returns the runs whose name contains `wanted`, newest first."""
-    folders = [folder for folder in _folders(root) if wanted.lower() in folder.name.lower()]
-    runs = (_listed(member) for folder in folders for member in _members(folder))
+    named = {name: folder for path in _folders(root) for name, folder in _members(path)}
+    runs = (_listed(name, folder) for name, folder in named.items() if wanted.lower() in name.lower())
     return sorted((run for run in runs if run), key=lambda run: run.age)
 
 
@@ -75,20 +75,21 @@ def _folders(root: Path) -> list[Path]:
         return []
 
 
-def _members(folder: Path) -> list[Path]:
-    """Returns the runs of a group, or the folder itself."""
-    return _folders(folder) if (folder / "group.json").is_file() else [folder]
+def _members(folder: Path) -> list[tuple[str, Path]]:
+    """Returns name and folder of each run of a group, or of the folder itself."""
+    if not (folder / "group.json").is_file():
+        return [(folder.name, folder)]
+    return [(f"{folder.name}/{member.name}", member) for member in _folders(folder)]
 
 
-def _listed(folder: Path) -> Listed | None:
+def _listed(name: str, folder: Path) -> Listed | None:
     """Returns what is known of a run; None for a folder that is none."""
     if not (folder / "config.yaml").is_file() and not (folder / "run.json").is_file():
         return None
     facts = TaskDir(folder).read_run()
     algorithm, environment = _names(folder)
-    grouped = (folder.parent / "group.json").is_file()
     return Listed(
-        name=printable(f"{folder.parent.name}/{folder.name}" if grouped else folder.name),
+        name=printable(name),
         algorithm=printable(algorithm),
         environment=printable(environment),
         state=_state(folder, facts),
@@ -128,8 +129,7 @@ def _state(folder: Path, facts: dict[str, Any]) -> str:
 def _score(facts: dict[str, Any]) -> float | None:
     score = facts.get("score")
     value = score.get("mean") if isinstance(score, dict) else facts.get("best")
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if number else None
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _size(folder: Path) -> int:
