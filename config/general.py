@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from config import joyrl
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
-RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_time")
+RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
 """Settings that end a training run."""
 
 Endless = Annotated[Int, Field(ge=-1)]
@@ -62,6 +62,11 @@ class GeneralConfig(Strict):
     """Number of environment steps of training, over all rows. -1: no limit."""
     max_update: Endless = -1
     """Number of gradient updates of training. -1: no limit."""
+    max_iteration: Endless = -1
+    """Number of training iterations of iteration_steps each. -1: no limit."""
+    iteration_steps: PositiveInt = 1000
+    """Number of environment steps in an iteration, which is a row of results/progress.csv. It ends with the first
+    fragment that reaches this number."""
     max_time: Annotated[float, Field(ge=-1)] = -1
     """Seconds of training. -1: no limit. A run that the clock ends is not repeatable to the byte."""
     reward_threshold: float | None = None
@@ -70,12 +75,16 @@ class GeneralConfig(Strict):
     reward_threshold_limit: PositiveInt = 2
     """Number of consecutive evaluations at or above reward_threshold that stop the run. 1 stops at the first, which may
     be luck."""
+    stop_return: float | None = None
+    """Mean return of the training episodes of an iteration at which training stops. null: never. These episodes are
+    played with exploration; reward_threshold looks at evaluations."""
 
     # saving and evaluation
     model_save_fre: PositiveInt = 500
-    """Number of updates between checkpoints (or environment steps, see model_save_unit)."""
-    model_save_unit: Annotated[Literal["update", "step"], BeforeValidator(lower)] = "update"
-    """Unit of model_save_fre: update (gradient updates) or step (environment steps)."""
+    """Number of updates between checkpoints (or environment steps or iterations, see model_save_unit)."""
+    model_save_unit: Annotated[Literal["update", "step", "iteration"], BeforeValidator(lower)] = "update"
+    """Unit of model_save_fre: update (gradient updates), step (environment steps) or iteration (see
+    iteration_steps)."""
     keep_checkpoints: Endless = -1
     """Number of checkpoints that are kept, newest first; best is always kept. -1: all. What the replay memory held is
     kept for as many, or for the newest 5: older checkpoints can be tested, but training cannot resume from them."""
@@ -136,7 +145,8 @@ class GeneralConfig(Strict):
 
     def share(self, step: int, episode: int, update: int) -> float:
         """Returns the fraction of the planned run that is done, by the nearest limit; 0 without limits."""
-        limits = ((step, self.max_total_step), (episode, self.max_episode), (update, self.max_update))
+        limits = [(step, self.max_total_step), (episode, self.max_episode), (update, self.max_update)]
+        limits.append((step, self.max_iteration * self.iteration_steps))
         return min(1.0, max((done / limit for done, limit in limits if limit > 0), default=0.0))
 
     def problems(self) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ from framework.evaluator import Evaluation, Evaluator
 from framework.fragment import Episode
 from framework.output import figures, html_report, wrap_up
 from framework.output.csv_log import read_csv
-from framework.runs.run import Run
+from framework.runs.experiment import Experiment
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Trainer
 from main import main
@@ -169,13 +169,13 @@ def test_an_environment_that_fails_during_a_resume_is_named_and_the_checkpoint_s
 def test_a_signal_before_the_first_step_leaves_all_of_the_training(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    enter = Run.__enter__
+    enter = Experiment.__enter__
 
-    def signalled(self: Run) -> Run:
+    def signalled(self: Experiment) -> Experiment:
         os.kill(os.getpid(), signal.SIGINT)
         return enter(self)
 
-    monkeypatch.setattr(Run, "__enter__", signalled)
+    monkeypatch.setattr(Experiment, "__enter__", signalled)
     train("run", status=130)
     assert "nothing was left to train" not in capsys.readouterr().out
 
@@ -213,7 +213,7 @@ def test_nothing_is_saved_after_the_last_save(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(html_report, "write", lambda task: 1 / 0)
     monkeypatch.setattr(figures, "learning_curve", lambda *args, **options: 1 / 0)
     monkeypatch.setattr(Evaluator, "random_return", lambda self: 1 / 0)
-    monkeypatch.setattr("framework.runs.run.choose_best", lambda *args: 1 / 0)
+    monkeypatch.setattr("framework.runs.experiment.choose_best", lambda *args: 1 / 0)
     train("run")
     assert calls[-2:] == ["finish", "save"]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from framework.iteration import EPISODE_COLUMNS
 from framework.output import figures
 from framework.output.csv_log import read_csv
 from framework.output.formatting import clock, counted, not_above_random, resume_command, scored, spread, video_command
@@ -22,7 +23,6 @@ from framework.output.html_page import (
     table,
     text,
 )
-from framework.output.run_log import EPISODE_COLUMNS
 
 Facts = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]

@@ -1,4 +1,7 @@
-"""A training run: setup, training, end. It knows no signal, no command line and no exit status."""
+"""A training run: setup, training, end. It knows no signal, no command line and no exit status.
+
+The command line trains it to its end (framework/runs/train.py), and joystick.Run iteration by iteration (api.py).
+"""
 
 import contextlib
 import time
@@ -7,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from algos.base import Agent
 from config.general import GeneralConfig
@@ -18,12 +21,13 @@ from framework.backend import Backend, Lost, SingleProcess
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.errors import CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
+from framework.iteration import Count, EpisodeRows
 from framework.learner import Learner
 from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.formatting import resume_command
 from framework.output.recorders import Tape
-from framework.output.run_log import Count, RunLog
+from framework.output.run_log import RunLog
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
 from framework.runs import exactness, record
@@ -32,13 +36,14 @@ from framework.runs.resume import identity, plain, start, with_seed
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
+T = TypeVar("T")
 MOST_LOSSES = 5
 """Number of times that lost processes are restarted at the same checkpoint."""
 FIRST_PAUSE = 0.5
 """Seconds before the first restart; doubled after each further loss, since a cluster may notice a loss late."""
 
 
-class Run:
+class Experiment:
     """One training run, from the environment to the report. A context manager: closes everything that it opened."""
 
     def __init__(
@@ -68,7 +73,7 @@ class Run:
 
     # setup ------------------------------------------------------------------------------------------------
 
-    def __enter__(self) -> "Run":
+    def __enter__(self) -> "Experiment":
         try:
             self._open()
             self.opened = True
@@ -110,7 +115,8 @@ class Run:
             self._stack.callback(trajectories.close)
             backend.record(trajectories)
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
-        log = RunLog(self.task, backend.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
+        rows = EpisodeRows(backend.agent)
+        log = RunLog(self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
@@ -121,7 +127,10 @@ class Run:
             "exactness": self.numbers,
         }
         self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch)
-        self.trainer = Trainer(cfg, backend, self.evaluator, self.store, log, trajectories, facts, self.stopping)
+        self.trainer = Trainer(
+            cfg, backend, self.evaluator, self.store, self.console, rows, log, trajectories,
+            facts=facts, stopping=self.stopping,
+        )  # fmt: skip
 
     @contextlib.contextmanager
     def _make_backend(self) -> Iterator[Backend]:
@@ -188,23 +197,10 @@ class Run:
 
     def train(self) -> str | None:
         """Trains until a stop rule is met, and saves the last checkpoint. Returns the stop rule, or None if the run was
-        asked to stop. Lost processes are restarted from the newest checkpoint."""
-        before, losses, lost_at, saved = self.trainer.count, 0, None, None
-        self.console.start(before, self.trainer.elapsed, self.trainer.best)
-        while True:
-            try:
-                with self._saving():
-                    if saved is not None:
-                        self._restart(saved, losses)
-                        saved = None  # its journal may be as large as the memory
-                    return self._train(before)
-            except Lost as lost:
-                saved = self.store.newest(self.console.warn)
-                losses = losses + 1 if saved.path == lost_at else 1
-                lost_at = saved.path
-                if losses > MOST_LOSSES:
-                    raise
-                self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
+        asked to stop."""
+        self.start_clock()
+        before = self.trainer.count
+        return self._survive(lambda: self._train(before))
 
     def _train(self, before: Count) -> str | None:
         reason = self.trainer.run()
@@ -213,11 +209,50 @@ class Run:
         if self.stopping():
             self.trainer.save()
             return None
+        self._finish()
+        return reason
+
+    def iterate(self, steps: int) -> str | None:
+        """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;
+        then the last checkpoint is saved."""
+        return self._survive(lambda: self._iterate(steps))
+
+    def _iterate(self, steps: int) -> str | None:
+        reason = self.trainer.iterate(steps)
+        if reason is not None:
+            self._finish()
+        return reason
+
+    def start_clock(self) -> None:
+        """Starts the console's clock of training."""
+        trainer = self.trainer
+        self.console.start(trainer.count, trainer.elapsed, trainer.best, trainer.rows.shown)
+
+    def _survive(self, work: Callable[[], T]) -> T:
+        """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run
+        again."""
+        losses, lost_at, saved = 0, None, None
+        while True:
+            try:
+                with self._saving():
+                    if saved is not None:
+                        self._restart(saved, losses)
+                        saved = None  # its journal may be as large as the memory
+                    return work()
+            except Lost as lost:
+                saved = self.store.newest(self.console.warn)
+                losses = losses + 1 if saved.path == lost_at else 1
+                lost_at = saved.path
+                if losses > MOST_LOSSES:
+                    raise
+                self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
+
+    def _finish(self) -> None:
+        """Saves the last checkpoint."""
         if self.backend.processes is not None:  # before the last save, which is no training
             self.load = "; limit: ".join(filter(None, self.backend.processes.load(whole=True)))
         self.trainer.finish()
         self.trained = True
-        return reason
 
     def _restart(self, saved: Saved, losses: int) -> None:
         """Starts all processes again from a checkpoint."""
@@ -227,7 +262,7 @@ class Run:
         self._restore(saved, branch=False)
         self.store.continue_from(saved)
         self._write_processes()
-        self.console.start(self.trainer.count, self.trainer.elapsed, self.trainer.best)
+        self.start_clock()
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[None]:
@@ -286,15 +321,15 @@ class Run:
             console.warn(f"the last model could NOT be saved; once there is room: {command}")
         return True
 
-    def interrupted(self) -> None:
-        """Reports a run that was asked to stop during training."""
+    def interrupted(self, reason: str = "interrupted") -> None:
+        """Reports a run that can be resumed."""
         trainer = self.trainer
         known = self.task.read_run().get("random_return")
         figure = None
         if self.config.general.save_fig:
             figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
         score = Score(trainer.best, trainer.best_update)
-        wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
+        wrap_up.tell(self.config, self.task, trainer, Ending(reason, False, score, known, figure))
 
     def _second_agent(self) -> Agent:
         """Returns an agent for evaluating checkpoints, so that the trained one stays as it is."""
