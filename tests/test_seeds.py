@@ -263,7 +263,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     assert not (folder / "seed_1.errors.txt").exists()
     assert "(last evaluations of 1 of 3 runs, 10 episodes each)" in out
     assert "95 %" not in out, "one run says nothing of the spread"
-    assert f"python main.py --allow-import mine --resume {folder / 'seed_2'}" in out
+    assert f"python main.py --allow-import mine resume {folder / 'seed_2'}" in out
 
 
 def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
@@ -281,7 +281,7 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
-    assert len(re.findall(r"resume seed \d  python main.py --allow-import mine --resume", out)) == 2
+    assert len(re.findall(r"resume seed \d  python main.py --allow-import mine resume", out)) == 2
     begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
     assert f"start seed 3   python main.py --allow-import mine {begin}" in out
     assert not list(folder.glob("*.errors.txt"))
