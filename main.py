@@ -45,12 +45,12 @@ def _answer(argv: list[str]) -> int:
     return _run(request, argv) if request.command in ("run", "evaluate") else _look_up(request)
 
 
-def _setting_of(name: str) -> str | None:
-    """Returns section.key for the name of a setting; asked only for a word that is not understood."""
+def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
+    """Returns section.key for the name of a setting, and a remark; asked only for a word that is not understood."""
     from config.hints import setting_of
     from framework.catalog import ALGOS, ENVS
 
-    return setting_of(name, ALGOS, ENVS)
+    return setting_of(name, ALGOS, ENVS, algo)
 
 
 def _look_up(request: argparse.Namespace) -> int:
@@ -101,7 +101,11 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
         return 2
     if request.print_config or request.dry_run:
         return max(_show(request, name, config) for name, config in configs.items())
-    from framework.runs import entry
+    return _start(request, configs, argv)
+
+
+def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:
+    import framework.runs.entry as entry
 
     if len(configs) > 1:
         return entry.run_experiments(configs, Path(request.yaml).stem, argv, request.jobs)

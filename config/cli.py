@@ -19,6 +19,7 @@ _INSTEAD = {
     "play": "python main.py film NAME", "eval": "python main.py test NAME", "evaluate": "python main.py evaluate NAME",
     "enjoy": "python main.py film NAME", "film": "python main.py film NAME", "render": "--video",
     "train": "python main.py train", "file": "--yaml FILE", "name": "--into FOLDER", "output": "--into FOLDER",
+    "resume_path": "python main.py resume NAME", "watch": "python main.py film NAME",
     "load": "python main.py resume NAME or test NAME", "checkpoint": "python main.py resume NAME or test NAME",
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
@@ -48,8 +49,8 @@ other commands:
     a YAML file: # yaml-language-server: $schema=joystick.schema.json
 """
 
-SettingOf = Callable[[str], str | None]
-"""Returns section.key for the name of a setting, or None."""
+SettingOf = Callable[[str, str], tuple[str, str] | None]
+"""Returns section.key for the name of a setting, preferably one of an algorithm, and a remark; None for others."""
 
 
 def version() -> str:
@@ -83,7 +84,7 @@ class _Once(argparse.Action):
 class _Parser(argparse.ArgumentParser):
     """argparse with the nearest name in its error messages."""
 
-    setting_of: SettingOf = staticmethod(lambda name: None)
+    setting_of: SettingOf = staticmethod(lambda name, algo: None)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{printable(message)}\nSee: python main.py --help\n")
@@ -94,22 +95,27 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unexpected argument {unknown[0]!r}")
         if unknown:
             after = argv[argv.index(unknown[0]) + 1 :] if unknown[0] in argv else []
-            self.error(f"unknown flag {unknown[0]}{self.flag_hint(unknown[0], after[:1])}")
+            self.error(
+                f"unknown flag {unknown[0]}{self.flag_hint(unknown[0], after[:1], getattr(request, 'algo', None) or 'DQN')}"
+            )
         return request
 
-    def flag_hint(self, flag: str, after: Sequence[str]) -> str:
+    def flag_hint(self, flag: str, after: Sequence[str], algo: str) -> str:
         """Returns the end of a sentence: what to type in place of an unknown flag."""
         name, _, value = flag.partition("=")
         word = name.lstrip("-").replace("-", "_")
         if word in _INSTEAD:
             return f"; use {_INSTEAD[word]}"
-        given = value or next(iter(after), "VALUE")
-        if (path := self.setting_of(word)) and not (word == "seed" and not given.isdecimal()):
-            return f"; a setting is written {path}={given}"
+        given = value or next((other for other in after if not other.startswith("--")), "VALUE")
+        if (found := self.setting_of(word, algo)) and not (word == "seed" and not given.isdecimal()):
+            path, remark = found
+            if not path:
+                return f"; {remark}"
+            return f"; a setting is written {path}={'VALUE' if remark else given}{remark and f' ({remark})'}"
         return did_you_mean(name, [option for action in self._actions for option in action.option_strings])
 
 
-def parse(argv: Sequence[str], setting_of: SettingOf = lambda name: None) -> argparse.Namespace:
+def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) -> argparse.Namespace:
     """Returns the request; its `command` is run, evaluate or one of LOOKUPS."""
     first = _behind_permissions(argv)
     word = next(iter(argv[first : first + 1]), "")
@@ -168,7 +174,7 @@ def _not_a_setting(word: str, after: Sequence[str], setting_of: SettingOf) -> st
     if word.endswith("=") or (after and after[0].startswith("=")):
         value = next((other.lstrip("=") for other in after if other != "="), "VALUE")
         return f"no blanks around the =; write {word.rstrip('=')}={value}"
-    if path := word if "." in word else setting_of(word):
+    if path := word if "." in word else next(iter(setting_of(word, "") or ()), ""):
         return f"{word!r} has no value; write {path}={next(iter(after), 'VALUE')}"
     return f"{word!r} is neither a command nor section.key=value{did_you_mean(word, COMMANDS)}"
 

@@ -39,6 +39,8 @@ def _of_playing(request: argparse.Namespace) -> Iterator[str]:
         yield f"--episodes is for test, film and evaluate; training ends at general_cfg.max_episode={request.episodes}"
     if request.model is not None and not request.test:
         yield "--model is for test, film and evaluate; another start of training is general_cfg.load_model_step"
+    if request.steps and not request.test:
+        yield f"--steps is for evaluate; training ends at general_cfg.max_total_step={request.steps}"
     if request.command != "evaluate" and (request.steps or request.out):
         yield "--steps and --out are for: python main.py evaluate NAME"
     if request.command == "evaluate" and (request.video or request.into):

@@ -6,6 +6,7 @@ Messages suggest them; --config and --stop translate them, with config/rllib.py 
 from collections.abc import Iterator
 
 _LAYERS = "value_layers actor_layers"
+_LISTS = "a list of layers, such as [{layer_type: linear, layer_size: [64, 64]}]"
 _BATCH = "on-policy: batch_size is n_steps times n_envs"
 
 NAMES: dict[str, tuple[str, str]] = {
@@ -14,6 +15,14 @@ NAMES: dict[str, tuple[str, str]] = {
     "total_steps": ("general_cfg.max_total_step", ""),
     "num_timesteps": ("general_cfg.max_total_step", ""),
     "timesteps_total": ("general_cfg.max_total_step", ""),
+    "n_timesteps": ("general_cfg.max_total_step", ""),
+    "timesteps": ("general_cfg.max_total_step", ""),
+    "stop_timesteps": ("general_cfg.max_total_step", ""),
+    "stop_iters": ("general_cfg.max_iteration", ""),
+    "epoch": ("general_cfg.max_iteration", ""),
+    "max_epoch": ("general_cfg.max_iteration", ""),
+    "step_per_epoch": ("general_cfg.iteration_steps", ""),
+    "stop_reward": ("general_cfg.stop_return", ""),
     "max_timesteps": ("general_cfg.max_total_step", ""),
     "num_episodes": ("general_cfg.max_episode", ""),
     "total_episodes": ("general_cfg.max_episode", ""),
@@ -37,8 +46,35 @@ NAMES: dict[str, tuple[str, str]] = {
     "num_learners": ("general_cfg.n_learners", "with mp_backend: ray"),
     "num_gpus": ("general_cfg.num_gpus_per_learner", "with device: auto"),
     "env_id": ("env_cfg.id", ""),
+    "gym_id": ("env_cfg.id", ""),
+    "env_kwargs": ("", "arguments of the environment are written env_cfg.NAME=VALUE"),
+    "vec_env": ("env_cfg.vectorization", ""),
+    "cuda": ("general_cfg.device", "cpu, cuda or auto"),
+    "num_cpus": ("general_cfg.num_cpus_per_worker", ""),
+    "redis_address": ("general_cfg.ray_address", ""),
+    "framework": ("", "there is only torch"),
+    "hyperparams": ("", "settings are written algo_cfg.NAME=VALUE, or in a file for --yaml"),
+    "torch_deterministic": ("", "equal seeds give equal numbers on a CPU without a setting"),
     "eval_freq": ("general_cfg.model_save_fre", "with online_eval: true"),
     "n_eval_episodes": ("general_cfg.online_eval_episode", ""),
+    "test_num": ("general_cfg.online_eval_episode", ""),
+    "episode_per_test": ("general_cfg.online_eval_episode", ""),
+    "save_freq": ("general_cfg.model_save_fre", ""),
+    "save_interval": ("general_cfg.model_save_fre", ""),
+    "exp_name": ("", "--into FOLDER names the task directory"),
+    "experiment_name": ("", "--into FOLDER names the task directory"),
+    "local_dir": ("", "--into FOLDER names the task directory"),
+    "save_model": ("", "models are always saved, every general_cfg.model_save_fre updates"),
+    "log_interval": ("general_cfg.interact_summary_fre", "in episodes"),
+    "verbose": ("", "progress is always shown, and logs/log.txt has everything"),
+    "progress_bar": ("", "progress is always shown"),
+    "tensorboard_log": ("", "files for TensorBoard are always in tb_logs/ of the task directory"),
+    "logdir": ("", "files for TensorBoard are always in tb_logs/ of the task directory"),
+    "track": ("", "nothing is sent anywhere; results/ and tb_logs/ have all metrics"),
+    "wandb": ("", "nothing is sent anywhere; results/ and tb_logs/ have all metrics"),
+    "wandb_project_name": ("", "nothing is sent anywhere; results/ and tb_logs/ have all metrics"),
+    "wandb_entity": ("", "nothing is sent anywhere; results/ and tb_logs/ have all metrics"),
+    "capture_video": ("env_cfg.render_mode", "rgb_array; or --video"),
     "evaluation_duration": ("general_cfg.online_eval_episode", ""),
     "evaluation_num_episodes": ("general_cfg.online_eval_episode", ""),
     "evaluation_interval": ("general_cfg.model_save_fre", "with online_eval: true; counted in model_save_unit"),
@@ -56,12 +92,18 @@ NAMES: dict[str, tuple[str, str]] = {
     "grad_clip": ("max_grad_norm", ""),
     "discount": ("gamma", ""),
     "discount_factor": ("gamma", ""),
-    "net_arch": (_LAYERS, ""),
-    "hidden_sizes": (_LAYERS, ""),
-    "fcnet_hiddens": (_LAYERS, ""),
-    "policy_kwargs": (_LAYERS, ""),
+    "net_arch": (_LAYERS, _LISTS),
+    "hidden_sizes": (_LAYERS, _LISTS),
+    "fcnet_hiddens": (_LAYERS, _LISTS),
+    "policy_kwargs": (_LAYERS, _LISTS),
     "norm_obs": ("normalize_obs", ""),
     "norm_reward": ("normalize_reward", ""),
+    "rew_norm": ("normalize_reward", ""),
+    "normalize": ("normalize_obs", ""),
+    "policy": ("", "networks are lists of layers: value_layers, or actor_layers and critic_layers"),
+    "hiddens": ("", "the layers are written as value_layers"),
+    "optimization": ("", "rates are written as actor_lr, critic_lr and alpha_lr"),
+    "entropy_coeff_schedule": ("", "entropy_coef is constant"),
     "observation_filter": ("normalize_obs", ""),
     # on-policy
     "clip_range": ("eps_clip", ""),
@@ -102,11 +144,16 @@ NAMES: dict[str, tuple[str, str]] = {
     "exploration_fraction": ("epsilon_decay", "in environment steps, with epsilon_schedule: linear"),
     "exploration_initial_eps": ("epsilon_start", ""),
     "exploration_final_eps": ("epsilon_end", ""),
+    "eps_test": ("eval_epsilon", ""),
+    "eps_train": ("epsilon_start", ""),
+    "eps_train_final": ("epsilon_end", ""),
+    "noise_std": ("expl_noise", ""),
     "start_e": ("epsilon_start", ""),
     "end_e": ("epsilon_end", ""),
     "start_timesteps": ("start_steps learning_starts", ""),
     "num_steps_sampled_before_learning_starts": ("learning_starts", ""),
     "replay_size": ("buffer_size", ""),
+    "replay_buffer_config": ("buffer_size", "with buffer_type: PER for priorities"),
     "replay_buffer_capacity": ("buffer_size", ""),
     "prioritized_replay": ("buffer_type", "buffer_type: PER"),
     "prioritized_replay_alpha": ("per_alpha", ""),
@@ -122,14 +169,29 @@ NAMES: dict[str, tuple[str, str]] = {
     "autotune": ("alpha", "alpha: auto"),
     "top_quantiles_to_drop_per_net": ("drop_quantiles", ""),
     "num_atoms": ("n_atoms", ""),
+    "n_atom": ("n_atoms", ""),
+    # neither
+    "input": ("", "there is no training from files"),
+    "output": ("general_cfg.collect_traj", "true"),
+    "callbacks": ("", "a class cannot be named in a file of settings"),
 }
 """Foreign name -> our settings, of which the first that exists is meant (in algo_cfg unless another section is
-named), and a remark."""
+named), and a remark. Without a setting, the remark says what to do."""
 
 
 def ours(name: str) -> Iterator[tuple[str, str, str]]:
     """Yields (section, setting, remark) for a foreign name, best first."""
-    paths, remark = NAMES.get(name.lower().replace("-", "_"), ("", ""))
+    paths, remark = _entry(name)
     for path in paths.split():
         section, dot, key = path.rpartition(".")
         yield section if dot else "algo_cfg", key, remark
+
+
+def remark_on(name: str) -> str:
+    """Returns what to do in place of a foreign name that no setting corresponds to; empty for any other name."""
+    paths, remark = _entry(name)
+    return "" if paths else remark
+
+
+def _entry(name: str) -> tuple[str, str]:
+    return NAMES.get(name.lower().replace("-", "_"), ("", ""))

@@ -257,6 +257,10 @@ class _Assembly:
         algo = str(self.general("algo_name"))
         return hints.unknown_setting(section, key, self.models, self.finders["algo_name"], algo)
 
+    def foreign_name(self, key: str) -> str:
+        algo = str(self.general("algo_name"))
+        return hints.foreign_name("", key, self.models, self.finders["algo_name"], algo)
+
     def environment(self, package: ModuleType, env: Any) -> None:
         """Reports what the environment itself finds wrong with its section."""
         module, colon, _ = str(getattr(env, "id", "")).partition(":")
@@ -276,7 +280,7 @@ class _Assembly:
         for source in self.sources:
             self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
             self.problems += source.problems
-        self.problems += sources.outside(self.sources, self.models)
+        self.problems += sources.outside(self.sources, self.models, self.foreign_name)
         built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
         if built.get("env_cfg"):
             self.environment(found["env_cfg"], built["env_cfg"])

@@ -107,6 +107,8 @@ def meaning_of(key: str, value: Any, known: Known) -> Meaning:
         return VALUES[key](value, known)
     if key in REFUSED:
         raise NoCounterpartError(REFUSED[key])
+    if remark := foreign.remark_on(key):
+        raise NoCounterpartError(remark)
     for section, name, remark in foreign.ours(key):
         if known.has(f"{section}.{name}"):
             if remark:

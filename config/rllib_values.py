@@ -231,18 +231,11 @@ REFUSED = {
     "explore": "training explores; python main.py evaluate NAME plays without exploration",
     "batch_mode": "windows of complete episodes are a setting of REINFORCE alone",
     "lr_schedule": "write algo_cfg.lr_schedule: linear or cosine (section algo_cfg of --config)",
-    "entropy_coeff_schedule": "entropy_coef is constant",
-    "hiddens": "write the layers as algo_cfg.value_layers",
-    "optimization": "write algo_cfg.actor_lr, critic_lr and alpha_lr",
-    "callbacks": "classes are not named in a file of RLlib's settings",
     "multiagent": "there is one agent",
-    "replay_buffer_config": "write algo_cfg.buffer_size and buffer_type (PER with priorities)",
     "evaluation_config": "evaluation uses the settings of the run; write them there",
     "soft_horizon": "write an environment that does not end",
     "no_done_at_end": "write an environment that does not end",
     "render_env": "write env_cfg.render_mode: human",
     "recreate_failed_workers": "lost workers are always replaced",
-    "input": "there is no training from files",
-    "output": "write general_cfg.collect_traj: true",
 }
 """RLlib's name -> what to write in its place. A name that is in NOTHING too is refused with other values."""

@@ -1,6 +1,6 @@
 """Sources of settings: a YAML file, an earlier run, the command line."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -185,14 +185,20 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
         written[name] = key
 
 
-def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]]) -> Iterator[str]:
-    """Yields a sentence for each setting outside any section."""
+def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:
+    """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
+    has, or empty."""
     known = {name: model.spellings() for name, model in models.items()}
     for key, where, value in (stray for source in sources for stray in source.strays):
         owner = next((name for name in known if key in known[name]), None)
-        section = None if value else nearest(key, SECTIONS)
-        ours = next((f"{name}.{other}" for name, other, _ in foreign.ours(key) if other in known.get(name, ())), None)
+        same = (
+            f"{name}.{other}"
+            for name, other, remark in foreign.ours(key)
+            if other in known.get(name, ()) and not remark
+        )
+        meant = f"{owner}.{key}" if owner else (None if value else nearest(key, SECTIONS)) or next(same, None)
+        other = "" if meant else hint(key)
         near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
-        meant = f"{owner}.{key}" if owner else section or ours or near
-        suggestion = f"; did you mean {meant}{value}?" if meant else ""
-        yield f"{where}: {key}: is in none of {', '.join(SECTIONS)}{suggestion}"
+        meant = meant or (None if other else near)
+        end = f"; did you mean {meant}{value}?" if meant else other
+        yield f"{where}: {key}: is in none of {', '.join(SECTIONS)}{end}"

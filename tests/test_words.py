@@ -82,9 +82,15 @@ def test_evaluate_takes_episodes_or_steps_a_model_and_a_file() -> None:
         (["evaluate", "a", "--into", "b"], "evaluate writes no task directory"),
         (["evaluate", "a", "--episodes", "0"], "invalid number '0': use 1 or more"),
         (["evaluate", "a", "--steps", "-1"], "--steps"),
-        (["evaluate", "a", "--model", "newest"], "invalid model 'newest': use best, latest, or the number of an update"),
+        (
+            ["evaluate", "a", "--model", "newest"],
+            "invalid model 'newest': use best, latest, or the number of an update",
+        ),
         (["--checkpoint-freq", "0"], "invalid number '0'"),
-        (["--checkpoint-freq", "3", "general_cfg.model_save_fre=1"], "--checkpoint-freq and general_cfg.model_save_fre"),
+        (
+            ["--checkpoint-freq", "3", "general_cfg.model_save_fre=1"],
+            "--checkpoint-freq and general_cfg.model_save_fre",
+        ),
         (["--config", ""], "--config: nothing was given"),
         (["runs", "a", "b"], "unexpected argument 'b'"),
         (["runs", "--jsn"], "unknown flag --jsn; did you mean --json?"),
@@ -107,6 +113,61 @@ def test_a_name_that_does_not_exist_is_answered_in_the_words_of_the_command(
     monkeypatch.chdir(tmp_path)
     assert main([word, "nothing"]) == 2
     assert capsys.readouterr().err.startswith(f"{word}: general_cfg.load_path: 'nothing' does not exist")
+
+
+# ---------------------------------------------------------------------------------------- names of other programs
+
+COMMON = {
+    "lr": "algo_cfg.lr", "learning_rate": "algo_cfg.lr", "total_timesteps": "general_cfg.max_total_step",
+    "n_timesteps": "general_cfg.max_total_step", "num_envs": "env_cfg.n_envs", "n_envs": "env_cfg.n_envs",
+    "training_num": "env_cfg.n_envs", "gym_id": "env_cfg.id", "env_id": "env_cfg.id", "seed": "general_cfg.seed",
+    "cuda": "general_cfg.device", "device": "general_cfg.device", "num_steps": "algo_cfg.batch_size",
+    "n_steps": "algo_cfg.batch_size", "batch_size": "algo_cfg.batch_size", "minibatch_size": "algo_cfg.sgd_batch_size",
+    "gamma": "algo_cfg.gamma", "gae_lambda": "algo_cfg.gae_lambda", "clip_range": "algo_cfg.eps_clip",
+    "clip_coef": "algo_cfg.eps_clip", "ent_coef": "algo_cfg.entropy_coef", "vf_coef": "algo_cfg.vf_coef",
+    "n_epochs": "algo_cfg.k_epochs", "update_epochs": "algo_cfg.k_epochs", "repeat_per_collect": "algo_cfg.k_epochs",
+    "max_grad_norm": "algo_cfg.max_grad_norm", "net_arch": "algo_cfg.actor_layers", "norm_adv": "normalize_advantage",
+    "hidden_sizes": "algo_cfg.actor_layers", "anneal_lr": "algo_cfg.lr_schedule", "rew_norm": "normalize_reward",
+    "capture_video": "env_cfg.render_mode", "eval_freq": "general_cfg.model_save_fre", "num_workers": "n_workers",
+    "n_eval_episodes": "general_cfg.online_eval_episode", "test_num": "general_cfg.online_eval_episode",
+    "save_freq": "general_cfg.model_save_fre", "epoch": "general_cfg.max_iteration", "stop_iters": "max_iteration",
+    "step_per_epoch": "general_cfg.iteration_steps", "stop_reward": "general_cfg.stop_return", "log_interval": "fre",
+    "track": "tb_logs/", "wandb": "tb_logs/", "tensorboard_log": "tb_logs/", "verbose": "progress is always shown",
+    "progress_bar": "progress is always shown", "policy": "actor_layers", "env_kwargs": "env_cfg.NAME=VALUE",
+    "exp_name": "--into FOLDER", "buffer_size": "buffer_size", "learning_starts": "learning_starts",
+    "train_freq": "train_fre", "gradient_steps": "updates_per_train", "target_update_interval": "target_update",
+    "exploration_fraction": "epsilon_decay", "polyak": "tau", "num_gpus": "general_cfg.num_gpus_per_learner",
+}  # fmt: skip
+"""Name that users of Stable-Baselines3, CleanRL, RLlib and Tianshou type -> part of the answer with PPO."""
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_a_name_of_another_library_is_answered_as_flag_word_and_setting(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answer(*argv: str) -> str:
+        try:
+            status = main(["--algo", "PPO", *argv, "--print-config"])
+        except SystemExit as end:
+            status = end.code
+        return "" if status == 0 else capsys.readouterr().err
+
+    expected = COMMON[name]
+    assert expected in answer(f"--{name.replace('_', '-')}", "5")
+    said = answer(f"{name}=5")
+    assert expected.rpartition(".")[2] in said
+    setting = answer(f"algo_cfg.{name}=5")
+    if "unknown setting" in setting:
+        assert expected.rpartition(".")[2] in setting or "it belongs under" in setting
+
+
+def test_a_flag_of_another_library_is_answered_for_the_algorithm_of_the_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for algo, answer in {"DQN": "algo_cfg.n_step=VALUE (on", "PPO": "algo_cfg.batch_size=VALUE (on-policy: "}.items():
+        with pytest.raises(SystemExit):
+            main(["--n-steps", "128", "--run", algo])
+        assert answer in capsys.readouterr().err
 
 
 # -------------------------------------------------------------------------------------------------------- runs
@@ -248,8 +309,14 @@ def test_a_run_is_trained_evaluated_and_resumed_by_words(
 ) -> None:
     """Three iterations of 50 steps; evaluate repeats the score of the last evaluation, and changes nothing."""
     monkeypatch.chdir(tmp_path)
-    words = ["general_cfg.env_name=toy", "env_cfg.id=chain", "general_cfg.seed=1", "general_cfg.iteration_steps=50"]
-    more = ["general_cfg.online_eval=true", "general_cfg.save_fig=false", "--into", "tasks/one"]
+    words = ["env_cfg.id=FrozenLake-v1", "general_cfg.seed=1", "general_cfg.iteration_steps=50"]
+    more = [
+        "general_cfg.online_eval=true",
+        "general_cfg.online_eval_episode=10",
+        "general_cfg.save_fig=false",
+        "--into",
+        "tasks/one",
+    ]
     stop = ["--stop", '{"training_iteration": 3}', "--checkpoint-freq", "1"]
     assert main(["train", "--run", "QLearning", *words, *more, *stop]) == 0
     assert len(Path("tasks/one/results/progress.csv").read_text().splitlines()) == 4
@@ -265,7 +332,9 @@ def test_a_run_is_trained_evaluated_and_resumed_by_words(
     assert [row["episode"] for row in rows] == list(range(1, 11))
     assert sum(row["return"] for row in rows) / 10 == float(last[3])
 
-    assert main(["evaluate", "one", "--model", "latest", "--steps", str(rows[0]["length"] + 1), "--out", "s.jsonl"]) == 0
+    assert (
+        main(["evaluate", "one", "--model", "latest", "--steps", str(rows[0]["length"] + 1), "--out", "s.jsonl"]) == 0
+    )
     assert [json.loads(row) for row in Path("s.jsonl").read_text().splitlines()] == rows[:2]
     assert main(["evaluate", "one", "--model", "latest", "--episodes", "4", "--out", "s.jsonl"]) == 0
     assert [json.loads(row) for row in Path("s.jsonl").read_text().splitlines()] == rows[:4]
