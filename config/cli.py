@@ -95,9 +95,8 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unexpected argument {unknown[0]!r}")
         if unknown:
             after = argv[argv.index(unknown[0]) + 1 :] if unknown[0] in argv else []
-            self.error(
-                f"unknown flag {unknown[0]}{self.flag_hint(unknown[0], after[:1], getattr(request, 'algo', None) or 'DQN')}"
-            )
+            algo = getattr(request, "algo", None) or "DQN"
+            self.error(f"unknown flag {unknown[0]}{self.flag_hint(unknown[0], after[:1], algo)}")
         return request
 
     def flag_hint(self, flag: str, after: Sequence[str], algo: str) -> str:

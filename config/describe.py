@@ -40,7 +40,7 @@ _WHAT_TO_LIST = """\
 python main.py list algos             algorithms
 python main.py list envs [TEXT]       environments, or those with TEXT in their id
 python main.py list presets [TEXT]    tested settings for an environment and an algorithm
-python main.py list tasks [TEXT]      runs under tasks/ and their scores
+python main.py runs [TEXT]            runs under tasks/ and their scores
 """
 
 _WHAT_TO_DESCRIBE = """\

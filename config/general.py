@@ -154,7 +154,7 @@ class GeneralConfig(Strict):
             message = "load_checkpoint is true, so load_path must name a task directory"
             yield Problem("load_path", message, depends_on=("load_checkpoint",))
         if self.mode == "test" and not self.load_checkpoint:
-            message = "mode test needs a model: --test NAME, or load_checkpoint: true and load_path: NAME"
+            message = "mode test needs a model: python main.py test NAME, or load_checkpoint: true and load_path: NAME"
             yield Problem("load_checkpoint", message, depends_on=("mode",))
         if self.max_step == 0:
             yield Problem("max_step", "an episode needs at least one step; -1 means the environment's own limit")

@@ -332,7 +332,7 @@ class _Assembly:
             self.notes.append("not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in unread.items()))
         if where.get("general_cfg.load_path") == "command line" and not built["general_cfg"].load_checkpoint:
             self.notes.append(
-                "load_path is not used (load_checkpoint is false); --test NAME or --resume NAME loads a model"
+                "load_path is not used (load_checkpoint is false); python main.py test NAME or resume NAME loads one"
             )
 
     def canonical(self, found: dict[str, ModuleType]) -> dict[str, str]:

@@ -81,7 +81,7 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    lookup = bool(words) and words[0] in cli.COMMANDS
+    lookup = bool(words) and words[0] in cli.LOOKUPS
     more = [] if lookup or "--print-config" in words else ["--print-config"]
     words = [word for word in words if word != "--dry-run"]
     assert main.main([*words, *more]) == 0, capsys.readouterr().err
