@@ -133,7 +133,7 @@ COMMON = {
     "save_freq": "general_cfg.model_save_fre", "epoch": "general_cfg.max_iteration", "stop_iters": "max_iteration",
     "step_per_epoch": "general_cfg.iteration_steps", "stop_reward": "general_cfg.stop_return", "log_interval": "fre",
     "track": "tb_logs/", "wandb": "tb_logs/", "tensorboard_log": "tb_logs/", "verbose": "progress is always shown",
-    "progress_bar": "progress is always shown", "policy": "actor_layers", "env_kwargs": "env_cfg.NAME=VALUE",
+    "progress_bar": "progress is always shown", "policy": "actor_layers", "env_kwargs": "settings under env_cfg",
     "exp_name": "--into FOLDER", "buffer_size": "buffer_size", "learning_starts": "learning_starts",
     "train_freq": "train_fre", "gradient_steps": "updates_per_train", "target_update_interval": "target_update",
     "exploration_fraction": "epsilon_decay", "polyak": "tau", "num_gpus": "general_cfg.num_gpus_per_learner",
