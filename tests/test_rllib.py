@@ -242,6 +242,15 @@ def test_a_file_with_our_sections_is_one_run(tmp_path: Path) -> None:
     assert list(load_all(None, **FIND)) == [""]
 
 
+def test_a_file_with_one_experiment_is_an_ordinary_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = file(tmp_path, "one: {run: PPO, env: CartPole-v1, config: {lr: 0.125}, checkpoint_freq: 2}")
+    assert main(["-f", str(path), "--print-config"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"^  lr: 0.125 ", out, re.MULTILINE)
+    assert f"{path}:1: checkpoint_freq 2 -> model_save_unit iteration, model_save_fre 2" in err
+    assert main(["-f", str(path), "--jobs", "2", "--print-config"]) == 2
+
+
 def test_all_faults_of_all_experiments_are_reported_at_once(tmp_path: Path) -> None:
     text = """\
 a:
