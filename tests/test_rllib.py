@@ -282,7 +282,7 @@ c: 3
 
 
 def test_names_of_folders_are_safe_and_differ() -> None:
-    assert many_runs.file_names(["a/b", "a b", "A-B", "../..", "x" * 99]) == ["a-b", "a-b_2", "A-B_3", "run", "x" * 60]
+    assert many_runs.file_names(["A-B", "a/b", "a b", "../..", "x" * 99]) == ["A-B", "a-b_2", "a-b_3", "run", "x" * 60]
 
 
 @pytest.mark.parametrize("words", [["--seeds", "1..2"], ["--test", "x"], ["--resume", "x"]])
