@@ -116,7 +116,7 @@ def _target_update(value: Any, known: Known) -> Meaning:
     if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
         return Meaning({path: value})
     per_step = known.number("algo_cfg.updates_per_train") / known.number("algo_cfg.train_fre")
-    return Meaning({path: max(1, round(value * per_step))}, "environment steps there, gradient updates here")
+    return Meaning({path: max(1, round(value * per_step))}, "environment steps in RLlib, gradient updates here")
 
 
 def _evaluation_interval(value: Any, known: Known) -> Meaning:
