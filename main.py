@@ -105,7 +105,7 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:
-    import framework.runs.entry as entry
+    from framework.runs import entry
 
     if len(configs) > 1:
         return entry.run_experiments(configs, Path(request.yaml).stem, argv, request.jobs)

@@ -14,7 +14,7 @@ import pytest
 
 import main
 from config import describe
-from framework import catalog
+from framework import catalog, runs
 from tests.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +30,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[tupl
     session.run = lambda config, argv: recorded.append(("run", config, argv)) or 0
     session.dry_run = lambda config: recorded.append(("dry_run", config)) or 0
     monkeypatch.setitem(sys.modules, "framework.runs.entry", session)
+    monkeypatch.setattr(runs, "entry", session, raising=False)
     monkeypatch.setattr(catalog, "ENVS", ENVS)
     folder = tmp_path / "empty"
     folder.mkdir()

@@ -342,9 +342,9 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | Non
 
 
 def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
-    good = [Result(str(n), float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
-    bad = Result("3", 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
-    none = Result("4", None, None, None, None, None, None, None, None, None, "seed_4")
+    good = [Result(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
+    bad = Result(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
+    none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
     assert runs_table.table([*good, bad, none]) == [
         "",
         "seed  mean ± std  min  max  best   steps  time       status",
@@ -372,7 +372,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
 )
 def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) -> None:
     """What does not fit is left out; seeds.csv has it."""
-    one = Result(str(seed), mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
+    one = Result(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
     lines = runs_table.table([one, one])
     assert max(map(len, lines)) <= 80
     assert not set(left_out) & set(lines[1].split())
@@ -401,7 +401,7 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
         results.mkdir(parents=True)
         (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
         (results / "eval.csv").write_text("step,mean\n10,1.5\n20,2.5\n")
-    runs = [Result(str(seed), *[None] * 9, folder=f"seed_{seed}") for seed in (1, 2, 3)]
+    runs = [Result(seed, *[None] * 9, folder=f"seed_{seed}") for seed in (1, 2, 3)]
     lines, what = runs_table.curves(tmp_path, runs, evaluated=True)
     assert {name: value.tolist() for name, (_, value) in lines.items()} == {"seed 1": [1.5, 2.5], "seed 2": [1.5, 2.5]}
     assert what == "evaluation return"

@@ -34,7 +34,8 @@ FAILED = 1
 class Member(NamedTuple):
     """A run of a group: its name, its settings, and what its command adds to them."""
 
-    name: str
+    name: int | str
+    """Seed, or name of the experiment."""
     label: str
     """Name in lines of output: seed 3."""
     folder: str

@@ -23,7 +23,7 @@ Curve = tuple[np.ndarray, np.ndarray]
 class Result(NamedTuple):
     """A row of seeds.csv or runs.csv; None for a value that is not known yet."""
 
-    name: str
+    name: int | str
     """Seed, or name of the experiment."""
     mean: float | None
     """Mean return of the last evaluation, to which std, min, max and episodes belong too."""
@@ -40,7 +40,7 @@ class Result(NamedTuple):
     folder: str
 
 
-def result(task: TaskDir, name: str, status: int | None, seconds: float) -> Result:
+def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> Result:
     """Returns the results that a run has written so far."""
     facts = task.read_run()
     rows: list[Any] = list(read_csv(task.results / "eval.csv"))
@@ -162,7 +162,7 @@ STATUS = {None: "not started", 0: "finished"}
 def table(results: Sequence[Result], what: str = "seed") -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
     ones. what: head of the first column."""
-    rows = [{what: one.name[-LONGEST_NAME:], **_cells(one)} for one in results]
+    rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
     lines = _lines(rows)
     for names in LESS:
         if len(lines[0]) <= WIDTH:
