@@ -1,4 +1,4 @@
-"""Values of flags: each function returns what a flag holds, or refuses its text with a sentence."""
+"""Converts the text of a flag to its value, or rejects it with a sentence."""
 
 import argparse
 
