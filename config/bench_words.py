@@ -3,7 +3,10 @@
 import argparse
 from collections.abc import Iterator
 
-REFUSED = ("resume", "test", "video", "seeds", "jobs", "into", "print_config", "dry_run")
+REFUSED = (
+    "resume", "test", "video", "seeds", "jobs", "into", "print_config", "dry_run", "model", "episodes", "steps", "out",
+    "stop", "checkpoint_freq",
+)  # fmt: skip
 """Flags of a run that measuring cannot follow."""
 MOST = 64
 """Largest number of workers or rows in a list; more can only be a typing mistake of this one machine."""

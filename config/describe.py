@@ -41,7 +41,7 @@ _WHAT_TO_LIST = f"""\
 {PROGRAM} list algos             algorithms
 {PROGRAM} list envs [TEXT]       environments, or those with TEXT in their id
 {PROGRAM} list presets [TEXT]    tested settings for an environment and an algorithm
-{PROGRAM} list tasks [TEXT]      runs under tasks/ and their scores
+{PROGRAM} runs [TEXT]            runs under tasks/ and their scores
 """
 
 _WHAT_TO_DESCRIBE = f"""\
@@ -164,8 +164,8 @@ def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | No
 
 def _instead(topic: str, finders: dict[str, Finder]) -> str:
     """Returns the end of a sentence: what the topic is called here, or what is near it."""
-    if path := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
-        return f"; it is called {path} here"
+    if found := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
+        return f"; it is called {found[0]} here" if found[0] else f"; {found[1]}"
     if "." in topic:
         return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
     names = ["general", "all", *(name for finder in finders.values() for name in finder.available())]

@@ -6,6 +6,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from config.program import PROGRAM
+
 
 class Problem(NamedTuple):
     """An error in a section."""
@@ -130,7 +132,7 @@ def _no_factor(value: Any) -> Any:
     if steps := steps_of_factor(value):
         raise ValueError(
             f"got {value}, a factor per step; expected a number of environment steps: write {steps}, which is "
-            f"1 / (1 - {value}) (python main.py convert OLD.yaml does this for a file of JoyRL)"
+            f"1 / (1 - {value}) ({PROGRAM} convert OLD.yaml does this for a file of JoyRL)"
         )
     return value
 

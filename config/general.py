@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from config import joyrl, machine, own
+from config.program import PROGRAM
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
@@ -33,6 +34,7 @@ class GeneralConfig(Strict):
         "run_ahead": ("mp_backend", ("ray",)),
         "ray_address": ("mp_backend", ("ray",)),
         "num_gpus_per_learner": ("gpu_device", ()),
+        "num_gpus_per_worker": ("ray_address", ()),
         "reward_threshold": ("online_eval", (True,)),
         "reward_threshold_limit": ("online_eval", (True,)),
     }
@@ -119,6 +121,9 @@ class GeneralConfig(Strict):
     """Address of a running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
     """CPUs requested per worker in a cluster; fractions are allowed."""
+    num_gpus_per_worker: Annotated[float, Field(ge=0)] = 0
+    """GPUs requested per worker in a cluster, so that its environments can use them; fractions are allowed. The policy
+    acts on the CPU."""
     num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
     """GPUs requested per learner; fractions are allowed. They are used if device is cuda or auto."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
@@ -158,7 +163,7 @@ class GeneralConfig(Strict):
             message = "load_checkpoint is true, so load_path must name a task directory"
             yield Problem("load_path", message, depends_on=("load_checkpoint",))
         if self.mode == "test" and not self.load_checkpoint:
-            message = "mode test needs a model: --test NAME, or load_checkpoint: true and load_path: NAME"
+            message = f"mode test needs a model: {PROGRAM} test NAME, or load_checkpoint: true and load_path: NAME"
             yield Problem("load_checkpoint", message, depends_on=("mode",))
         if self.max_step == 0:
             yield Problem("max_step", "an episode needs at least one step; -1 means the environment's own limit")

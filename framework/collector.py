@@ -175,18 +175,25 @@ class Collector:
         _check_finite(buffers, origin.first_step)
         return Fragment(buffers, start, origin), episodes
 
-    def play(self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None) -> list[Episode]:
-        """Plays episodes 0 .. episodes-1, numbered across rows (row 0's first, row 1's first, ...), and returns exactly
-        these: the first to finish would be the short ones. `check` is called before each step and may raise."""
+    def play(
+        self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None, steps: int = 0
+    ) -> list[Episode]:
+        """Plays episodes 0, 1, 2 ..., numbered across rows (row 0's first, row 1's first, ...), until there are as many
+        episodes and steps as asked for. Returns exactly these: the first to finish would be the short ones. `check` is
+        called before each step and may raise."""
         done: dict[int, Episode] = {}
-        while len(done) < episodes:
+        found: list[Episode] = []
+        taken = 0
+        while len(found) < episodes or taken < steps:
+            if len(found) in done:
+                found.append(done.pop(len(found)))
+                taken += found[-1].length
+                continue
             check()
             for episode in self.step(progress)[3]:
-                index = episode.number * self.env.rows + episode.row
-                if index < episodes:
-                    done[index] = episode
+                done[episode.number * self.env.rows + episode.row] = episode
         self.settle()
-        return [done[index] for index in range(episodes)]
+        return found
 
     def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
         """Returns arrays [T, N, ...] for a fragment; reuses those of the last round if they fit."""

@@ -84,13 +84,13 @@ class Evaluator:
         self.recorders = tuple(recorders)
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
 
-    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
-        """Plays episodes 0 .. episodes-1 without exploration."""
-        return self._play(agent, episodes, (*self.recorders, *recorders))
+    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = (), steps: int = 0) -> Evaluation:
+        """Plays episodes 0, 1, 2 ... without exploration, until there are as many episodes and steps as asked for."""
+        return self._play(agent, episodes, (*self.recorders, *recorders), steps)
 
-    def _play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder]) -> Evaluation:
+    def _play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder], steps: int = 0) -> Evaluation:
         collector = self._collector(agent, recorders)
-        evaluation = Evaluation(collector.play(episodes, Progress(), self.check))
+        evaluation = Evaluation(collector.play(episodes, Progress(), self.check, steps))
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
                 "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",

@@ -81,7 +81,7 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    lookup = bool(words) and words[0] in cli.COMMANDS
+    lookup = bool(words) and words[0] in cli.LOOKUPS
     more = [] if lookup or "--print-config" in words else ["--print-config"]
     words = [word for word in words if word != "--dry-run"]
     assert main.main([*words, *more]) == 0, capsys.readouterr().err
@@ -134,7 +134,8 @@ def test_the_settings_that_the_pages_name_exist() -> None:
 
 
 def test_the_table_of_foreign_names_is_that_of_the_messages() -> None:
-    lines = [line for line in text(ROOT / "docs" / "names.md").splitlines() if line.startswith("| `")]
+    names = text(ROOT / "docs" / "names.md").partition("## All names\n")[2]
+    lines = [line for line in names.splitlines() if line.startswith("| `")]
     table = [
         f"| `{foreign_name}` | {', '.join(f'`{path}`' for path in paths.split())} | {remark} |"
         for foreign_name, (paths, remark) in sorted(foreign.NAMES.items())

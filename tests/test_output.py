@@ -586,16 +586,16 @@ def test_the_summary_names_the_score_the_files_and_the_next_command(tmp_path: Pa
     text = stream.getvalue()
     assert "score        193.2 ± 8 over 10 episodes   (random policy 22)\n" in text
     assert "trained      100 episodes, 12,000 steps, 11,900 updates in 1:05\n" in text
-    assert "to watch it  python main.py --test Train_X --video\n" in text
-    assert f"to resume  python main.py --resume '{tmp_path}/a b'\n" in text
+    assert "to watch it  python main.py film Train_X\n" in text
+    assert f"to resume  python main.py resume '{tmp_path}/a b'\n" in text
 
 
 def test_commands_for_a_task_outside_of_tasks_name_its_place() -> None:
     """A bare name would be looked for under tasks/."""
-    assert resume_command(Path("run")) == f"python main.py --resume {Path('run').absolute()}"
-    assert video_command(Path("run")) == f"python main.py --test {Path('run').absolute()} --video"
-    assert resume_command(Path("tasks/a b")) == "python main.py --resume 'tasks/a b'"
-    assert video_command(Path("tasks/a b")) == "python main.py --test 'a b' --video"
+    assert resume_command(Path("run")) == f"python main.py resume {Path('run').absolute()}"
+    assert video_command(Path("run")) == f"python main.py film {Path('run').absolute()}"
+    assert resume_command(Path("tasks/a b")) == "python main.py resume 'tasks/a b'"
+    assert video_command(Path("tasks/a b")) == "python main.py film 'a b'"
 
 
 def summary_of(task: Path, **changes: Any) -> dict[str, str]:

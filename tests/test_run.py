@@ -305,7 +305,7 @@ def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: in
     out, _ = process.communicate(timeout=60)
     assert process.returncode == status
     (cut,) = made
-    assert f"python main.py --resume {cut}" in out
+    assert f"python main.py resume {cut}" in out
     assert main(["--resume", str(cut)]) == 0
     assert fingerprint(cut) == fingerprint(straight)
 

@@ -235,7 +235,7 @@ def test_sys_exit_in_an_environment_is_an_error_with_a_save(
     train("run", status=2)
     said = capsys.readouterr().err
     assert "the environment called sys.exit(3) in step" in said
-    assert said.index("error:") < said.index("to resume: python main.py --resume tasks/run")
+    assert said.index("error:") < said.index("to resume: python main.py resume tasks/run")
     assert CheckpointStore(Path("tasks/run/models")).numbers() == [50, 69]
 
 

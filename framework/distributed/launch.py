@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import cloudpickle
 
@@ -26,6 +27,7 @@ def backend(
     config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool], say: Callable[[str], None] = print
 ) -> Iterator[RayBackend]:
     """Starts the processes of a run, and ends them all on exit. stopping: True if the run was asked to stop."""
+    config = _without_absent_gpu(config)
     cfg = config.general
     _refuse_unpicklable(config)
     spec = compatibility.spec_of_all(config, spec)
@@ -52,6 +54,15 @@ def _refuse_unpicklable(config: RunConfig) -> None:
                 f"{name!r} cannot be sent to Ray workers ({cause}): create what it refers to inside of it, or put it "
                 "into a module and name it as module:name"
             ) from error
+
+
+def _without_absent_gpu(config: RunConfig) -> RunConfig:
+    """Returns settings that request no GPU, if device auto finds none on this machine. A cluster may have one."""
+    cfg = config.general
+    if not cfg.gpus or cfg.device != "auto" or cfg.ray_address or build.device_of(config).type == "cuda":
+        return config
+    print(f"no GPU here: num_gpus_per_learner {cfg.gpus:g} is not used, and learners use the CPU", flush=True)
+    return replace(config, general=cfg.model_copy(update={"num_gpus_per_learner": 0}))
 
 
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:

@@ -86,7 +86,8 @@ class WorkerPool:
         """True if the length of fragments follows the time that they take."""
         self.workers = [WorkerHandle(number, length=self.shortest) for number in range(config.general.n_workers)]
         cfg = config.general
-        self._kind = ray.remote(**ray_cluster.options(cfg.num_cpus_per_worker if cfg.ray_address else 0))(Worker)
+        asked = (cfg.num_cpus_per_worker, cfg.num_gpus_per_worker) if cfg.ray_address else (0, 0)
+        self._kind = ray.remote(**ray_cluster.options(*asked))(Worker)
         self._config = ray.put(config)
         for worker in self.workers:
             self._start(worker)

@@ -1,5 +1,6 @@
 """Task directory: config, models, results, videos and logs of one run, and the lock on it."""
 
+import contextlib
 import json
 import os
 import platform
@@ -17,6 +18,8 @@ from framework.errors import TaskDirError
 ROOT = Path("tasks")
 MOST_BYTES = 2**24
 """Size of the largest run.json that is read."""
+LOOK_SECONDS = 0.1
+"""Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
@@ -131,11 +134,26 @@ def _lock(file: IO[str]) -> bool:
         import fcntl
     except ImportError:
         return True
+    for pause in (LOOK_SECONDS, 0):
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(pause)
+    return False
+
+
+def is_locked(folder: Path) -> bool:
+    """Returns True if a process is writing to a task directory. Takes a shared lock for a moment."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        import fcntl
+
+        with open(folder / ".lock", opener=regular) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except (ImportError, OSError):
         return False
-    return True
+    return False
 
 
 def circumstances(command_line: list[str]) -> dict[str, Any]:
