@@ -271,7 +271,9 @@ def test_nested_problems_have_their_own_lines(file: Callable[..., Path]) -> None
       out_chanel: 3
 """)
     )
-    kinds = "batchrenorm, conv2d, dropout, embed, flatten, gru, layernorm, linear, lstm, noisy_linear or pooling"
+    kinds = (
+        "batchrenorm, conv2d, custom, dropout, embed, flatten, gru, layernorm, linear, lstm, noisy_linear or pooling"
+    )
     words = "relu, tanh, sigmoid, softmax, leakyrelu, gelu, silu, elu or none"
     assert message.splitlines() == [
         f"run.yaml:3: algo_cfg.value_layers[0].layer_type: got 'liner' (text); expected {kinds}; did you mean linear?",

@@ -175,3 +175,22 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path) -> None:
     [task] = (tmp_path / "tasks").iterdir()
     assert "ActorCritic" in task.name
     assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0
+
+
+def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
+    """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
+    blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        done = subprocess.run(
+            [sys.executable, "-c", block],
+            cwd=tmp_path,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+    first, second = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
+    assert [row["iteration"] for row in read_csv(first / "results" / "progress.csv")] == list(range(1, 11))
+    assert "pole_angle_max" in read_csv(second / "results" / "progress.csv")[0]

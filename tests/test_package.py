@@ -109,7 +109,7 @@ def test_an_installed_copy_trains_in_an_unrelated_folder_and_writes_nothing_to_i
     done = python(installed, tmp_path, "-m", "joystick", *words)
     assert done.returncode == 0, done.stderr
     [task] = (tmp_path / "tasks").iterdir()
-    assert f"to watch it  joystick --test {task.name} --video" in done.stdout
+    assert f"to watch it  joystick film {task.name}" in done.stdout
     assert "python main.py" not in done.stdout + (task / "report.html").read_text(encoding="utf-8")
     facts = json.loads((task / "run.json").read_text(encoding="utf-8"))
     assert facts["finished"]

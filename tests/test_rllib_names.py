@@ -292,7 +292,7 @@ def test_several_experiments_are_no_group_of_seeds_and_no_test(
     path = file(tmp_path, TWO)
     monkeypatch.chdir(tmp_path)
     assert main(["-f", str(path), *words]) == 2
-    assert re.search("has 2 experiments; leave out --seeds|'x' does not exist", capsys.readouterr().err)
+    assert re.search("has 2 experiments; leave out bench, --seeds|'x' does not exist", capsys.readouterr().err)
     assert [other.name for other in tmp_path.iterdir()] == ["tuned.yaml"]
 
 
