@@ -4,9 +4,15 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config import cli
 from framework.errors import silence
+
+if TYPE_CHECKING:
+    from config.run_config import RunConfig
 
 REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
 
@@ -37,15 +43,15 @@ def _answer(argv: list[str]) -> int:
     request = cli.parse(argv, _setting_of)
     if request.allow_import:
         sys.path.append(os.getcwd())
-    return _run(request, argv) if request.command == "run" else _look_up(request)
+    return _run(request, argv) if request.command in ("run", "evaluate", "bench") else _look_up(request)
 
 
-def _setting_of(name: str) -> str | None:
-    """Returns section.key for the name of a setting; asked only for a word that is not understood."""
+def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
+    """Returns section.key for the name of a setting, and a remark; asked only for a word that is not understood."""
     from config.hints import setting_of
     from framework.catalog import ALGOS, ENVS
 
-    return setting_of(name, ALGOS, ENVS)
+    return setting_of(name, ALGOS, ENVS, algo)
 
 
 def _look_up(request: argparse.Namespace) -> int:
@@ -60,10 +66,10 @@ def _look_up(request: argparse.Namespace) -> int:
             from config import convert
 
             print(convert.converted(request.file, ALGOS, ENVS), end="")
-        elif request.command == "list" and request.what == "tasks":
-            from framework.runs.task_list import listing
+        elif request.command == "runs":
+            from framework.runs import task_list
 
-            print(listing(request.filter), end="")
+            print(task_list.as_json(request.filter) if request.json else task_list.listing(request.filter), end="")
         elif request.command == "list":
             print(describe.listing(request.what, ALGOS, ENVS, wanted=request.filter), end="")
         else:
@@ -74,34 +80,78 @@ def _look_up(request: argparse.Namespace) -> int:
     return 0
 
 
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "allow_import", "config", "stop", "checkpoint_freq",
+         "episodes", "model", "word")  # fmt: skip
+"""Flags that become settings."""
+
+
 def _run(request: argparse.Namespace, argv: list[str]) -> int:
-    from config.loader import ConfigError, load
+    from config.experiments import load_all
+    from config.loader import ConfigError
     from framework.catalog import ALGOS, ENVS
 
-    names = ("algo", "env", "resume", "test", "video", "into", "allow_import")
-    flags = {name: getattr(request, name) for name in names}
+    flags = {name: getattr(request, name) for name in FLAGS}
+
+    def configured(words: Sequence[str] = ()) -> "dict[str, RunConfig]":
+        return load_all(request.yaml, [*request.overrides, *words], find_algo=ALGOS, find_env=ENVS, **flags)
+
     try:
-        config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS, **flags)
+        configs = configured()
+        if problem := _unfit(request, len(configs)):
+            raise ConfigError([problem])
     except ConfigError as error:
         count = len(error.problems)
         fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
         print(error, f"Nothing was started. {fix}", sep="\n", file=sys.stderr)
         return 2
-    if request.print_config or request.dry_run:  # a run prints its notes itself, and logs them
-        for note in config.notes:
-            print(note, file=sys.stderr)
-        if request.seeds:
-            print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
+    if request.print_config or request.dry_run:
+        return max(_show(request, name, config) for name, config in configs.items())
+    if request.command == "bench":
+        from framework.runs.entry import bench
+
+        def one(words: Sequence[str]) -> "RunConfig":
+            [config] = configured(words).values()
+            return config
+
+        return bench(one, request)
+    return _start(request, configs, argv)
+
+
+def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:
+    from framework.runs import entry
+
+    if len(configs) > 1:
+        return entry.run_experiments(configs, Path(request.yaml).stem, argv, request.jobs)
+    [config] = configs.values()
+    if request.command == "evaluate":
+        return entry.evaluate(config, request.steps, request.out)
+    return entry.run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else entry.run(config, argv)
+
+
+def _unfit(request: argparse.Namespace, runs: int) -> str:
+    """Returns which flag does not fit the number of experiments in the file; empty if all do."""
+    if runs > 1 and (request.seeds or request.test or request.resume or request.command == "bench"):
+        others = "bench, --seeds, --test and --resume"
+        return f"{request.yaml} has {runs} experiments; leave out {others}, or use a file with one"
+    if runs == 1 and request.jobs and not request.seeds:
+        return "--jobs is the number of runs at once; it needs --seeds, or a file with several experiments"
+    return ""
+
+
+def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
+    """Answers --print-config and --dry-run. A run prints its notes itself, and logs them."""
+    for note in config.notes:
+        print(note, file=sys.stderr)
+    if request.seeds:
+        print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
+    if name:
+        print(f"# experiment {name}")
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
-    if request.seeds and not request.dry_run:
-        from framework.runs.entry import run_seeds
+    from framework.runs.entry import dry_run
 
-        return run_seeds(config, argv, request.seeds, request.jobs)
-    from framework.runs.entry import dry_run, run
-
-    return dry_run(config) if request.dry_run else run(config, argv)
+    return dry_run(config)
 
 
 if __name__ == "__main__":

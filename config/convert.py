@@ -1,4 +1,4 @@
-"""Converts a YAML file of JoyRL: python main.py convert OLD.yaml > NEW.yaml, with one comment per change."""
+"""Converts a YAML file of JoyRL: python main.py convert OLD.yaml > NEW.yaml, with a comment for each change."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,6 +7,7 @@ import yaml
 
 from config import joyrl
 from config.error_text import shown
+from config.fields import steps_of_factor
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.loader import ConfigError
@@ -16,10 +17,12 @@ from config.schema import AlgoConfig, EnvConfig, Strict
 from config.yaml_reader import DocumentError, Dumper, read
 
 Settings = dict[str, Any]
+LOST = "Not converted; look for a setting that does the same:"
+NEEDLESS = "Left out, since nothing is needed here:"
 
 
 def converted(path: str, find_algo: Finder, find_env: Finder) -> str:
-    """Returns the text of the new file. Keys without a counterpart become comments."""
+    """Returns the text of the new file. Keys without a counterpart become comments at its top."""
     try:
         document = read(path)
     except DocumentError as error:
@@ -33,7 +36,7 @@ def converted(path: str, find_algo: Finder, find_env: Finder) -> str:
     work = _Conversion(old, find_algo, find_env)
     for key in value:
         if key not in SECTIONS:
-            work.dropped.append(f"{key}: is in none of {', '.join(SECTIONS)}")
+            work.omit(LOST, str(key), value[key], f"the sections are {', '.join(SECTIONS)}")
     work.run()
     return work.text()
 
@@ -45,7 +48,7 @@ class _Conversion:
         self.old, self.find_algo, self.find_env = old, find_algo, find_env
         self.new: dict[str, Settings] = {name: {} for name in SECTIONS}
         self.comments: dict[tuple[str, str], str] = {}
-        self.dropped: list[str] = []
+        self.omitted: dict[str, list[str]] = {LOST: [], NEEDLESS: []}
         self.algo: type[AlgoConfig] = AlgoConfig
         self.env: type[EnvConfig] = EnvConfig
 
@@ -64,6 +67,10 @@ class _Conversion:
         if comment:
             self.comments[section, key] = comment
 
+    def omit(self, heading: str, path: str, value: Any, why: str) -> None:
+        """Notes a setting that the new file does not have."""
+        self.omitted[heading].append(f"{path}: {shown(value).removesuffix(' (text)')} ({why})")
+
     def _names(self) -> None:
         """Converts the names of algorithm and environment."""
         general, env = self.old["general_cfg"], self.old["env_cfg"]
@@ -76,11 +83,11 @@ class _Conversion:
         if package:
             self.algo, meant = package.Config, package.NAME
         else:
-            self.dropped.append(f"general_cfg.algo_name: {algo} does not exist here")
+            self.omit(LOST, "general_cfg.algo_name", algo, "there is no such algorithm here")
         self.put("general_cfg", "algo_name", meant, f"was {algo}" if meant != algo else "")
         kind = str(general.pop("env_name", None) or "gym")
         if kind not in self.find_env.available():
-            self.put("general_cfg", "env_name", "gym", f"was {kind}, which is an environment")
+            self.put("general_cfg", "env_name", "gym", f"was {kind}, now env_cfg.id")
             env.setdefault("id", kind)
             kind = "gym"
         else:
@@ -90,7 +97,7 @@ class _Conversion:
             name, arguments = joyrl.ENVS[env["id"]]
             self.put("env_cfg", "id", name, f"was {env.pop('id')}")
             for key, value in arguments.items():
-                self.put("env_cfg", key, value, "part of the old id")
+                self.put("env_cfg", key, value, "from the old id")
 
     def _setting(self, section: str, key: str, value: Any, models: dict[str, type[Strict]]) -> None:
         """Converts one setting: as it is, by another name, in another section, or as a comment."""
@@ -98,7 +105,7 @@ class _Conversion:
         if name in models[section].model_fields:
             self.put(section, name, self._value(name, value), f"was {key}" if name != key else "")
         elif remark := joyrl.accepted(section, key, value):
-            self.dropped.append(f"{section}.{key}: not needed: {remark}")
+            self.omit(NEEDLESS, f"{section}.{key}", value, remark)
         elif key in joyrl.RENAMED and joyrl.RENAMED[key] in models[section].model_fields:
             self.put(section, joyrl.RENAMED[key], value, f"was {key}")
         elif key in _MOVES:
@@ -108,13 +115,13 @@ class _Conversion:
         elif section == "env_cfg" and not joyrl.known(section, key):
             self.put(section, key, value)
         else:
-            self.dropped.append(f"{section}.{key}: {shown(value)} dropped: no counterpart{joyrl.hint(section, key)}")
+            self._lost(section, key, value)
 
     def _value(self, name: str, value: Any) -> Any:
         """Returns a setting's value in its present form."""
-        if name == "epsilon_decay" and isinstance(value, float) and 0 < value < 1:
+        if name == "epsilon_decay" and (steps := steps_of_factor(value)):
             self.comments["algo_cfg", name] = f"was {value} per step; this is its time constant in steps"
-            return round(1 / (1 - value))
+            return steps
         if name.endswith("_layers"):
             return _layers(value) or None
         if name == "mode" and value in ("predict", "collect"):
@@ -129,14 +136,23 @@ class _Conversion:
         """Converts a key whose value belongs to another setting."""
         if key == "test_eps" and self.old["general_cfg"].get("mode") in ("test", "predict"):
             self.put("general_cfg", "max_episode", value, "was test_eps")
-        elif key == "n_steps_per_learn" and "updates_per_train" in self.algo.model_fields:
+        elif key == "n_steps_per_learn" and "updates_per_train" not in self.algo.model_fields:
+            self.omit(NEEDLESS, f"{section}.{key}", value, "the number of updates follows from the algorithm")
+        elif key == "n_steps_per_learn":
             self.put("algo_cfg", "updates_per_train", value, "was n_steps_per_learn")
         elif key == "return_form" and "gae_lambda" in self.algo.model_fields and value in joyrl.RETURN_FORMS:
             self.put("algo_cfg", "gae_lambda", joyrl.RETURN_FORMS[value], f"was return_form: {value}")
         elif key == "her_sample_num" and "her_ratio" in self.algo.model_fields and isinstance(value, int):
             self.put("algo_cfg", "her_ratio", round(value / (value + 1), 4), f"was her_sample_num: {value}")
+        elif key == "hidden_dim" and not any(name.endswith("_layers") for name in self.algo.model_fields):
+            self.omit(NEEDLESS, f"{section}.{key}", value, "this algorithm has no network")
         else:
-            self.dropped.append(f"{section}.{key}: {shown(value)} dropped{joyrl.hint(section, key)}")
+            self._lost(section, key, value)
+
+    def _lost(self, section: str, key: str, value: Any) -> None:
+        """Notes a setting that has to be converted by hand."""
+        known = joyrl.known(section, key)
+        self.omit(LOST, f"{section}.{key}", value, f"here: {known.meaning}" if known else "no counterpart")
 
     def _networks(self) -> None:
         """Converts the networks of 0.6: branches whose outputs are joined and go through merge layers."""
@@ -145,6 +161,7 @@ class _Conversion:
             given = [name for name in (f"{prefix}branch_layers", f"{prefix}merge_layers") if name in old]
             if not given:
                 continue
+            old_layers = old[given[0]]
             branches = list(_branches(old.pop(f"{prefix}branch_layers", None)))
             merged = _layers(old.pop(f"{prefix}merge_layers", None))
             targets = [f"{prefix}layers"] if prefix else ["value_layers", "actor_layers", "critic_layers"]
@@ -157,7 +174,7 @@ class _Conversion:
             for name in targets:
                 self.put("algo_cfg", name, layers, f"was {' and '.join(given)}")
             if not targets:
-                self.dropped.append(f"algo_cfg.{given[0]}: this algorithm has no such network")
+                self.omit(LOST, f"algo_cfg.{given[0]}", old_layers, "this algorithm has no such network")
 
     def _processes(self) -> None:
         """Gives several workers what JoyRL gave them: processes under Ray, otherwise environments in one process."""
@@ -165,7 +182,7 @@ class _Conversion:
         if count == 1 or general.get("mp_backend") == "ray":
             return
         if "n_interactors" in self.old["general_cfg"]:
-            self.put("general_cfg", "mp_backend", "ray", "n_interactors were processes of Ray")
+            self.put("general_cfg", "mp_backend", "ray", "added: n_interactors were Ray processes")
         else:
             del general["n_workers"]
             self.comments.pop(("general_cfg", "n_workers"), None)
@@ -177,18 +194,25 @@ class _Conversion:
             return
         given = env["wrappers"] if isinstance(env["wrappers"], list) else [env["wrappers"]]
         kept, dropped = joyrl.without_identity(given)
-        self.dropped += [f"env_cfg.wrappers: {name} changes nothing here" for name in dropped]
+        for name in dropped:
+            self.omit(NEEDLESS, "env_cfg.wrappers", name, "changes nothing here")
         if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in kept):
             kept = [entry for entry in kept if joyrl.wrapper_name(entry) != "AtariWrapper"]
             self.put("env_cfg", "vectorization", "native", "was AtariWrapper")
-        env["wrappers"] = [_wrapper(entry) for entry in kept]
+        self.put("env_cfg", "wrappers", [_wrapper(entry) for entry in kept])
+        if env["wrappers"] != kept:
+            self.comments["env_cfg", "wrappers"] = f"was {', '.join(map(joyrl.wrapper_name, kept))}"
         if not kept:
             del env["wrappers"]
 
     def text(self) -> str:
         """Returns the new file."""
-        lines = [f"# {printable(line)}\n" for line in self.dropped]
+        lines = []
+        for heading, omitted in self.omitted.items():
+            lines += [f"# {heading}\n", *(f"#   {printable(line)}\n" for line in omitted)] if omitted else []
         for section, settings in self.new.items():
+            if not settings:
+                continue
             lines.append(f"{section}:\n")
             for key, value in settings.items():
                 comment = self.comments.get((section, key))

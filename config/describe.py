@@ -14,6 +14,7 @@ from config.error_text import expected, json_schema
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.names import nearest
+from config.program import PROGRAM
 from config.schema import EnvConfig, Layer, Strict
 from config.yaml_reader import Dumper
 
@@ -36,23 +37,23 @@ def listing(
     return "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows) or none
 
 
-_WHAT_TO_LIST = """\
-python main.py list algos             algorithms
-python main.py list envs [TEXT]       environments, or those with TEXT in their id
-python main.py list presets [TEXT]    tested settings for an environment and an algorithm
-python main.py list tasks [TEXT]      runs under tasks/ and their scores
+_WHAT_TO_LIST = f"""\
+{PROGRAM} list algos             algorithms
+{PROGRAM} list envs [TEXT]       environments, or those with TEXT in their id
+{PROGRAM} list presets [TEXT]    tested settings for an environment and an algorithm
+{PROGRAM} runs [TEXT]            runs under tasks/ and their scores
 """
 
-_WHAT_TO_DESCRIBE = """\
-python main.py describe PPO           an algorithm and its settings
-python main.py describe ppo.lr        one of its settings
-python main.py describe lr            every setting of this name
-python main.py describe general       settings of every run (general_cfg)
-python main.py describe gym           settings of a kind of environment (env_cfg)
-python main.py describe CartPole-v1   an environment
-python main.py describe linear        a layer of a network
-python main.py describe FrameStack    a wrapper
-python main.py describe all           all settings
+_WHAT_TO_DESCRIBE = f"""\
+{PROGRAM} describe PPO           an algorithm and its settings
+{PROGRAM} describe ppo.lr        one of its settings
+{PROGRAM} describe lr            every setting of this name
+{PROGRAM} describe general       settings of every run (general_cfg)
+{PROGRAM} describe gym           settings of a kind of environment (env_cfg)
+{PROGRAM} describe CartPole-v1   an environment
+{PROGRAM} describe linear        a layer of a network
+{PROGRAM} describe FrameStack    a wrapper
+{PROGRAM} describe all           all settings
 """
 
 
@@ -163,8 +164,8 @@ def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | No
 
 def _instead(topic: str, finders: dict[str, Finder]) -> str:
     """Returns the end of a sentence: what the topic is called here, or what is near it."""
-    if path := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
-        return f"; it is called {path} here"
+    if found := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
+        return f"; it is called {found[0]} here" if found[0] else f"; {found[1]}"
     if "." in topic:
         return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
     names = ["general", "all", *(name for finder in finders.values() for name in finder.available())]
@@ -179,7 +180,7 @@ def reference(find_algo: Finder, find_env: Finder) -> str:
     pages += [_topic(name, find_env, "env_cfg") for name in find_env.available()]
     pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
     pages.append(_layers())
-    head = "# Settings\n\nWritten by `python main.py describe all`; the text comes from the models themselves.\n"
+    head = f"# Settings\n\nWritten by `{PROGRAM} describe all`; the text comes from the models themselves.\n"
     return "\n".join([head, *pages])
 
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from config.program import PROGRAM
+
 
 class Problem(NamedTuple):
     """An error in a section."""
@@ -69,6 +71,10 @@ class Strict(BaseModel):
         """Yields the contradictions between settings of this section, all of them."""
         return iter(())
 
+    def own(self) -> Iterator[tuple[str, str]]:
+        """Yields (setting, name) for each class or function of the user's own: module:name, or a registered name."""
+        return iter(())
+
     def checks(self) -> Iterator[Problem]:
         """Yields the problems, and violations of the rules that all sections of this kind share."""
         yield from self.problems()
@@ -116,9 +122,26 @@ def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
+def steps_of_factor(value: Any) -> int | None:
+    """Returns the time constant, in steps, of a decay by this factor per step; None for a value that is no factor."""
+    return round(1 / (1 - value)) if isinstance(value, float) and 0 < value < 1 else None
+
+
+def _no_factor(value: Any) -> Any:
+    """Rejects a factor per step, as other programs have it: exploration would end within a few steps."""
+    if steps := steps_of_factor(value):
+        raise ValueError(
+            f"got {value}, a factor per step; expected a number of environment steps: write {steps}, which is "
+            f"1 / (1 - {value}) ({PROGRAM} convert OLD.yaml does this for a file of JoyRL)"
+        )
+    return value
+
+
 Int = Annotated[int, BeforeValidator(_whole)]
 PositiveInt = Annotated[Int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveFraction = Annotated[float, Field(gt=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 NonNegative = Annotated[float, Field(ge=0.0)]
+Decay = Annotated[float, Field(ge=1.0), BeforeValidator(_no_factor)]
+"""Time constant in environment steps."""

@@ -6,10 +6,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from config import joyrl
+from config import joyrl, machine, own
+from config.program import PROGRAM
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
-RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_time")
+RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
 """Settings that end a training run."""
 
 Endless = Annotated[Int, Field(ge=-1)]
@@ -33,6 +34,7 @@ class GeneralConfig(Strict):
         "run_ahead": ("mp_backend", ("ray",)),
         "ray_address": ("mp_backend", ("ray",)),
         "num_gpus_per_learner": ("gpu_device", ()),
+        "num_gpus_per_worker": ("ray_address", ()),
         "reward_threshold": ("online_eval", (True,)),
         "reward_threshold_limit": ("online_eval", (True,)),
     }
@@ -61,6 +63,11 @@ class GeneralConfig(Strict):
     """Number of environment steps of training, over all rows. -1: no limit."""
     max_update: Endless = -1
     """Number of gradient updates of training. -1: no limit."""
+    max_iteration: Endless = -1
+    """Number of training iterations of iteration_steps each. -1: no limit."""
+    iteration_steps: PositiveInt = 1000
+    """Number of environment steps in an iteration, which is a row of results/progress.csv. It ends with the first
+    fragment that reaches this number."""
     max_time: Annotated[float, Field(ge=-1)] = -1
     """Seconds of training. -1: no limit. A run that the clock ends is not repeatable to the byte."""
     reward_threshold: float | None = None
@@ -69,12 +76,16 @@ class GeneralConfig(Strict):
     reward_threshold_limit: PositiveInt = 2
     """Number of consecutive evaluations at or above reward_threshold that stop the run. 1 stops at the first, which may
     be luck."""
+    stop_return: float | None = None
+    """Mean return of the training episodes of an iteration at which training stops. null: never. These episodes are
+    played with exploration; reward_threshold looks at evaluations."""
 
     # saving and evaluation
     model_save_fre: PositiveInt = 500
-    """Number of updates between checkpoints (or environment steps, see model_save_unit)."""
-    model_save_unit: Annotated[Literal["update", "step"], BeforeValidator(lower)] = "update"
-    """Unit of model_save_fre: update (gradient updates) or step (environment steps)."""
+    """Number of updates between checkpoints (or environment steps or iterations, see model_save_unit)."""
+    model_save_unit: Annotated[Literal["update", "step", "iteration"], BeforeValidator(lower)] = "update"
+    """Unit of model_save_fre: update (gradient updates), step (environment steps) or iteration (see
+    iteration_steps)."""
     keep_checkpoints: Endless = -1
     """Number of checkpoints that are kept, newest first; best is always kept. -1: all. What the replay memory held is
     kept for as many, or for the newest 5: older checkpoints can be tested, but training cannot resume from them."""
@@ -110,11 +121,18 @@ class GeneralConfig(Strict):
     """Address of a running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
     """CPUs requested per worker in a cluster; fractions are allowed."""
+    num_gpus_per_worker: Annotated[float, Field(ge=0)] = 0
+    """GPUs requested per worker in a cluster, so that its environments can use them; fractions are allowed. The policy
+    acts on the CPU."""
     num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
     """GPUs requested per learner; fractions are allowed. They are used if device is cuda or auto."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
     """Number of torch threads. 0 chooses: one for small networks, all cores for images, divided between workers and
     between learners."""
+
+    # code of your own
+    callbacks: str | None = None
+    """Class that sees episodes and results, as my_module:MyCallbacks with --allow-import my_module. null: none."""
 
     # what to keep and show
     collect_traj: bool = False
@@ -130,9 +148,14 @@ class GeneralConfig(Strict):
     env_timeout: Annotated[float, Field(ge=0)] = 300
     """Seconds that one environment step may take before the run ends with an error. 0: no limit."""
 
+    def own(self) -> Iterator[tuple[str, str]]:
+        if self.callbacks:
+            yield "callbacks", self.callbacks
+
     def share(self, step: int, episode: int, update: int) -> float:
         """Returns the fraction of the planned run that is done, by the nearest limit; 0 without limits."""
-        limits = ((step, self.max_total_step), (episode, self.max_episode), (update, self.max_update))
+        limits = [(step, self.max_total_step), (episode, self.max_episode), (update, self.max_update)]
+        limits.append((step, self.max_iteration * self.iteration_steps))
         return min(1.0, max((done / limit for done, limit in limits if limit > 0), default=0.0))
 
     def problems(self) -> Iterator[Problem]:
@@ -140,13 +163,18 @@ class GeneralConfig(Strict):
             message = "load_checkpoint is true, so load_path must name a task directory"
             yield Problem("load_path", message, depends_on=("load_checkpoint",))
         if self.mode == "test" and not self.load_checkpoint:
-            message = "mode test needs a model: --test NAME, or load_checkpoint: true and load_path: NAME"
+            message = f"mode test needs a model: {PROGRAM} test NAME, or load_checkpoint: true and load_path: NAME"
             yield Problem("load_checkpoint", message, depends_on=("mode",))
         if self.max_step == 0:
             yield Problem("max_step", "an episode needs at least one step; -1 means the environment's own limit")
         for key in RUN_LIMITS if self.mode == "train" else ():
             if getattr(self, key) == 0:
                 yield Problem(key, "a limit of 0 trains nothing; -1 means no limit", depends_on=("mode",))
+        if self.callbacks and not own.is_own(self.callbacks):
+            yield Problem("callbacks", own.missing(self.callbacks))
+        in_cluster = self.mode == "train" and self.mp_backend == "ray" and self.ray_address is not None
+        if not in_cluster and (why := machine.missing_device(self.device)):
+            yield Problem("device", why, depends_on=("mode", "mp_backend", "ray_address"))
         if not self.share_buffer:
             yield Problem("share_buffer", "false is not supported: all learners share one memory")
 

@@ -17,10 +17,18 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
         return f"; it belongs under {owner}"
     if told := joyrl.hint(section, key):
         return told
-    if section == "algo_cfg" and (algos := algorithms_with(key, find_algo)):
+    other = foreign_name(section, key, models, find_algo, algo)
+    return other or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
+
+
+def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
+    """Returns the end of a sentence about a setting of another algorithm, or a name of another library; empty for any
+    other key."""
+    if section != "env_cfg" and (algos := algorithms_with(key, find_algo)):
         return f"; it is a setting of {algos}, and algo_name is {algo}"
-    translated = _translated(section, key, models, find_algo, algo)
-    return translated or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
+    if remark := foreign.remark_on(key):
+        return f"; {remark}"
+    return _translated(section, key, models, find_algo, algo)
 
 
 def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
@@ -50,11 +58,17 @@ def algorithms_with(key: str, find_algo: Finder) -> str:
     return ", ".join(algos[:4]) + (" and others" if len(algos) > 4 else "")
 
 
-def setting_of(name: str, find_algo: Finder, find_env: Finder) -> str | None:
-    """Returns section.key for a setting of general_cfg, any environment or any algorithm, ours or a foreign name."""
+def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -> tuple[str, str] | None:
+    """Returns section.key for a setting of general_cfg, any environment or any algorithm, ours or a foreign name, and a
+    remark; for a foreign name without a setting the remark alone. algo: algorithm whose settings come first."""
     models = {"general_cfg": [GeneralConfig], "env_cfg": [find_env.get(kind).Config for kind in find_env.available()]}
     models["algo_cfg"] = [find_algo.get(algo).Config for algo in find_algo.available()]
     for section, known in models.items():
         if any(name in model.spellings() for model in known):
-            return f"{section}.{name}"
-    return next((f"{section}.{key}" for section, key, _ in foreign.ours(name)), None)
+            return f"{section}.{name}", ""
+    meant = [(section, key, remark) for section, key, remark in foreign.ours(name)]
+    has = {key for known in find_algo.available() if known.lower() == algo.lower()
+           for key in find_algo.get(known).Config.model_fields}  # fmt: skip
+    meant.sort(key=lambda each: each[0] == "algo_cfg" and each[1] not in has)
+    found = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
+    return found or (("", remark) if (remark := foreign.remark_on(name)) else None)

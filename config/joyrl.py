@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from config.program import PROGRAM
+
 SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
 
 
@@ -19,7 +21,7 @@ class Key(NamedTuple):
 
 
 _GENERAL, _ALGO, _ENV = (SECTIONS[:1], SECTIONS[1:2], SECTIONS[2:])
-_NETWORK = "python main.py convert OLD.yaml rewrites the network as one list"
+_NETWORK = f"{PROGRAM} convert OLD.yaml rewrites the network as one list"
 
 KEYS: dict[str, Key] = {
     # other spellings
@@ -37,14 +39,14 @@ KEYS: dict[str, Key] = {
     "Vmax": Key("alias", "v_max", _ALGO),
     "wrapper": Key("alias", "wrappers", _ENV),
     # nothing left to do
-    "joyrl_version": Key("nothing", "not read by JoyRL either"),
+    "joyrl_version": Key("nothing", "no setting depends on it"),
     "is_learner_async": Key("nothing", "general_cfg.run_ahead decides how far workers run ahead"),
     "exps_trucation_size": Key("nothing", "the fragment length follows from the algorithm"),
     "interactor_device": Key("nothing", "workers act on the CPU; general_cfg.device is the learner's"),
     "learner_device": Key("nothing", "general_cfg.device is the learner's"),
     "restore_model_meta": Key("nothing", "a resume always restores everything"),
-    "eval_per_episode": Key("nothing", "online_eval evaluates at every model_save_fre"),
-    "new_step_api": Key("nothing", "there is only the new one"),
+    "eval_per_episode": Key("nothing", "online_eval: true evaluates every model_save_fre updates"),
+    "new_step_api": Key("nothing", "the new API is always used"),
     "ignore_params": Key("nothing", "settings and constructor arguments are told apart by name", _ENV),
     "action_type": Key("nothing", "follows from the environment"),
     "action_type_list": Key("nothing", "follows from the environment"),
@@ -52,8 +54,8 @@ KEYS: dict[str, Key] = {
     "independ_actor": Key("nothing", "actor and critic are separate networks", values=(True, None)),
     "share_optimizer": Key("nothing", "actor and critic have separate optimizers", values=(False, None)),
     "mini_batch_normalize": Key("nothing", "see normalize_advantage", _ALGO),
-    "render": Key("nothing", "env_cfg.render_mode renders", _GENERAL, (False, None)),
-    "general_cfg.wrapper": Key("nothing", "env_cfg.wrappers", _GENERAL, (None,)),
+    "render": Key("nothing", "env_cfg.render_mode selects rendering", _GENERAL, (False, None)),
+    "general_cfg.wrapper": Key("nothing", "env_cfg.wrappers lists them", _GENERAL, (None,)),
     "min_policy": Key("nothing", "probabilities need no lower bound", _ALGO),
     "policy_loss_weight": Key("nothing", "Adam does not depend on the scale of the loss", _ALGO),
     "value_min": Key("nothing", "values are not clipped", _ALGO),
@@ -136,6 +138,6 @@ def without_identity(wrappers: Any) -> tuple[Any, list[str]]:
 
 
 def wrapper_name(entry: Any) -> str:
-    """Returns the name of a wrapper, without the modules of a dotted path."""
-    name = entry.get("wrapper_name", "") if isinstance(entry, dict) else entry
-    return str(name).rpartition(".")[2]
+    """Returns the name of a wrapper, without the modules of JoyRL's dotted path; module:Class stays whole."""
+    name = str(entry.get("wrapper_name", "") if isinstance(entry, dict) else entry)
+    return name if ":" in name else name.rpartition(".")[2]

@@ -134,6 +134,18 @@ class Gru(Strict):
     """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
 
 
+class Custom(Strict):
+    """A layer of your own: a torch.nn.Module that is made as Class(in_shape, **options), from [B, *in_shape] to
+    [B, width]. One with state_size and run is recurrent."""
+
+    layer_type: Literal["custom"] = "custom"
+    """custom"""
+    module: Annotated[str, Field(min_length=1)]
+    """Class as my_module:MyLayer, which needs --allow-import my_module."""
+    options: dict[str, Any] = {}
+    """Arguments of its constructor after the shape of its input."""
+
+
 class Dropout(Strict):
     """Sets random values to zero in training; inactive while acting."""
 
@@ -153,7 +165,18 @@ def _lower_layer_type(value: Any) -> Any:
 
 Layer = Annotated[
     Annotated[
-        Linear | NoisyLinear | Conv2d | Pooling | Flatten | Embed | Lstm | Gru | LayerNorm | BatchRenorm | Dropout,
+        Linear
+        | NoisyLinear
+        | Conv2d
+        | Pooling
+        | Flatten
+        | Embed
+        | Lstm
+        | Gru
+        | LayerNorm
+        | BatchRenorm
+        | Dropout
+        | Custom,
         Field(discriminator="layer_type"),
     ],
     BeforeValidator(_lower_layer_type),

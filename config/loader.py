@@ -1,18 +1,19 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
-from config import hints, joyrl, limits, packages, presets, sources, tasks
+from config import hints, joyrl, limits, own, packages, presets, rllib, sources, tasks
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.names import nearest, printable
+from config.program import PROGRAM
 from config.run_config import SECTIONS, RunConfig
 from config.schema import Strict
 from config.task_config import load_task_config
@@ -50,20 +51,36 @@ def load(
     video: bool = False,
     allow_import: Iterable[str] = (),
     into: str | None = None,
+    values: Mapping[str, Mapping[str, Any]] | None = None,
+    config: str | None = None,
+    stop: str | None = None,
+    checkpoint_freq: int | None = None,
+    episodes: int | None = None,
+    model: str | int | None = None,
+    word: str = "",
+    file: Document | sources.Source | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
-    """Returns the configuration of a run; the arguments from algo to into are the flags of these names."""
+    """Returns the configuration of a run; the arguments from algo to model are the flags of these names. values:
+    settings by section from a Python program. word: the command that stands for --resume or --test. file: what was read
+    from yaml_path, if it has been read: all of it, or one of its experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    work.sources = [sources.from_command_line(overrides, sources.flags(algo, env, resume, test, video))]
+    flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model, word)
+    if values is not None:
+        flags = [("Python", path, value) for _, path, value in flags]
+    typed = sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))
+    work.sources = [*rllib.from_flags(config, stop), typed]
     preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
     path = yaml_path or preset
-    document = _read(path) if path else None
+    document = file if isinstance(file, Document) else _read(path) if path and file is None else None
     if document:
         work.add_document(document, str(path), written=preset is None)
+    elif isinstance(file, sources.Source):
+        work.sources.insert(0, file)
     task = work.task(task_root)
     earlier = work.earlier(task) if task else None
-    if not (document or earlier or algo or env):
+    if not (file or document or earlier or algo or env):
         work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
         address = sources.address_of(earlier)
@@ -174,7 +191,8 @@ class _Assembly:
         algo = str(self.general("algo_name"))
         package, _ = self.find("algo_name", algo)
         kind, _ = self.find("env_name", str(self.general("env_name")))
-        command = self.sources[0].sections.get("env_cfg", {})
+        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.sources)]
+        command = next((part for part in parts if "id" in part), {})
         env = str(command.get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
         path = presets.find(package.NAME if package else algo, family_name, self.preset_root)
@@ -187,11 +205,13 @@ class _Assembly:
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
         written = sources.from_document(document, written=False).sections.get("env_cfg", {})
-        return all(
+        return not any("env_config" in source.foreign for source in self.sources) and all(
             key in presets.NOT_THE_TASK
             or written.get(key) == value
             or (key == "id" and preset is not None and presets.named(preset, str(value)))
-            for key, value in self.sources[-1].sections.get("env_cfg", {}).items()
+            for source in self.sources
+            if source.written
+            for key, value in source.sections.get("env_cfg", {}).items()
         )
 
     def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
@@ -233,21 +253,32 @@ class _Assembly:
             instance = model.model_validate(values)
         except ValidationError:
             return
+        if not self.may_import(section, instance):
+            return
         doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
         for key, message, depends_on in instance.checks():
             if not doubtful & {key, *depends_on}:
                 self.report(section, key, message)
 
+    def may_import(self, section: str, instance: Strict) -> bool:
+        """Reports code of the user's own that may not be imported; returns True if there is none."""
+        own_parts = dict.fromkeys((key, packages.forbidden(name, self.allow)) for key, name in instance.own())
+        forbidden = [(key, why) for key, why in own_parts if why]
+        for key, why in forbidden:
+            self.report(section, key, why)
+        return not forbidden
+
     def hint(self, section: str, key: str) -> str:
         algo = str(self.general("algo_name"))
         return hints.unknown_setting(section, key, self.models, self.finders["algo_name"], algo)
 
+    def foreign_name(self, key: str) -> str:
+        algo = str(self.general("algo_name"))
+        return hints.foreign_name("", key, self.models, self.finders["algo_name"], algo)
+
     def environment(self, package: ModuleType, env: Any) -> None:
-        """Reports what the environment itself finds wrong with its section."""
-        module, colon, _ = str(getattr(env, "id", "")).partition(":")
-        if colon and not packages.allowed(module, self.allow):
-            self.report("env_cfg", "id", f"imports {module}; to allow it, add {packages.permission(module)}")
-        elif hasattr(package, "check"):
+        """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
+        if hasattr(package, "check") and not any(packages.forbidden(name, self.allow) for _, name in env.own()):
             for key, message, *_ in package.check(env):
                 if key == "id" and env.id in joyrl.ENVS:
                     message = f"{env.id} is {packages.renamed(env.id)}"
@@ -255,11 +286,13 @@ class _Assembly:
                 self.report("env_cfg", key, message + (more if key == "id" else ""))
 
     def finish(self, **rest: Any) -> RunConfig:
-        for source in self.sources:
-            self.problems += source.problems
         found: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
         self.models |= {section: package.Config for section, package in found.items() if package}
-        self.problems += sources.outside(self.sources, self.models)
+        known = rllib.Known(self.models, self.sources)
+        for source in self.sources:
+            self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
+            self.problems += source.problems
+        self.problems += sources.outside(self.sources, self.models, self.foreign_name)
         built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
         if built.get("env_cfg"):
             self.environment(found["env_cfg"], built["env_cfg"])
@@ -267,6 +300,7 @@ class _Assembly:
             raise ConfigError(sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
+        names = [name for section in built.values() for _, name in section.own()]
         decided = self.limits(built["general_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.note_unread(built, where)
         if built["general_cfg"].mode == "train":
@@ -280,7 +314,8 @@ class _Assembly:
             env_package=found["env_cfg"],
             where=where,
             explicit=explicit,
-            allow_import=self.allow,
+            objects={name: own.find(name) for name in names if ":" not in name},
+            allow_import=tuple(dict.fromkeys([*self.allow, *packages.given(names)])),
             notes=tuple(printable(note) for note in self.notes if note),
             **rest,
         )
@@ -311,7 +346,7 @@ class _Assembly:
             self.notes.append("not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in unread.items()))
         if where.get("general_cfg.load_path") == "command line" and not built["general_cfg"].load_checkpoint:
             self.notes.append(
-                "load_path is not used (load_checkpoint is false); --test NAME or --resume NAME loads a model"
+                f"load_path is not used (load_checkpoint is false); {PROGRAM} test NAME or resume NAME loads one"
             )
 
     def canonical(self, found: dict[str, ModuleType]) -> dict[str, str]:

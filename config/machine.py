@@ -1,4 +1,4 @@
-"""Cores and memory that this process may use: those of the machine, or fewer in a container or a batch job."""
+"""Cores, memory and GPUs that this process may use: those of the machine, or fewer in a container or a batch job."""
 
 import os
 from collections.abc import Iterator
@@ -30,6 +30,19 @@ def available_bytes() -> int | None:
             if most is not None and used is not None:
                 left.append(max(0, most - used + _reclaimable(folder)))
     return min(left, default=None)
+
+
+def missing_device(name: str) -> str | None:
+    """Returns why this machine has no such device (cpu, cuda, cuda:1, auto); None if it has. Imports torch for cuda."""
+    if not name.startswith("cuda"):
+        return None
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if int(name.partition(":")[2] or 0) < count:
+        return None
+    found = f"only cuda:0 to cuda:{count - 1}" if count > 1 else "only cuda:0" if count else "no CUDA device"
+    return f"torch finds {found} here; use cpu, or auto (cuda if available)"
 
 
 def _reclaimable(folder: Path) -> int:

@@ -1,12 +1,13 @@
 """Finds the packages that algo_name and env_name mean. Imports a user's own package only with permission."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
-from config import joyrl, presets
+from config import joyrl, own, presets
 from config.finder import Finder
 from config.names import did_you_mean
+from config.program import PROGRAM
 from config.schema import AlgoConfig, EnvConfig
 
 
@@ -42,7 +43,7 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
 
 
 def _listed(key: str) -> str:
-    return f"(python main.py list {key.removesuffix('_name')}s shows all)"
+    return f"({PROGRAM} list {key.removesuffix('_name')}s shows all)"
 
 
 def renamed(env_id: str) -> str:
@@ -54,6 +55,19 @@ def renamed(env_id: str) -> str:
 def allowed(dotted: str, allow: Sequence[str]) -> bool:
     """Returns True if the command line allows to import this module."""
     return any(dotted == name or dotted.startswith(f"{name}.") for name in allow)
+
+
+def forbidden(name: str, allow: Sequence[str]) -> str | None:
+    """Returns why a class or function of the user's own may not be imported; None if it may."""
+    module, colon, _ = name.partition(":")
+    if not colon or allowed(module, allow) or own.was_given(name):
+        return None
+    return f"imports {module}; to allow it, add {permission(module)}"
+
+
+def given(names: Iterable[str]) -> Iterator[str]:
+    """Yields the packages of the objects that Python code has given, which need no permission."""
+    yield from (name.partition(".")[0].partition(":")[0] for name in names if own.was_given(name))
 
 
 def permission(dotted: str) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from types import ModuleType
 
 from config.finder import Finder
+from config.program import ROOT
 from config.yaml_reader import first_comment
 
-PRESETS = Path(__file__).parent.parent / "presets"
+PRESETS = ROOT / "presets"
 
 _FAMILIES = {
     "_atari": re.compile(r"^ALE[/-]|NoFrameskip"),

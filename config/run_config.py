@@ -1,6 +1,7 @@
 """Complete and valid configuration of one run, and its form as YAML."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,6 +38,9 @@ class RunConfig:
     """New folder for the run, from --into, in place of one under tasks/."""
     allow_import: tuple[str, ...] = ()
     """User packages that the command line allows to import."""
+    objects: Mapping[str, Any] = field(default_factory=dict)
+    """Classes and functions of the user's own that settings name and no other process could import: by their registered
+    name."""
     notes: tuple[str, ...] = ()
     """Remarks on how the configuration was decided, for the user."""
 
@@ -62,8 +66,8 @@ def _setting(section: Strict, key: str, value: Any) -> str:
         text = "".join([f"  {key}:\n", *(f"    - {_flow([item])[1:-1]}\n" for item in value)])
     else:
         text = f"  {_flow({key: value})[1:-1]}\n"
-    field = type(section).model_fields.get(key)
-    help_text = " ".join(field.description.split()) if field and field.description else ""
+    known = type(section).model_fields.get(key)
+    help_text = " ".join(known.description.split()) if known and known.description else ""
     if not help_text:
         return text
     beside = f"{text.rstrip()}  # {help_text}\n"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from config.fields import (
+    Decay,
     Fraction,
     Int,
     NonNegative,
@@ -26,6 +27,7 @@ from config.layers import (
     Activation,
     BatchRenorm,
     Conv2d,
+    Custom,
     Dropout,
     Embed,
     Flatten,
@@ -46,6 +48,8 @@ __all__ = [
     "AlgoConfig",
     "BatchRenorm",
     "Conv2d",
+    "Custom",
+    "Decay",
     "Dropout",
     "Embed",
     "EnvConfig",
@@ -155,3 +159,13 @@ class EnvConfig(Strict):
     """Number of environments stepped together (rows); with mp_backend ray, per worker."""
     action_mask: bool = True
     """Obey the `action_mask` that the environment gives in its info or in a Dict observation; false ignores it."""
+
+    @property
+    def constructor(self) -> dict[str, Any]:
+        """Arguments of the environment's constructor."""
+        return dict(self.model_extra or {})
+
+    def own(self) -> Iterator[tuple[str, str]]:
+        env_id = getattr(self, "id", None)
+        if isinstance(env_id, str) and ":" in env_id:
+            yield "id", env_id

@@ -1,6 +1,6 @@
 """Sources of settings: a YAML file, an earlier run, the command line."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -35,6 +35,8 @@ class Source:
     places: dict[str, Place] = field(default_factory=dict)
     strays: list[Stray] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    foreign: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    """Settings by RLlib's names; config/rllib.py puts them under ours once the algorithm is known."""
 
     def put(self, section: str, key: str, value: Any, place: Place) -> None:
         self.sections.setdefault(section, {})[key] = value
@@ -97,9 +99,18 @@ def address_of(document: Document) -> str | None:
 
 
 def flags(
-    algo: str | None, env: str | None, resume: str | None, test: str | None, video: bool
+    algo: str | None,
+    env: str | None,
+    resume: str | None,
+    test: str | None,
+    video: bool,
+    checkpoint_freq: int | None = None,
+    episodes: int | None = None,
+    model: str | int | None = None,
+    word: str = "",
 ) -> list[tuple[str, str, Any]]:
-    """Returns the flags of these names as (flag, section.key, value)."""
+    """Returns the flags of these names as (flag, section.key, value). word: command that stands for --resume or
+    --test."""
     given: list[tuple[str, str, Any]] = []
     if algo:
         given.append(("--algo", "general_cfg.algo_name", algo))
@@ -107,18 +118,46 @@ def flags(
         given.append(("--env", "env_cfg.id", env))
     if resume:
         settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
-        given += [("--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
+        given += [(word or "--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
     if test:
         settings = {"load_checkpoint": True, "load_path": test, "mode": "test"}
-        given += [("--test", f"general_cfg.{key}", value) for key, value in settings.items()]
+        given += [(word or "--test", f"general_cfg.{key}", value) for key, value in settings.items()]
     if video:
-        given.append(("--video", "env_cfg.render_mode", "rgb_array"))
+        given.append((word or "--video", "env_cfg.render_mode", "rgb_array"))
+    if checkpoint_freq:
+        settings = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
+        given += [("--checkpoint-freq", f"general_cfg.{key}", value) for key, value in settings.items()]
+    if episodes:
+        given.append(("--episodes", "general_cfg.max_episode", episodes))
+    if model is not None:
+        given.append(("--model", "general_cfg.load_model_step", model))
     return given
 
 
-def from_command_line(overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]]) -> Source:
-    """Returns the settings of section.key=value words, and of flags as (flag, section.key, value)."""
+def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:
+    """Returns settings that a Python program gives by section. text: where they come from."""
     source = Source(written=True)
+    for section, settings in values.items():
+        for key, value in settings.items():
+            source.put(section, key, _builtin(value), Place(text, f"{section}.{key}"))
+    return source
+
+
+def _builtin(value: Any) -> Any:
+    """Returns a value with lists for tuples and Python's numbers for numpy's, as YAML would give it."""
+    if isinstance(value, Mapping):
+        return {key: _builtin(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_builtin(item) for item in value]
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def from_command_line(
+    overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]], below: Source | None = None
+) -> Source:
+    """Returns the settings of section.key=value words, and of flags as (flag, section.key, value). below: settings
+    that they are added to."""
+    source = below or Source(written=True)
     for flag, path, value in flags:
         section, _, key = path.partition(".")
         source.put(section, key, value, Place(flag, path))
@@ -167,14 +206,20 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
         written[name] = key
 
 
-def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]]) -> Iterator[str]:
-    """Yields a sentence for each setting outside any section."""
+def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:
+    """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
+    has, or empty."""
     known = {name: model.spellings() for name, model in models.items()}
     for key, where, value in (stray for source in sources for stray in source.strays):
         owner = next((name for name in known if key in known[name]), None)
-        section = None if value else nearest(key, SECTIONS)
-        ours = next((f"{name}.{other}" for name, other, _ in foreign.ours(key) if other in known.get(name, ())), None)
+        same = (
+            f"{name}.{other}"
+            for name, other, remark in foreign.ours(key)
+            if other in known.get(name, ()) and not remark
+        )
+        meant = f"{owner}.{key}" if owner else (None if value else nearest(key, SECTIONS)) or next(same, None)
+        other = "" if meant else hint(key)
         near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
-        meant = f"{owner}.{key}" if owner else section or ours or near
-        suggestion = f"; did you mean {meant}{value}?" if meant else ""
-        yield f"{where}: {key}: is in none of {', '.join(SECTIONS)}{suggestion}"
+        meant = meant or (None if other else near)
+        end = f"; did you mean {meant}{value}?" if meant else other
+        yield f"{where}: {key}: is in none of {', '.join(SECTIONS)}{end}"

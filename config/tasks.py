@@ -15,11 +15,12 @@ class TaskError(Exception):
 
 
 def find(load_path: str, tasks: Path) -> Path:
-    """Returns a folder under tasks/ by its name, or any task directory by its path."""
+    """Returns a folder under tasks/ by its name, or any task directory by its path. A name that is not under tasks/
+    may be a run in the current folder."""
     path = Path(load_path)
     if ".." in path.parts:
         raise TaskError(f"{load_path!r} contains '..'; give a name under {tasks}/ or a full path")
-    bare = len(path.parts) == 1
+    bare = len(path.parts) == 1 and ((tasks / path).exists() or not (path / "models").is_dir())
     folder = tasks / path if bare else path
     try:
         inside = folder.resolve().parent == tasks.resolve()
@@ -34,7 +35,7 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
     if not inside and folder.parent.resolve() == tasks.resolve():
         raise TaskError(f"{load_path!r} is a link out of {tasks}/; give the full path of its target")
-    if (folder / "seeds.csv").is_file():
+    if (folder / "group.json").is_file():
         raise TaskError(f"{load_path!r} is a group of runs; name one of them, such as {_member(folder)}")
     if tested := _tested(folder):
         raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
@@ -67,8 +68,8 @@ def _tested(folder: Path) -> str | None:
 
 
 def _member(group: Path) -> Path:
-    """Returns the first run of a group that --seeds made."""
-    return next((path.parent for path in sorted(group.glob("seed_*/config.yaml"))), group / "seed_1")
+    """Returns the first run of a group."""
+    return next((path.parent for path in sorted(group.glob("*/config.yaml"))), group / "seed_1")
 
 
 def _others(name: str, tasks: Path) -> str:

@@ -1,12 +1,13 @@
 """Kinds of environment, found by folder: envs/<name>/config.py has Config, envs/<name>/env.py has make."""
 
+import inspect
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from envs.base import VectorEnv
+from envs.base import EnvContext, VectorEnv
 
 
 class UnknownEnvironment(LookupError):
@@ -33,7 +34,11 @@ def get(name: str) -> ModuleType:
     raise UnknownEnvironment(name)
 
 
-def make(package: ModuleType, cfg: Any, rows: int) -> VectorEnv:
-    """Makes a vector environment with this number of rows; seeds are given at each reset."""
-    env: VectorEnv = import_module(f"{package.__name__}.env").make(cfg, rows)
+def make(package: ModuleType, cfg: Any, rows: int, context: EnvContext | None = None) -> VectorEnv:
+    """Makes a vector environment with this number of rows; seeds are given at each reset. context: its place in the
+    run, which a package's make need not take."""
+    maker = import_module(f"{package.__name__}.env").make
+    place = EnvContext() if context is None else context
+    takes = "context" in inspect.signature(maker).parameters
+    env: VectorEnv = maker(cfg, rows, **({"context": place} if takes else {}))
     return env

@@ -4,8 +4,9 @@ N rows are stepped together. `step` never resets and returns the true successor,
 `reset` starts new episodes in the masked rows, each from its own seed. The collector decides when.
 """
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,37 @@ Rules = tuple[Array, Array, Array, Array]
 
 class EnvError(RuntimeError):
     """An environment failed or violates its API; the message names the environment, the place and the remedy."""
+
+
+class EnvContext(dict[str, Any]):
+    """Settings of one environment, and its place in the run."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        worker_index: int = 0,
+        vector_index: int = 0,
+        num_workers: int = 0,
+        recreated: bool = False,
+        num_envs: int = 1,
+    ) -> None:
+        super().__init__(settings or {})
+        self.worker_index = worker_index
+        """0 in the process of the command and in every evaluation, from 1 in Ray workers."""
+        self.vector_index = vector_index
+        """Row of the environment, from 0."""
+        self.num_workers = num_workers
+        """Number of Ray workers; 0 without Ray."""
+        self.recreated = recreated
+        """True in a worker that replaces a lost one."""
+        self.num_envs = num_envs
+        """Number of rows that are stepped together."""
+
+    def row(self, settings: Mapping[str, Any], vector_index: int, num_envs: int) -> "EnvContext":
+        """Returns the context of one row in the same place of the run, with settings of its own to change."""
+        place = {**vars(self), "vector_index": vector_index, "num_envs": num_envs}
+        return EnvContext(copy.deepcopy(dict(settings)), **place)
 
 
 class Goal(NamedTuple):
@@ -84,6 +116,18 @@ class VectorEnv(ABC):
     @abstractmethod
     def step(self, action: Array) -> Step:
         """Steps all rows with action [N, ...]. The next step may reuse the returned arrays: copy what you keep."""
+
+    def encode(self, obs: Any) -> Array:
+        """Returns an observation of the environment itself as the agent gets it."""
+        return np.asarray(obs)
+
+    def decode(self, action: Array) -> Array:
+        """Returns actions [N, ...] of the agent as the environment itself takes them, in a new array."""
+        return np.array(action)
+
+    def member(self, row: int) -> Any:
+        """Returns the environment of a row, if it is an object in this process; otherwise this vector environment."""
+        return self
 
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info dict of the latest step of a row."""

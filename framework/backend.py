@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from algos.base import Agent, Progress, Tree
+from algos.base import Agent, Array, Progress, Tree
 from framework.checkpoint.journal import Frame
 from framework.collector import Collector
 from framework.errors import JoystickError
@@ -69,6 +69,13 @@ class Backend(Protocol):
     def record(self, writer: TrajectoryWriter) -> None:
         """Writes every training episode to this writer from now on."""
 
+    def set_weights(self, weights: dict[str, Array]) -> None:
+        """Replaces the weights that acting depends on, at the learners and at all collectors; called after `rest`."""
+
+    def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+        """Calls function(agent, index) in each worker, with index 1 and up, and returns the results; nothing if there
+        are no workers. Called after `rest`."""
+
     def state(self) -> Tree:
         """Returns the state of the agent, of the collectors (one tree each) and of the memory."""
 
@@ -116,7 +123,13 @@ class SingleProcess:
         yield from ()
 
     def record(self, writer: TrajectoryWriter) -> None:
-        self.collector.recorders = (TrajectoryRecorder(writer, self.collector.env.rows),)
+        self.collector.record(TrajectoryRecorder(writer, self.collector.env.rows))
+
+    def set_weights(self, weights: dict[str, Array]) -> None:
+        self.agent.load_weights(weights)
+
+    def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+        return []
 
     def state(self) -> Tree:
         return {

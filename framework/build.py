@@ -9,13 +9,15 @@ import torch
 import algos
 import envs
 from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
-from config import machine
+from config import machine, own
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
-from envs.base import Goal, VectorEnv
-from framework import memory, resources
+from envs.base import EnvContext, Goal, VectorEnv
+from framework import callbacks, memory, resources
+from framework.callbacks import Callbacks
 from framework.collector import Collector, Recorder
 from framework.errors import JoystickError
+from framework.iteration import EPISODE_COLUMNS
 from framework.output import LOGGER
 from framework.seeding import number, stream
 from framework.watch import Watch
@@ -24,10 +26,14 @@ CPU = torch.device("cpu")
 """Device of acting agents in workers and in the driver of several processes."""
 
 
-def make_env(config: RunConfig, rows: int, draw: bool = False) -> VectorEnv:
-    """Makes a vector environment. Only one that draws gets the render mode."""
+def make_env(config: RunConfig, rows: int, draw: bool = False, worker: int = 0, recreated: bool = False) -> VectorEnv:
+    """Makes a vector environment. Only one that draws gets the render mode. worker: 0 in the driver and for every
+    evaluation, from 1 in Ray workers; recreated: True in the replacement of a lost worker."""
+    own.provide(config.objects)
     cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
-    return envs.make(config.env_package, cfg, rows)
+    workers = config.general.n_workers if config.general.mp_backend == "ray" else 0
+    context = EnvContext(worker_index=worker, num_workers=workers, recreated=recreated)
+    return envs.make(config.env_package, cfg, rows, context)
 
 
 @contextlib.contextmanager
@@ -60,8 +66,8 @@ def device_of(config: RunConfig) -> torch.device:
     name = config.general.device
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise JoystickError(f"general_cfg.device is {name}, but torch finds no CUDA device here; use device: cpu")
+    if why := machine.missing_device(name):  # on a machine of a cluster; elsewhere the loader has checked it
+        raise JoystickError(f"general_cfg.device is {name}, but {why}")
     return torch.device(name)
 
 
@@ -82,6 +88,7 @@ def gpu_name(config: RunConfig) -> str | None:
 
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
+    own.provide(config.objects)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
         agent: Agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, device)
@@ -106,6 +113,24 @@ def make_memory(
     return memory.make(
         wanted, stream(seed, "memory"), goal, collectors, apart, resources.minibatches_at_once(config, spec)
     )
+
+
+def make_callbacks(config: RunConfig) -> Callbacks | None:
+    """Makes an instance of the user's callbacks, or returns None if there are none. Raises JoystickError if it cannot
+    be made."""
+    name = config.general.callbacks
+    if name is None:
+        return None
+    own.provide(config.objects)
+    try:
+        cls = own.find(name)
+        fault = callbacks.problem(cls, EPISODE_COLUMNS)
+        made: Callbacks | None = None if fault else cls()
+    except Exception as error:  # the user's own code may raise anything
+        raise JoystickError(f"general_cfg.callbacks: {error}") from error
+    if fault:
+        raise JoystickError(f"general_cfg.callbacks: {fault}")
+    return made
 
 
 def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:

@@ -52,6 +52,19 @@ class Collector:
         self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
         self._marks: deque[Mark] = deque(maxlen=self.remembered)
         self.settle()
+        self._begun(np.ones(rows, bool))
+
+    def record(self, recorder: Recorder) -> None:
+        """Adds a recorder before the first step."""
+        self.recorders = (*self.recorders, recorder)
+        for row in range(self.env.rows):
+            recorder.begin(row, int(self._now.seed[row]), self._now.obs, self.env)
+
+    def _begun(self, rows: Array) -> None:
+        """Tells the recorders that an episode begins in the masked rows."""
+        for recorder in self.recorders:
+            for row in np.flatnonzero(rows).tolist():
+                recorder.begin(row, int(self._now.seed[row]), self._now.obs, self.env)
 
     # one step ---------------------------------------------------------------------------------------------
 
@@ -103,9 +116,10 @@ class Collector:
                 terminated=bool(step.terminated[row]),
                 steps=self.steps,
             )
-            episodes.append(episode)
             for recorder in self.recorders:
-                recorder.end(episode)
+                if metrics := recorder.end(episode, self.env):
+                    episode = episode._replace(metrics={**episode.metrics, **metrics})
+            episodes.append(episode)
         self._begin(ended)
         return episodes
 
@@ -124,6 +138,7 @@ class Collector:
         now.born[rows] = self._tape.end
         now.obs = self._reset(rows, now.seed)
         self._forget(rows)
+        self._begun(rows)
 
     def _forget(self, rows: Array) -> None:
         """Resets the recurrent state of the masked rows."""
@@ -160,18 +175,25 @@ class Collector:
         _check_finite(buffers, origin.first_step)
         return Fragment(buffers, start, origin), episodes
 
-    def play(self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None) -> list[Episode]:
-        """Plays episodes 0 .. episodes-1, numbered across rows (row 0's first, row 1's first, ...), and returns exactly
-        these: the first to finish would be the short ones. `check` is called before each step and may raise."""
+    def play(
+        self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None, steps: int = 0
+    ) -> list[Episode]:
+        """Plays episodes 0, 1, 2 ..., numbered across rows (row 0's first, row 1's first, ...), until there are as many
+        episodes and steps as asked for. Returns exactly these: the first to finish would be the short ones. `check` is
+        called before each step and may raise."""
         done: dict[int, Episode] = {}
-        while len(done) < episodes:
+        found: list[Episode] = []
+        taken = 0
+        while len(found) < episodes or taken < steps:
+            if len(found) in done:
+                found.append(done.pop(len(found)))
+                taken += found[-1].length
+                continue
             check()
             for episode in self.step(progress)[3]:
-                index = episode.number * self.env.rows + episode.row
-                if index < episodes:
-                    done[index] = episode
+                done[episode.number * self.env.rows + episode.row] = episode
         self.settle()
-        return [done[index] for index in range(episodes)]
+        return found
 
     def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
         """Returns arrays [T, N, ...] for a fragment; reuses those of the last round if they fit."""
@@ -232,9 +254,7 @@ class Collector:
         self._now.total = rows["total"].copy()
         self.incarnation = state["incarnation"]
         if not same.all():
-            for recorder in self.recorders:
-                for row in np.flatnonzero(~same).tolist():
-                    recorder.drop(row)
+            self._dropped(~same)
             self._begin(~same)
         restore_stream(self.rng, state["rng"])
         self.steps = int(state["steps"])
@@ -256,19 +276,21 @@ class Collector:
         now, tape, total = self._now, state["tape"], len(state["tape"])
         self._tape = Tape()
         now.born = total - state["age"]
-        now.obs = self._reset(np.ones(self.env.rows, bool), now.seed)
+        self._restart(np.ones(self.env.rows, bool))
         for t in range(total):
             begins = now.born == t
             if t and begins.any():
                 self._restart(begins)
+            self._begun(begins)
             step = self._advance(self._legal(tape[t]))
             self._tape.actions[-1] = tape[t]
             # An idle row may end; a running one ends only if the environment does not repeat itself.
             ended = step.terminated | step.truncated
             if ended.any():
                 self._restart(ended)
-        if (now.born == total).any():
+        if total and (now.born == total).any():
             self._restart(now.born == total)
+        self._begun(now.born == total)
         seen, length = state["rows"]["obs"], state["rows"]["length"]
         same = [a.tobytes() == b.tobytes() for a, b in zip(now.obs, seen, strict=True)]
         return np.array(same) & (now.length == length) & (state["age"] <= total)
@@ -283,6 +305,9 @@ class Collector:
         now.obs = self._reset(rows, now.seed)
         now.length[rows] = 0
         now.total[rows] = 0.0
+        self._dropped(rows)
+
+    def _dropped(self, rows: Array) -> None:
         for recorder in self.recorders:
             for row in np.flatnonzero(rows).tolist():
                 recorder.drop(row)

@@ -57,19 +57,19 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     name, cls = config.algo_package.NAME, type(config.algo)
     env_id = getattr(config.env, "id", config.general.env_name)
     misfits = [
-        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_told(space)}"
+        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_described(space)}"
         for kind, space, known in (
             ("actions", env.action_space, cls.ACTION_SPACES),
             ("observations", env.observation_space, cls.OBSERVATION_SPACES),
         )
         if type(space).__name__ not in known
     ]
-    if not misfits and not _tells_rules(config.algo, env):
-        misfits = [f"{name} needs the rules of the environment, and {env_id} does not tell them ({_TELLS_RULES})"]
+    if not misfits and not _has_model(config.algo, env):
+        misfits = [f"{name} needs a transition model, and {env_id} has none ({_WITH_MODEL})"]
     if not misfits and not _has_bounds(config.algo, env):
-        misfits = [f"{name} needs actions between bounds, and {env_id} has {_told(env.action_space)} without"]
+        misfits = [f"{name} needs bounded actions; those of {env_id} are unbounded ({_described(env.action_space)})"]
     if not misfits and not _has_goal(config.algo, env):
-        needed = f"needs an environment with goals, and {env_id} has none ({_HAS_GOAL})"
+        needed = f"needs an environment with goals, and {env_id} has none ({_WITH_GOAL})"
         if _has_goal(cls(), env):
             return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
         misfits = [f"{name} {needed}"]
@@ -77,25 +77,18 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     return [("general_cfg.algo_name", f"{'. '.join(misfits)}. Algorithms that can: {able}")] if misfits else []
 
 
-def _told(space: Space) -> str:
-    """Describes a space in a few words; the bounds of a Box would fill lines."""
+def _described(space: Space) -> str:
+    """Returns a space in a few words; the bounds of a Box would fill lines."""
     if not isinstance(space, Box):
         return str(space)
     return f"Box, {' x '.join(map(str, space.shape)) or 1} number{'' if space.shape in ((), (1,)) else 's'}"
 
 
-_TELLS_RULES = (
-    "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy walk (general_cfg.env_name=toy env_cfg.id=walk) do, in their "
-    "attribute P; wrappers that change observations, actions or rewards make it untrue"
-)
-_HAS_GOAL = (
-    "it takes a Dict observation with observation, achieved_goal and desired_goal, a method compute_reward, and no "
-    "wrapper that changes observations or rewards; the toys bitflip and reach have it, as in general_cfg.env_name=toy "
-    "env_cfg.id=bitflip"
-)
+_WITH_MODEL = "without wrappers, FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy env_cfg.id=walk have one"
+_WITH_GOAL = "general_cfg.env_name=toy env_cfg.id=bitflip has them; the interface is in docs/environments.md"
 
 
-def _tells_rules(algo: AlgoConfig, env: VectorEnv) -> bool:
+def _has_model(algo: AlgoConfig, env: VectorEnv) -> bool:
     return not algo.NEEDS_MODEL or env.model is not None
 
 
@@ -116,7 +109,7 @@ def _able(env: VectorEnv) -> list[str]:
         name
         for name, algo in configs.items()
         if action in algo.ACTION_SPACES and observation in algo.OBSERVATION_SPACES
-        if _tells_rules(algo, env) and _has_bounds(algo, env) and _has_goal(algo, env)
+        if _has_model(algo, env) and _has_bounds(algo, env) and _has_goal(algo, env)
     ]
 
 

@@ -20,6 +20,10 @@ class CheckpointError(JoystickError):
     """A checkpoint is missing, damaged, or belongs to something else."""
 
 
+class CallbackError(JoystickError):
+    """A callback of the user's own raised an error, or gave a number that it did not declare."""
+
+
 class Stopped(JoystickError):
     """A signal came before there was anything to save."""
 

@@ -60,6 +60,12 @@ class Evaluation(NamedTuple):
             "episodes": len(returns),
         }
 
+    def metrics(self) -> dict[str, float]:
+        """Returns the means of the numbers that callbacks gave the episodes."""
+        names = dict.fromkeys(name for episode in self.episodes for name in episode.metrics)
+        given = {name: [each.metrics[name] for each in self.episodes if name in each.metrics] for name in names}
+        return {name: float(np.mean(values)) for name, values in given.items()}
+
 
 class Evaluator:
     """Plays the same episodes every time, in an environment of its own."""
@@ -71,14 +77,20 @@ class Evaluator:
         max_step: int,
         check: Callable[[], None] = lambda: None,
         watch: Watch | None = None,
+        recorders: Iterable[Recorder] = (),
     ) -> None:
+        """recorders: see every evaluation, but not the random policy."""
         self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
+        self.recorders = tuple(recorders)
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
 
-    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = ()) -> Evaluation:
-        """Plays episodes 0 .. episodes-1 without exploration."""
+    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = (), steps: int = 0) -> Evaluation:
+        """Plays episodes 0, 1, 2 ... without exploration, until there are as many episodes and steps as asked for."""
+        return self._play(agent, episodes, (*self.recorders, *recorders), steps)
+
+    def _play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder], steps: int = 0) -> Evaluation:
         collector = self._collector(agent, recorders)
-        evaluation = Evaluation(collector.play(episodes, Progress(), self.check))
+        evaluation = Evaluation(collector.play(episodes, Progress(), self.check, steps))
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
                 "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",
@@ -89,7 +101,7 @@ class Evaluator:
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
-        return self.play(policy, episodes)
+        return self._play(policy, episodes, ())
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
         """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""

@@ -1,8 +1,8 @@
 """Data that a collector returns: fragments of steps, and finished episodes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,14 +68,23 @@ class Episode(NamedTuple):
     terminated: bool
     steps: int
     """Number of steps that its collector had made when it ended."""
+    metrics: Mapping[str, float] = {}
+    """Numbers that recorders gave it."""
 
 
-class Recorder(Protocol):
-    """Receives every step of a collector, for trajectories or videos."""
+class Recorder:
+    """Receives every step of a collector, for trajectories, videos and callbacks. Ignores all; a subclass overrides
+    what it wants. On a resume the steps of the running episodes come again."""
 
-    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None: ...
+    def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
+        """An episode begins in this row. obs [N, ...]: current observations of all rows."""
 
-    def end(self, episode: Episode) -> None: ...
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        """All rows have made a step. obs [N, ...]: observations before it."""
+
+    def end(self, episode: Episode, env: VectorEnv) -> Mapping[str, float]:
+        """An episode has ended. Returns numbers for its row in train.csv."""
+        return {}
 
     def drop(self, row: int) -> None:
         """Discards the running episode of this row."""

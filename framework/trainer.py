@@ -1,7 +1,8 @@
-"""Trains in rounds until a stop rule is met; evaluates and saves between rounds."""
+"""Trains in rounds, iteration by iteration, until a stop rule is met; evaluates and saves between rounds."""
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
@@ -10,8 +11,12 @@ from framework.backend import Accepted, Backend
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore, Saved
 from framework.evaluator import Evaluation, Evaluator, Interrupted
+from framework.fragment import Episode
+from framework.iteration import Count, EpisodeRows, Iteration, Result
 from framework.learner import Learned
-from framework.output.run_log import Count, RunLog
+from framework.observer import Observer
+from framework.output.console import Console
+from framework.output.run_log import RunLog
 from framework.output.trajectories import TrajectoryWriter
 
 
@@ -31,16 +36,28 @@ class Trainer:
         backend: Backend,
         evaluator: Evaluator,
         store: CheckpointStore,
+        console: Console,
+        rows: EpisodeRows,
         log: RunLog,
         trajectories: TrajectoryWriter | None = None,
+        observers: Sequence[Observer] = (),
         facts: dict[str, Any] | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
-        self.store, self.log, self.trajectories = store, log, trajectories
+        self.store, self.console, self.rows = store, console, rows
+        self.log, self.trajectories = log, trajectories
+        self.observers = (console, log, *observers)
         self.facts = facts or {}
         """Facts that every checkpoint is saved with."""
         self.count = Count()
+        self.iteration = Iteration()
+        self.last: Result | None = None
+        """Result of the last complete iteration of this session."""
+        self.last_return: float | None = None
+        """Mean return of the last complete iteration."""
+        self._warned = False
+        """True once the agent's warning has been shown."""
         self.best: float | None = None
         """Highest mean return of the evaluations so far."""
         self.best_update: int | None = None
@@ -54,6 +71,8 @@ class Trainer:
         """Updates (or steps, see model_save_unit) at the last save point."""
         self.point: int | None = None
         """Update of the last save point, as opposed to a save at the end of the run or of a session."""
+        self.saved_at: tuple[Count, int] | None = None
+        """Amount of training and number of the running iteration at the last save."""
         self.interim: int | None = None
         """Checkpoint that this session resumed from, if it was no save point."""
         self.elapsed = 0.0
@@ -71,37 +90,88 @@ class Trainer:
 
     def run(self) -> str:
         """Trains until a stop rule is met. Returns the reason."""
-        self._started = time.monotonic()
-        try:
+        while (reason := self.iterate(self.cfg.iteration_steps)) is None:
+            pass
+        with self._clock():
+            self.rest()
+        return reason
+
+    def iterate(self, steps: int) -> str | None:
+        """Trains for an iteration: in rounds, until it has at least this number of environment steps, or a stop rule is
+        met. Returns the stop rule, or None. An iteration that was broken off continues after a resume, with the number
+        of steps that it was started with."""
+        with self._clock():
             if self._save_is_due():
                 self.save_point()  # a session that ended during an evaluation has left it to this one
-            while (reason := self.stop_reason()) is None:
+            if self._complete():
+                self._end_iteration()  # one that ended after a save has left its result
+            self.iteration.steps = self.iteration.steps or steps
+            while not self._complete() and self.stop_reason() is None:
                 self.round()
                 if self._save_is_due():
                     self.save_point()
-            self._account(self.backend.rest(self.progress))
-            return reason
+        if self._complete():
+            self._end_iteration()
+        return self.stop_reason()
+
+    def _complete(self) -> bool:
+        return self.iteration.complete(self.count.step)
+
+    def _end_iteration(self) -> None:
+        self.last = self.iteration.result(self.count, self.seconds())
+        self.last_return = self.last["return_mean"]
+        self.iteration = Iteration(self.iteration.number + 1, self.count.step, self.seconds())
+        self.end_of_iteration = self.count.step + self.cfg.iteration_steps
+        for observer in self.observers:
+            observer.result(self.last)
+
+    @contextlib.contextmanager
+    def _clock(self) -> Iterator[None]:
+        """Counts the seconds of training."""
+        self._started = time.monotonic()
+        try:
+            yield
         finally:
             self.elapsed, self._started = self.seconds(), None
+
+    def rest(self) -> None:
+        """Completes pending work, so that the agent has the latest weights."""
+        self._account(self.backend.rest(self.progress))
 
     def round(self) -> None:
         """Runs one round of the training loop, which is `SingleProcess.round` in framework/backend.py."""
         self._account(self.backend.round(self.progress))
         processes = self.backend.processes
-        self.log.console.round(self.count, *([processes.load] if processes else []))
+        self.console.round(self.count, *([processes.load] if processes else []))
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Counts and logs the events of a round as they happen."""
         for event in events:
             before = self.count
             if isinstance(event, Learned):
-                self.log.updates(event, before.update)
-                self.count = before._replace(update=before.update + event.updates)
+                self._learned(event)
                 continue
             for number, episode in enumerate(event.episodes, start=1):
                 step = before.step + (episode.steps - event.first_step) * event.rows
-                self.log.episode(episode, Count(step, before.episode + number, before.update), event.progress)
+                self._episode(episode, Count(step, before.episode + number, before.update), event.progress)
             self.count = Count(before.step + event.steps, before.episode + len(event.episodes), before.update)
+
+    def _learned(self, learned: Learned) -> None:
+        first = self.count.update
+        self.rows.learned(learned.metrics)
+        self.iteration.metrics.add(learned.metrics)
+        for observer in self.observers:
+            observer.updates(learned, first)
+        self.count = self.count._replace(update=first + learned.updates)
+
+    def _episode(self, episode: Episode, count: Count, progress: Progress) -> None:
+        row = self.rows.row(episode, count, progress)
+        if not self._warned and (text := self.agent.warning(self.rows.last, count.update)):
+            self._warned = True
+            self.console.warn(text)
+        self.iteration.episode(episode)
+        for observer in self.observers:
+            observer.episode(episode, row)
 
     def progress(self) -> Progress:
         """Returns the counters and the share of the planned run, for schedules. Never depends on the clock."""
@@ -122,16 +192,25 @@ class Trainer:
             return f"max_total_step {cfg.max_total_step} reached"
         if 0 < cfg.max_update <= count.update:
             return f"max_update {cfg.max_update} reached"
+        if 0 < cfg.max_iteration <= self.iterations():
+            return f"max_iteration {cfg.max_iteration} reached"
         if 0 < cfg.max_time <= self.seconds():
             return f"max_time {cfg.max_time:g} s reached"
         if cfg.reward_threshold is not None and self.reached >= cfg.reward_threshold_limit:
             return f"reward_threshold {cfg.reward_threshold:g} reached"
+        if cfg.stop_return is not None and self.last_return is not None and self.last_return >= cfg.stop_return:
+            return f"stop_return {cfg.stop_return:g} reached"
         return None
+
+    def iterations(self) -> int:
+        """Returns the number of complete iterations."""
+        return self.iteration.number - (0 if self._complete() else 1)
 
     # evaluating and saving --------------------------------------------------------------------------------
 
     def _done(self) -> int:
-        return self.count.update if self.cfg.model_save_unit == "update" else self.count.step
+        done = {"update": self.count.update, "step": self.count.step, "iteration": self.iterations()}
+        return done[self.cfg.model_save_unit]
 
     def _save_is_due(self) -> bool:
         """Returns True if a multiple of model_save_fre was passed since the last save point."""
@@ -140,7 +219,7 @@ class Trainer:
     def save_point(self) -> None:
         """Evaluates, if online_eval is set, and saves. Interrupted during the evaluation, it is still due afterwards,
         and the resumed run starts with it."""
-        self._account(self.backend.rest(self.progress))
+        self.rest()
         try:
             evaluation = self.evaluate() if self.cfg.online_eval else None
         except Interrupted:
@@ -152,28 +231,32 @@ class Trainer:
 
     def evaluate(self) -> Evaluation:
         """Plays and logs the evaluation episodes."""
-        with self.log.console.during(f"evaluating the model of update {self.count.update:,}"):
+        with self.console.during(f"evaluating the model of update {self.count.update:,}"):
             evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
         best = self.best is None or evaluation.mean >= self.best
         if best:
             self.best, self.best_update = evaluation.mean, self.count.update
-        self.log.evaluation(evaluation, self.count, best)
+        self.iteration.evaluated(evaluation)
+        for observer in self.observers:
+            observer.evaluation(evaluation, self.count, best)
         self.evaluated = self.count.update
         return evaluation
 
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
         self.unsaved = True
-        self._account(self.backend.rest(self.progress))
+        self.rest()
         facts = {**self.facts, **self.count._asdict(), "save_point": self.point == self.count.update}
         try:
-            self.store.save(self.count.update, self.state(), self.backend.memory, facts)
+            path = self.store.save(self.count.update, self.state(), self.backend.memory, facts)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
-            self.unsaved = False
+            self.unsaved, self.saved_at = False, self.place()
             self._prune()
+            for observer in self.observers:
+                observer.checkpoint(path, self.count)
         except OSError as error:
-            self.log.console.warn(
+            self.console.warn(
                 f"checkpoint {self.count.update} could not be saved ({error.strerror or error}); "
                 "the earlier ones are untouched and training continues"
             )
@@ -187,9 +270,19 @@ class Trainer:
         self.store.prune(self.cfg.keep_checkpoints)
 
     def finish(self) -> None:
-        """Saves the last checkpoint. Nothing is saved after it, whatever happens at the end of the run."""
+        """Saves the last checkpoint. Nothing is saved after it, whatever happens at the end of the run. The result of
+        the iteration that a stop rule has broken off comes after the checkpoint: a resume removes it, and goes on with
+        that iteration."""
         self.save()
+        if self.iteration.first_step < self.count.step:
+            self.last = self.iteration.result(self.count, self.seconds())
+            for observer in self.observers:
+                observer.result(self.last)
         self.log.flush()
+
+    def place(self) -> tuple[Count, int]:
+        """Returns the amount of training and the number of the running iteration."""
+        return self.count, self.iteration.number
 
     def state(self) -> Tree:
         """Returns everything that an exact resume needs, except for the journal of the memory."""
@@ -197,7 +290,10 @@ class Trainer:
             "count": dict(self.count._asdict()),
             **self.backend.state(),
             "evaluated": self.evaluated,
-            "log": self.log.state(),
+            "iteration": self.iteration.state(),
+            "last_return": self.last_return,
+            "rows": self.rows.state(),
+            "observers": [observer.state() for observer in self.observers],
             "trajectories": self.trajectories.state() if self.trajectories else None,
             "best": self.best,
             "best_update": self.best_update,
@@ -215,12 +311,16 @@ class Trainer:
         different = self.backend.load_state(tree, saved.journal or ())
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
-        self.point = tree.get("point")
+        self.point, self.last_return = tree.get("point"), tree["last_return"]
+        self.iteration.load_state(tree["iteration"])
+        self.saved_at = self.place()
+        self.rows.load_state(tree["rows"])
         if not branch:
             if not saved.facts.get("save_point", True):
                 self.interim = self.count.update
             self.store.realign_best(self.best_update)
-            self.log.load_state(tree["log"])
+            for observer, state in zip(self.observers, tree["observers"], strict=False):
+                observer.load_state(state)
             if self.trajectories and tree["trajectories"] and not self.trajectories.restore(tree["trajectories"]):
                 self.log.altered(self.trajectories.path)
         return different

@@ -4,14 +4,14 @@ Arguments and results are pickled on their way, and arrays come out read-only an
 nobody promises more. A call is run when somebody waits for it, never before.
 """
 
-import importlib
 import io
 import pickle
 from collections import Counter, deque
 from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 
 
@@ -61,19 +61,12 @@ given is `lost`."""
 # ------------------------------------------------------------------------------------------------- on the way
 
 
-class _Pickler(pickle.Pickler):
-    """Modules travel by their names."""
-
-    def reducer_override(self, thing: Any) -> Any:
-        return (importlib.import_module, (thing.__name__,)) if isinstance(thing, ModuleType) else NotImplemented
-
-
 class Parcel:
     """A value as bytes."""
 
     def __init__(self, value: Any) -> None:
         file, buffers = io.BytesIO(), []
-        _Pickler(file, 5, buffer_callback=buffers.append).dump(value)
+        cloudpickle.Pickler(file, 5, buffer_callback=buffers.append).dump(value)  # as Ray does
         self.body = file.getvalue()
         self.buffers = [buffer.raw().tobytes() for buffer in buffers]
 

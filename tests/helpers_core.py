@@ -20,7 +20,7 @@ from framework.checkpoint.journal import Frame, Position, Span
 from framework.checkpoint.store import flatten, unflatten
 from framework.collector import Collector
 from framework.evaluator import Evaluator
-from framework.fragment import Fragment, Origin
+from framework.fragment import Fragment, Origin, Recorder
 from framework.learner import Learner
 from framework.memory import Replay
 from framework.seeding import stream
@@ -234,7 +234,7 @@ def cartpole(kind, rows=3):
     return lambda: gym_env.make(Gym(vectorization=kind, max_episode_steps=15), rows)
 
 
-class Recorder:
+class StepRecorder(Recorder):
     """Keeps the running steps of each row, as trajectories do."""
 
     def __init__(self):
@@ -244,8 +244,9 @@ class Recorder:
         for row in range(env.rows):
             self.running.setdefault(row, []).append((obs[row].tolist(), step.reward[row].item()))
 
-    def end(self, episode):
+    def end(self, episode, env):
         self.ended.append((episode.row, self.running.pop(episode.row)))
+        return {}
 
     def drop(self, row):
         self.dropped.append(row)

@@ -21,8 +21,8 @@ from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.journal import Journal, JournalPart
 from framework.distributed import worker_pool
 from framework.distributed.ray_backend import RayBackend
+from framework.iteration import Count
 from framework.learner import Learned, Learner
-from framework.output.run_log import Count
 
 torch.set_num_threads(1)
 SMALL = {
@@ -78,7 +78,7 @@ def config_of(
 
 
 def local(config: RunConfig) -> SingleProcess:
-    """As framework.runs.run makes it."""
+    """As framework.runs.experiment makes it."""
     env = build.make_env(config, config.env.n_envs)
     spec, seed = build.env_spec(config, env), config.general.seed
     agent = build.make_agent(config, spec, seed, build.CPU)
@@ -200,4 +200,4 @@ def without_pauses(monkeypatch: Any) -> None:
     """Who dies is replaced at once, a worker any number of times."""
     monkeypatch.setattr(worker_pool, "FIRST_PAUSE", 0.0)
     monkeypatch.setattr(worker_pool, "MOST_DEATHS", 10**6)
-    monkeypatch.setattr("framework.runs.run.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("framework.runs.experiment.FIRST_PAUSE", 0.0)

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete, Space
 from envs.base import Array, VectorEnv
 from envs.gym import Config
 from envs.gym import env as gym_env
+from envs.gym.rows import assemble
 from envs.gym.vector import GymnasiumVector, mode_of
 
 PATTERN = np.random.default_rng(7).integers(0, 2, (8, 4096))
@@ -78,6 +79,11 @@ class Corridor(gymnasium.Env):
 def corridor_with(**changes: Any) -> Callable[[], gymnasium.Env]:
     """A maker of a corridor with other methods or attributes."""
     return type("Changed", (Corridor,), changes)
+
+
+def assembled(factory: Callable[[], gymnasium.Env], *arguments: Any, **settings: Any) -> VectorEnv:
+    """Rows of an environment that is the same in each."""
+    return assemble(lambda index: factory(), *arguments, **settings)
 
 
 def cartpole(kind: str, rows: int = 3) -> VectorEnv:

@@ -14,8 +14,7 @@ import pytest
 
 import main
 from config import describe
-from framework import catalog
-from framework.runs import task_list
+from framework import catalog, runs
 from tests.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +30,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[tupl
     session.run = lambda config, argv: recorded.append(("run", config, argv)) or 0
     session.dry_run = lambda config: recorded.append(("dry_run", config)) or 0
     monkeypatch.setitem(sys.modules, "framework.runs.entry", session)
+    monkeypatch.setattr(runs, "entry", session, raising=False)
     monkeypatch.setattr(catalog, "ENVS", ENVS)
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -125,11 +125,11 @@ def test_flags_reach_the_configuration(
         (["list", "presets", "foo", "bar"], "unexpected argument 'bar'"),
         (["describe", "DQNN"], "no topic 'DQNN'; did you mean DQN?"),
         (["describe", "zzzz"], "no topic 'zzzz'; known: general, all, "),
-        (["--yaml"], "--yaml: expected one argument"),
+        (["--yaml"], "--yaml/-f: expected one argument"),
         (["--resume", "x", "--algo", "PPO"], "leave out --algo and --env"),
-        (["--algo", ""], "--algo: nothing was given"),
+        (["--algo", ""], "--algo/--run: nothing was given"),
         (["--env", " "], "--env: nothing was given"),
-        (["--yaml="], "--yaml: nothing was given"),
+        (["--yaml="], "--yaml/-f: nothing was given"),
         (["--resume", "", "--algo", "PPO"], "--resume: nothing was given"),
         (["--into", ""], "--into: nothing was given"),
         (["--allow-import", ""], "--allow-import: nothing was given"),
@@ -279,14 +279,14 @@ def test_a_missing_package_is_one_line_with_the_command_that_installs_it(
         (["--seed", "1"], "unknown flag --seed; a setting is written general_cfg.seed=1"),
         (["--total-timesteps=5"], "a setting is written general_cfg.max_total_step=5"),
         (["my.yaml"], "'my.yaml': a file is given as --yaml my.yaml"),
-        (["train"], "'train' is not needed: python main.py [--yaml FILE] trains"),
+        (["--algo", "PPO", "train"], "'train' comes first: python main.py train ..."),
         (["algo_cfg.lr", "=", "0.1"], "no blanks around the =; write algo_cfg.lr=0.1"),
         (["algo_cfg.lr=", "0.1"], "no blanks around the =; write algo_cfg.lr=0.1"),
         (["algo_cfg.lr", "=0.1"], "no blanks around the =; write algo_cfg.lr=0.1"),
         (["algo_cfg.lr", "0.1"], "'algo_cfg.lr' has no value; write algo_cfg.lr=0.1"),
         (["--algo", "DNQ"], "unknown name 'DNQ'; did you mean DQN?"),
-        (["--play", "x"], "unknown flag --play; use --test NAME --video"),
-        (["--eval"], "unknown flag --eval; use --test NAME"),
+        (["--play", "x"], "unknown flag --play; use python main.py film NAME"),
+        (["--eval"], "unknown flag --eval; use python main.py test NAME"),
         (["general_cfg.mode=eval"], "expected train or test; did you mean test?"),
         (["--yaml", "a", "--yaml", "b"], "--yaml is given twice; give it once"),
         (["algo_cfg.lr="], "algo_cfg.lr: no value after =; write null for the default"),
@@ -365,27 +365,3 @@ def test_wishes_that_would_be_ignored_are_noted(calls: list[tuple], tmp_path: Pa
 def test_the_version_is_read_only_when_asked_for(monkeypatch: pytest.MonkeyPatch, calls: list[tuple]) -> None:
     monkeypatch.setattr(main.cli, "version", lambda: pytest.fail("read"))
     assert run("--print-config") == 0
-
-
-def test_runs_are_listed_with_their_scores(tmp_path: Path) -> None:
-    for name, facts in {
-        "Train_CartPole-v1_DQN_1": {"outcome": "x", "finished": True, "best": 200.0},
-        "Test_CartPole-v1_DQN_2": {"score": {"mean": 12.5}},
-        "Train_CartPole-v1_PPO_3": {"outcome": "x", "finished": False, "best": None},
-        "Train_CartPole-v1_PPO_4": None,
-    }.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.yaml").write_text(
-            f"general_cfg: {{algo_name: {name.split('_')[2]}}}\nenv_cfg: {{id: gym}}\n"
-        )
-        if facts:
-            (tmp_path / name / "run.json").write_text(json.dumps(facts))
-    (tmp_path / "other").mkdir()
-    text = task_list.listing(root=tmp_path)
-    assert re.search(r"^Train_CartPole-v1_DQN_1 +DQN +gym +finished +200 +\d+ s$", text, re.MULTILINE)
-    assert re.search(r"^Test_CartPole-v1_DQN_2 +DQN +gym +tested +12.5 ", text, re.MULTILINE)
-    assert re.search(r"_PPO_3 +PPO +gym +stopped +- ", text)
-    assert re.search(r"_PPO_4 +PPO +gym +running or killed +- ", text)
-    assert "other" not in text
-    assert task_list.listing("dqn", tmp_path).count("\n") == 3
-    assert task_list.listing("zzz", tmp_path) == f"no runs with 'zzz' in their name in {tmp_path}\n"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import algos
-from config import foreign, hints, json_schema, names, presets, yaml_reader
+from config import foreign, hints, json_schema, machine, names, presets, yaml_reader
 from config.loader import ConfigError, load
 from config.yaml_reader import DocumentError
 from envs import gym
@@ -36,6 +36,33 @@ def refused(path: Path | None = None, *overrides: str, **options: Any) -> str:
     with pytest.raises(ConfigError) as caught:
         loaded(path, *overrides, **options)
     return str(caught.value).replace(f"{path.parent}/" if path else "\0", "")
+
+
+def test_a_missing_gpu_is_reported_with_the_other_problems(file: Callable[..., Path], monkeypatch: Any) -> None:
+    """CFG-1: in the same round, and with Ray before Ray starts. A cluster may have what this machine lacks."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    path = file("general_cfg:\n  device: cuda\n  seed: -1\nalgo_cfg:\n  gamma: 2")
+    problem = "run.yaml:2: general_cfg.device: torch finds no CUDA device here; use cpu, or auto (cuda if available)"
+    ray = "general_cfg.mp_backend=ray"
+    for words in ([], [ray], ["general_cfg.ray_address=127.0.0.1:9"]):
+        assert refused(path, *words).startswith(f"{problem}\n")
+        assert refused(path, *words).count("\n") == 2
+    assert "general_cfg.device" not in refused(path, ray, "general_cfg.ray_address=127.0.0.1:9")
+    assert loaded(None, "general_cfg.device=auto").general.device == "auto"
+
+
+@pytest.mark.parametrize(
+    ("count", "device", "found"),
+    [
+        (1, "cuda", None), (1, "cuda:0", None), (1, "cuda:1", "only cuda:0 here"), (2, "cuda:1", None),
+        (2, "cuda:2", "only cuda:0 to cuda:1 here"), (0, "cuda:0", "no CUDA device here"), (0, "auto", None),
+    ],
+)  # fmt: skip
+def test_a_gpu_with_another_number_is_missing_too(count: int, device: str, found: str | None, monkeypatch: Any) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: count > 0)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: count)
+    why = machine.missing_device(device)
+    assert why is None if found is None else why is not None and f"torch finds {found};" in why
 
 
 # ------------------------------------------------------------------------------------------ reading YAML
@@ -244,7 +271,9 @@ def test_nested_problems_have_their_own_lines(file: Callable[..., Path]) -> None
       out_chanel: 3
 """)
     )
-    kinds = "batchrenorm, conv2d, dropout, embed, flatten, gru, layernorm, linear, lstm, noisy_linear or pooling"
+    kinds = (
+        "batchrenorm, conv2d, custom, dropout, embed, flatten, gru, layernorm, linear, lstm, noisy_linear or pooling"
+    )
     words = "relu, tanh, sigmoid, softmax, leakyrelu, gelu, silu, elu or none"
     assert message.splitlines() == [
         f"run.yaml:3: algo_cfg.value_layers[0].layer_type: got 'liner' (text); expected {kinds}; did you mean linear?",
@@ -408,6 +437,9 @@ def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(f
          "algo_cfg.target_entropy_scale (target_entropy is 1.0)"),
         (["general_cfg.algo_name=PPO", "algo_cfg.ppo_type=kl", "algo_cfg.eps_clip=0.1"],
          "algo_cfg.eps_clip (ppo_type is kl)"),
+        (["general_cfg.num_gpus_per_worker=0.5", "general_cfg.mp_backend=ray"],
+         "general_cfg.num_gpus_per_worker (ray_address is null)"),
+        (["general_cfg.num_gpus_per_worker=0.5", "general_cfg.mp_backend=ray", "general_cfg.ray_address=auto"], None),
         (["general_cfg.reward_threshold=0", "general_cfg.num_gpus_per_learner=1"],
          "general_cfg.num_gpus_per_learner (no gpu device); general_cfg.reward_threshold (online_eval is false)"),
     ],

@@ -125,6 +125,23 @@ def test_an_interrupted_replacement_is_mended_and_nothing_unfinished_stays(folde
     assert run.store.read(5).tree["step"] == 5
 
 
+def test_files_with_names_of_folders_are_no_obstacle(folder):
+    """Those that no checkpoint needs stay; those in the way of one are replaced."""
+    run = Run(folder).work().save().work().save()
+    names = ("notes.tmp", "notes.old", "best.old", "15.tmp", "15.old", "best.tmp")
+    for name in names:
+        (folder / name).write_text("a file")
+    run.store.recover()
+    assert {path.name for path in folder.iterdir()} == {*names, "5", "10", "journal"}
+    assert not run.store.has_best()
+    assert run.store.numbers() == [5, 10]
+    for _ in range(2):  # the second time, each replaces an earlier one
+        run.work(15 - run.step).save().store.mark_best(15)
+    assert (run.store.numbers(), run.store.has_best()) == ([5, 10, 15], True)
+    run.store.prune(1)
+    assert {path.name for path in folder.iterdir()} == {"notes.tmp", "notes.old", "15", "best", "journal"}
+
+
 @pytest.mark.parametrize("resumed", [False, True])
 def test_what_a_broken_off_write_left_in_the_journal_is_cut_away(folder, monkeypatch, resumed):
     """Also where the next frame begins a new file, or is shorter than what was left."""

@@ -81,7 +81,7 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    lookup = bool(words) and words[0] in cli.COMMANDS
+    lookup = bool(words) and words[0] in cli.LOOKUPS
     more = [] if lookup or "--print-config" in words else ["--print-config"]
     words = [word for word in words if word != "--dry-run"]
     assert main.main([*words, *more]) == 0, capsys.readouterr().err
@@ -123,7 +123,10 @@ def test_the_settings_that_the_pages_name_exist() -> None:
     from config.general import GeneralConfig
     from envs.gym.config import Config as Gym
 
-    known = {"general_cfg": set(GeneralConfig.model_fields), "env_cfg": {*Gym.model_fields, "max_episode_steps"}}
+    known = {
+        "general_cfg": set(GeneralConfig.model_fields),
+        "env_cfg": {*Gym.model_fields, "max_episode_steps", "size"},
+    }
     known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
     for page in PAGES:
         for section, key in re.findall(r"\b(general_cfg|algo_cfg|env_cfg)\.(\w+)", text(page)):
@@ -131,7 +134,8 @@ def test_the_settings_that_the_pages_name_exist() -> None:
 
 
 def test_the_table_of_foreign_names_is_that_of_the_messages() -> None:
-    lines = [line for line in text(ROOT / "docs" / "names.md").splitlines() if line.startswith("| `")]
+    names = text(ROOT / "docs" / "names.md").partition("## All names\n")[2]
+    lines = [line for line in names.splitlines() if line.startswith("| `")]
     table = [
         f"| `{foreign_name}` | {', '.join(f'`{path}`' for path in paths.split())} | {remark} |"
         for foreign_name, (paths, remark) in sorted(foreign.NAMES.items())
@@ -171,3 +175,22 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path) -> None:
     [task] = (tmp_path / "tasks").iterdir()
     assert "ActorCritic" in task.name
     assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0
+
+
+def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
+    """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
+    blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        done = subprocess.run(
+            [sys.executable, "-c", block],
+            cwd=tmp_path,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+    first, second = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
+    assert [row["iteration"] for row in read_csv(first / "results" / "progress.csv")] == list(range(1, 11))
+    assert "pole_angle_max" in read_csv(second / "results" / "progress.csv")[0]

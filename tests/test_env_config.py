@@ -1,11 +1,13 @@
 """What the env_cfg section of the config may say: ids, keywords, wrappers, and what the wrappers do."""
 
 import os
+from contextlib import closing
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+import yaml
+from gymnasium.spaces import Box, Dict, Text
 from helpers_envs import Corridor, corridor_with, everyone, sample
 
 from envs.base import EnvError
@@ -218,6 +220,47 @@ def test_an_argument_that_the_constructor_needs_is_named_before_anything_is_made
         del gymnasium.registry["Sized-v0"], gymnasium.registry["SizedAlready-v0"]
 
 
-def test_an_id_that_nothing_resembles_is_answered_with_how_to_name_ones_own():
-    (problem,) = check(Config(id="Qqqzzz-v0"))
-    assert "my_module:Qqqzzz-v0, with --allow-import my_module" in problem.message
+@pytest.mark.parametrize("name", ["Qqqzzz-v0", "GridWorld-v0", "minigrid/Empty-v0", "lab/maze"])
+def test_an_id_that_nothing_resembles_is_answered_with_how_to_name_ones_own(name):
+    (problem,) = check(Config(id=name))
+    own = f"an environment of your own is named my_module:{name}, with --allow-import my_module"
+    assert problem.message == f"there is no environment {name!r}; {own}"
+
+
+def test_a_version_that_a_module_of_ones_own_does_not_have_is_answered_with_the_whole_name(tmp_path, monkeypatch):
+    (tmp_path / "own_ids.py").write_text(
+        "import gymnasium\ngymnasium.register('OwnCorridor-v2', 'helpers_envs:Corridor')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        (problem,) = check(Config(id="own_ids:OwnCorridor-v1"))
+        assert problem.message.endswith("the current version is own_ids:OwnCorridor-v2")
+        (problem,) = check(Config(id="own_ids:OwnCorider-v2"))
+        assert problem.message.endswith("there is no environment 'own_ids:OwnCorider-v2'; did you mean OwnCorridor-v2?")
+    finally:
+        gymnasium.registry.pop("OwnCorridor-v2", None)
+
+
+def talking(**parts):
+    """A corridor whose observation has a part of text."""
+    space = Dict({"text": Text(9), **parts})
+    seen = {"text": "go", **{name: part.low for name, part in parts.items()}}
+    step = lambda self, action: (seen, 1.0, False, False, {})  # noqa: E731
+    return corridor_with(reset=lambda self, **_: (seen, {}), step=step, observation_space=space)
+
+
+def test_a_part_of_text_is_answered_with_the_wrapper_that_leaves_it_out():
+    box = Box(0, 1, (2,), np.float32)
+    gymnasium.register("Talking-v0", talking(image=box, position=box), disable_env_checker=True)
+    gymnasium.register("OnlyTalking-v0", talking(), disable_env_checker=True)
+    try:
+        with pytest.raises(EnvError, match=r"the part 'text' of the observation is a Text space") as caught:
+            gym_env.make(Config(id="Talking-v0"), 1)
+        written = str(caught.value).partition("Leave it out with env_cfg.")[2]
+        assert written == "wrappers: [{wrapper_name: FilterObservation, filter_keys: [image, position]}]"
+        with closing(gym_env.make(Config(id="Talking-v0", **yaml.safe_load(written)), 1)) as env:
+            assert env.observation_space.shape == (4,)
+        with pytest.raises(EnvError, match=r"Change it in the environment$"):
+            gym_env.make(Config(id="OnlyTalking-v0"), 1)
+    finally:
+        del gymnasium.registry["Talking-v0"], gymnasium.registry["OnlyTalking-v0"]

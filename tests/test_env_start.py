@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from gymnasium.spaces.utils import flatten
-from helpers_envs import Corridor, corridor_with, everyone
+from helpers_envs import Corridor, assembled, corridor_with, everyone
 
 from envs.base import EnvError
 from envs.gym import env
-from envs.gym.rows import assemble
 from envs.gym.spaces import Actions, Observations
 
 
@@ -32,7 +31,7 @@ def returns(obs, space=None):
 
 def said(factory):
     with pytest.raises(EnvError) as caught:
-        assemble(factory, "mine", 1, "sync")
+        assembled(factory, "mine", 1, "sync")
     return str(caught.value)
 
 
@@ -57,7 +56,7 @@ def test_a_float_where_whole_numbers_are_declared_is_refused_and_float64_for_flo
     image = Box(0, 255, (2,), np.uint8)
     assert "got float64. Return obs.astype(np.uint8)" in said(returns(np.zeros(2), image))
     assert "expected a whole number 0 to 2, got int 3" in said(returns(3, Discrete(3)))
-    env = assemble(returns(np.ones(1)), "mine", 1, "sync")
+    env = assembled(returns(np.ones(1)), "mine", 1, "sync")
     assert env.reset(everyone(env), np.array([1])).dtype == np.float32
 
 
@@ -92,7 +91,7 @@ def test_the_old_gym_interface_is_recognised_and_the_way_on_is_shown(wrapped):
 @pytest.mark.parametrize("reward", [1, 1.5, True, np.float64(2), np.int32(2), np.float32(1), np.array(3.0)])
 def test_any_finite_number_is_a_reward(reward):
     """ENV-3: Python's and numpy's numbers, and arrays without dimensions."""
-    env = assemble(corridor_with(step=lambda self, a: (self._obs, reward, False, False, {})), "mine", 1, "sync")
+    env = assembled(corridor_with(step=lambda self, a: (self._obs, reward, False, False, {})), "mine", 1, "sync")
     env.reset(everyone(env), np.array([1]))
     assert env.step(np.array([0])).reward.tolist() == [float(reward)]
 
@@ -106,7 +105,7 @@ def test_anything_else_is_not_a_reward_at_the_start_or_later(reward):
         obs, _, *rest = Corridor.step(self, action)
         return obs, reward if self._time == 2 else 0.0, *rest
 
-    env = assemble(corridor_with(step=later), "mine", 1, "sync")
+    env = assembled(corridor_with(step=later), "mine", 1, "sync")
     env.reset(everyone(env), np.array([1]))
     env.step(np.array([0]))
     with pytest.raises(EnvError, match="mine failed in step 2 of row 0"):
@@ -144,7 +143,7 @@ def test_a_wrong_shape_later_in_an_episode_is_not_broadcast():
         Corridor.reset(self)
         return np.zeros(3, np.float32), {}
 
-    env = assemble(corridor_with(step=step, reset=reset, observation_space=Box(-9, 9, (3,))), "mine", 1, "sync")
+    env = assembled(corridor_with(step=step, reset=reset, observation_space=Box(-9, 9, (3,))), "mine", 1, "sync")
     env.reset(everyone(env), np.array([1]))
     env.step(np.array([0]))
     with pytest.raises(EnvError, match=r"observation has shape \(1,\), and its space has \(3,\)"):
@@ -159,7 +158,7 @@ def test_discrete_spaces_begin_at_zero_for_the_agent_and_where_they_like_for_the
         taken.append(action)
         return 7, 0.0, False, False, {}
 
-    env = assemble(
+    env = assembled(
         corridor_with(
             reset=lambda self, seed=None, options=None: (5, {}),
             step=step,
@@ -189,7 +188,7 @@ def test_an_environment_gets_actions_of_its_own_type_that_it_may_change(dtype):
         return self._obs, 0.0, False, False, {}
 
     space = Box(np.array([-2, -np.inf], dtype), np.array([5, np.inf], dtype), dtype=dtype)
-    env = assemble(corridor_with(step=step, action_space=space), "mine", 1, "sync")
+    env = assembled(corridor_with(step=step, action_space=space), "mine", 1, "sync")
     assert env.action_space == Box(np.float32([-2, -np.inf]), np.float32([5, np.inf]))
     env.reset(everyone(env), np.array([1]))
     action = np.array([[0.5, 1e9]], np.float32)
@@ -244,7 +243,7 @@ def test_choices_alone_stay_whole_numbers_so_that_a_table_can_count_them():
     assert codec.encode((30, {"a": 14, "b": 1})).tolist() == [30, 10, 1]
     many = np.array([30, 2]), {"a": np.array([14, 4]), "b": np.array([1, 0])}
     assert codec.encode(many).tolist() == [[30, 10, 1], [2, 0, 0]]
-    env = assemble(lambda: gymnasium.make("Blackjack-v1"), "Blackjack-v1", 2, "sync")
+    env = assembled(lambda: gymnasium.make("Blackjack-v1"), "Blackjack-v1", 2, "sync")
     assert env.observation_space.contains(env.reset(np.ones(2, bool), np.arange(2))[0])
 
 
@@ -256,7 +255,7 @@ def test_an_environment_needs_no_spec_no_frame_rate_and_no_end():
 
     factory = corridor_with(step=step)
     assert factory().spec is None
-    env = assemble(factory, "mine", 1, "sync")
+    env = assembled(factory, "mine", 1, "sync")
     assert env.render_fps == 30
     assert env.render() is None
     env.reset(everyone(env), np.array([1]))

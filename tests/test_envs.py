@@ -6,13 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
-from helpers_envs import Corridor, cartpole, corridor_with, everyone, foreign, play, sample
+from helpers_envs import Corridor, assembled, cartpole, corridor_with, everyone, foreign, play, sample
 
 from envs.base import EnvError
 from envs.gym import Config
 from envs.gym import env as gym_env
 from envs.gym import rows as gym_rows
-from envs.gym.rows import SyncVector, assemble
+from envs.gym.rows import SyncVector
 from envs.gym.vector import GymnasiumVector
 from envs.toy import Config as Toy
 from envs.toy import env as toy_env
@@ -47,7 +47,7 @@ def test_foreign_vector_environments_give_the_true_successor(kind, mode):
     it starts anew before the final observation is copied."""
     env = foreign(kind, mode, copying() if mode == "SameStep" else Corridor)
     played = play(env, 300)
-    assert played == play(assemble(Corridor, "corridor", 3, "sync"), 300)
+    assert played == play(assembled(Corridor, "corridor", 3, "sync"), 300)
     assert {step.terminated for step in played[0]} == {step.truncated for step in played[0]} == {True, False}
     assert env.replayable is (mode == "Disabled")
     env.close()
@@ -87,7 +87,7 @@ def test_a_same_step_environment_flattens_final_observations_of_a_dict():
     space = gymnasium.spaces.Dict({"at": Corridor.observation_space})
     factory = corridor_with(step=step, reset=reset, observation_space=space)
     env = foreign(SyncVectorEnv, "SameStep", factory)
-    assert play(env, 60) == play(assemble(Corridor, "corridor", 3, "sync"), 60)
+    assert play(env, 60) == play(assembled(Corridor, "corridor", 3, "sync"), 60)
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "native"])
@@ -176,9 +176,9 @@ def test_an_environment_and_its_randomness_leave_ours_alone_and_ours_theirs(kind
         random.seed(0)
         return Corridor.step(self, action)
 
-    expected = play(assemble(Corridor, "corridor", 2, kind), 40)
+    expected = play(assembled(Corridor, "corridor", 2, kind), 40)
     rng = np.random.default_rng(3)
-    assert play(assemble(corridor_with(step=step), "corridor", 2, kind), 40) == expected
+    assert play(assembled(corridor_with(step=step), "corridor", 2, kind), 40) == expected
     assert rng.random() == np.random.default_rng(3).random()
     before = np.random.get_state()[1].copy(), random.getstate()
     np.testing.assert_equal(play(cartpole(kind, 2), 40), play(cartpole(kind, 2), 40))
@@ -204,7 +204,7 @@ def test_auto_takes_what_gives_the_same_numbers(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_info_is_that_of_the_last_step_of_the_row(kind):
-    env = assemble(Corridor, "corridor", 2, kind)
+    env = assembled(Corridor, "corridor", 2, kind)
     env.reset(everyone(env), np.arange(2))
     env.step(np.array([0, 0]))
     env.reset(np.array([True, False]), np.arange(2))

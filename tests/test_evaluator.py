@@ -1,7 +1,7 @@
 """Whole episodes without learning: the same ones every time, and no trace of them in the training."""
 
 import pytest
-from helpers_core import CountingEnv, PolicyOfNothing, Recorder, TapeAgent, collector_of, copied
+from helpers_core import CountingEnv, PolicyOfNothing, StepRecorder, TapeAgent, collector_of, copied
 
 from algos.base import Progress
 from envs.gym import Config as Gym
@@ -73,11 +73,11 @@ def test_the_facts_of_an_evaluation_are_those_of_its_returns():
 
 def test_an_episode_can_be_played_again_from_its_seed_and_its_actions():
     """For a film: in an environment of one row, step by step the same."""
-    tape, seen = Tape(2), Recorder()
+    tape, seen = Tape(2), StepRecorder()
     evaluator = Evaluator(gym_env.make(Gym(vectorization="sync"), 2), 5, 30)
     episodes = evaluator.play(PolicyOfNothing(), 4, (tape, seen)).episodes
     for episode in episodes:
-        again, actions = Recorder(), tape.episodes[episode.row, episode.number]
+        again, actions = StepRecorder(), tape.episodes[episode.row, episode.number]
         assert len(actions) == episode.length
         assert replay(gym_env.make(Gym(vectorization="sync"), 1), episode, actions, again) == episode.total
         assert (episode.row, again.ended[0][1]) in seen.ended

@@ -6,12 +6,11 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from helpers_actor_critic import small
 from helpers_core import FakeJournal, agent_of, collector_of, saved_and_read, score, spec_of, toy_of, trained, written
-from helpers_envs import everyone
+from helpers_envs import assembled, everyone
 
 from algos.base import Act, Progress
 from config.schema import ReplaySpec
 from envs.base import EnvError, Goal
-from envs.gym.rows import assemble
 from framework import memory
 from framework.fragment import Fragment, Origin
 
@@ -60,7 +59,7 @@ class Vectorised(Field):
 
 
 def fields(factory, kind="sync"):
-    return assemble(factory, "field", 2, kind)
+    return assembled(factory, "field", 2, kind)
 
 
 # --------------------------------------------------------------------------------------------------- environments

@@ -6,7 +6,7 @@ from gymnasium.vector import SyncVectorEnv
 from helpers_core import (
     CountingEnv,
     PolicyOfNothing,
-    Recorder,
+    StepRecorder,
     TapeAgent,
     cartpole,
     collector_of,
@@ -174,7 +174,7 @@ def test_a_row_that_comes_out_differently_starts_anew_and_is_reported(first, sec
     collector = collector_of(Forgetful((9, "terminated"), (9, "terminated"), **first))
     collector.collect(5, Progress())
     collector.settle()
-    recorder = Recorder()
+    recorder = StepRecorder()
     other, again = (collector_of(Forgetful((9, "terminated"), (9, "terminated"), **second)) for _ in range(2))
     other.recorders = (recorder,)
     assert other.load_state(saved_and_read(collector.state())) == [1]
@@ -229,7 +229,7 @@ def test_recorders_see_whole_episodes_and_get_the_running_ones_back_at_a_resume(
     def make():
         return CountingEnv((4, "terminated"), (7, "truncated"), (13, "terminated"))
 
-    whole, first, second = Recorder(), Recorder(), Recorder()
+    whole, first, second = StepRecorder(), StepRecorder(), StepRecorder()
     collector = collector_of(make(), recorders=(whole, first))
     collector.collect(10, Progress())
     collector.settle()

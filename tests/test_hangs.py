@@ -94,7 +94,7 @@ def test_a_call_that_never_returns_ends_the_run_which_is_saved(at, number):
     done = run(at, number, "env_cfg.vectorization=sync")
     assert done.returncode == 2, done.stderr
     assert f"Stuck-v0 has not answered for 2 s, in {at}" in done.stderr
-    assert f"to resume: python main.py --allow-import stuck --resume {Path('run').absolute()}" in done.stderr
+    assert f"to resume: python main.py --allow-import stuck resume {Path('run').absolute()}" in done.stderr
     assert CheckpointStore(Path("run/models")).numbers()
 
 

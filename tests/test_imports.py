@@ -53,7 +53,7 @@ def allowed(module: str, target: str) -> bool:
     if package == "config":
         return inside(target, "config")
     if package == "envs":
-        return inside(target, "envs", "config.schema", "config.machine")
+        return inside(target, "envs", "config.schema", "config.machine", "config.own")
     if package == "framework":
         return inside(target, "framework", "config") or target in ("algos", "algos.base", "envs", "envs.base")
     if package == "algos":
@@ -62,7 +62,7 @@ def allowed(module: str, target: str) -> bool:
             return True
         shared = target == "algos" and own  # `from algos import base`
         return bool(shared) or inside(
-            target, *own, "algos.base", "algos.common", "config.schema", "algos.common.settings"
+            target, *own, "algos.base", "algos.common", "config.schema", "config.own", "algos.common.settings"
         )
     return inside(target, "config", "framework")
 

@@ -102,13 +102,62 @@ def test_several_branches_stay_branches(tmp_path: Path) -> None:
 def test_values_move_with_a_comment_each() -> None:
     text = convert.converted(str(DATA / "workers.yaml"), ALGOS, ENVS)
     for line in (
-        "  env_name: gym  # was CartPole-v1, which is an environment",
+        "  env_name: gym  # was CartPole-v1, now env_cfg.id",
         "  updates_per_train: 3  # was n_steps_per_learn",
         "  epsilon_decay: 200  # was 0.995 per step; this is its time constant in steps",
         "  n_envs: 2  # was n_workers, stepped in one process",
-        "# algo_cfg.critic_lr: 0.1 dropped: no counterpart",
     ):
         assert line in text.splitlines()
+
+
+def test_what_is_not_converted_comes_first_and_what_is_not_needed_after_it() -> None:
+    text = convert.converted(str(DATA / "mc_old.yaml"), ALGOS, ENVS)
+    assert text.splitlines()[:4] == [
+        "# Not converted; look for a setting that does the same:",
+        "#   general_cfg.test_eps: 20 (here: max_episode is the number of test episodes in mode test)",
+        "# Left out, since nothing is needed here:",
+        "#   general_cfg.eval_per_episode: 5 (online_eval: true evaluates every model_save_fre updates)",
+    ]
+    assert "#   algo_cfg.hidden_dim: 64 (this algorithm has no network)\n" in text
+    text = convert.converted(str(DATA / "workers.yaml"), ALGOS, ENVS)
+    assert "#   algo_cfg.critic_lr: 0.1 (no counterpart)\n" in text
+    assert "#   algo_cfg.action_type: 'dqn' (follows from the environment)\n" in text
+    text = convert.converted(str(DATA / "ppo_0_6.yaml"), ALGOS, ENVS)
+    assert "Not converted" not in text
+    assert "#   general_cfg.n_steps_per_learn: 4 (the number of updates follows from the algorithm)\n" in text
+
+
+def test_convert_writes_no_empty_section_and_says_how_wrappers_were_named(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text("general_cfg: {algo_name: DQN}\nenv_cfg: {wrappers: [MultiHeadObsWrapper]}\nalgo_cfg:\n")
+    text = convert.converted(str(old), ALGOS, ENVS)
+    assert [line for line in text.splitlines() if line.endswith("cfg:")] == ["general_cfg:"]
+    assert loaded_text(text, tmp_path).env == loaded(None).env
+    old.write_text("env_cfg: {wrappers: [{wrapper_name: joyrl.FrameStack, num_stack: 2}, ClipReward, my_mod:Mine]}")
+    line = convert.converted(str(old), ALGOS, ENVS).splitlines()[-1]
+    new = "  wrappers: [{wrapper_name: FrameStack, stack_size: 2}, SignReward, 'my_mod:Mine']"
+    assert line == f"{new}  # was FrameStack, ClipReward, my_mod:Mine"
+    old.write_text("env_cfg: {wrappers: [FlattenObservation]}")
+    assert convert.converted(str(old), ALGOS, ENVS).splitlines()[-1] == "  wrappers: [FlattenObservation]"
+
+
+def loaded_text(text: str, folder: Path) -> RunConfig:
+    (folder / "new.yaml").write_text(text)
+    return loaded(folder / "new.yaml")
+
+
+@pytest.mark.parametrize("algo", ["DQN", "PQN", "QLearning"])
+def test_a_decay_per_step_is_refused_with_the_same_number_that_convert_writes(algo: str) -> None:
+    message = refused(f"general_cfg.algo_name={algo}", "algo_cfg.epsilon_decay=0.995", "algo_cfg.gamma=2")
+    assert "epsilon_decay: got 0.995, a factor per step; expected a number of environment steps: write 200," in message
+    assert "gamma: got 2" in message, "together with the other problems"
+
+
+@pytest.mark.parametrize(("factor", "steps"), [("0.9", 10), ("0.99", 100), ("0.999", 1000), ("1e-9", 1)])
+def test_a_decay_per_step_becomes_a_time_constant(factor: str, steps: int) -> None:
+    assert f"write {steps}, which is 1 / (1 - {float(factor)})" in refused(f"algo_cfg.epsilon_decay={factor}")
+    assert loaded(None, f"algo_cfg.epsilon_decay={steps}").algo.epsilon_decay == steps
+    assert "epsilon_decay: got 0; expected a number at least 1" in refused("algo_cfg.epsilon_decay=0")
 
 
 def test_processes_without_ray_become_environments_of_one_process(tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from helpers_core import collector_of, copied, saved_and_read, toy_of
-from helpers_envs import corridor_with, everyone, foreign
+from helpers_envs import assembled, corridor_with, everyone, foreign
 
 from algos.base import Act, Progress
 from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.gym import rows as gym_rows
-from envs.gym.rows import assemble
 from framework.evaluator import Evaluator
 
 KINDS = ["sync", "async"]
@@ -80,7 +79,7 @@ class Legal:
 
 
 def gates(kind, factory=Gates, rows=3):
-    return assemble(factory, "gates", rows, kind)
+    return assembled(factory, "gates", rows, kind)
 
 
 def played(env, steps=40):
@@ -233,7 +232,7 @@ def test_a_vector_environment_of_another_can_be_told_to_ignore_masks():
 
 
 def test_where_a_step_says_nothing_every_action_is_legal():
-    env = assemble(corridor_with(reset=says(np.array([0, 1]))["reset"]), "mine", 2, "sync")
+    env = assembled(corridor_with(reset=says(np.array([0, 1]))["reset"]), "mine", 2, "sync")
     env.reset(everyone(env), np.array([1, 2]))
     assert env.action_mask.tolist() == [[False, True]] * 2
     env.step(np.ones(2, int))
@@ -245,7 +244,7 @@ def test_where_a_step_says_nothing_every_action_is_legal():
 
 def said(**changes):
     with pytest.raises(EnvError) as caught:
-        assemble(corridor_with(**changes), "mine", 1, "sync")
+        assembled(corridor_with(**changes), "mine", 1, "sync")
     return str(caught.value)
 
 
@@ -278,7 +277,7 @@ def test_a_mask_of_another_form_is_refused_with_what_was_expected(mask, got):
     message = said(**says(mask))
     assert f"action_mask of reset: expected 2 numbers 0 or 1, one for each action, got {got}. Say 1" in message
     assert "env_cfg.action_mask: false ignores it" in message
-    assert assemble(corridor_with(**says(mask)), "mine", 1, "sync", obey_masks=False).observation_space
+    assert assembled(corridor_with(**says(mask)), "mine", 1, "sync", obey_masks=False).observation_space
 
 
 def test_masks_are_for_discrete_actions():
@@ -313,7 +312,7 @@ def stuck():
 
 @pytest.mark.parametrize("kind", [*KINDS, "Disabled", "SameStep", "NextStep"])
 def test_a_row_without_a_legal_action_is_named_with_its_seed(kind):
-    env = assemble(stuck(), "mine", 2, kind) if kind in KINDS else foreign(SyncVectorEnv, kind, stuck(), 2)
+    env = assembled(stuck(), "mine", 2, kind) if kind in KINDS else foreign(SyncVectorEnv, kind, stuck(), 2)
     env.reset(everyone(env), np.array([41, 42]))
     assert env.action_mask.tolist() == [[False, True]] * 2
     env.step(np.ones(2, int))
@@ -345,7 +344,7 @@ def test_an_environment_that_fails_while_its_steps_are_timed_is_named(monkeypatc
         return says(None)["step"](self, action)
 
     with pytest.raises(EnvError, match=r"mine failed in its first steps: KeyError: 'no sixth step' at test_masks.py"):
-        assemble(corridor_with(**{**says(None), "step": step}), "mine", 2, "auto")
+        assembled(corridor_with(**{**says(None), "step": step}), "mine", 2, "auto")
 
 
 def test_the_first_actions_of_the_probe_and_of_the_clock_are_legal(monkeypatch):
@@ -356,7 +355,7 @@ def test_the_first_actions_of_the_probe_and_of_the_clock_are_legal(monkeypatch):
         return says(np.array([0, 1]))["step"](self, action)
 
     monkeypatch.setattr(gym_rows.machine, "cores", lambda: 2)
-    env = assemble(corridor_with(**{**says(np.array([0, 1])), "step": step}), "mine", 2, "auto")
+    env = assembled(corridor_with(**{**says(np.array([0, 1])), "step": step}), "mine", 2, "auto")
     assert env.reset(everyone(env), np.arange(2)).shape == (2, 1)
 
 

@@ -17,7 +17,9 @@ from helpers_core import toy_of
 from PIL import Image, ImageSequence
 
 from config.general import GeneralConfig
+from framework.evaluator import Evaluation
 from framework.fragment import Episode
+from framework.iteration import Count
 from framework.output import LOGGER, figures, gif, terminal
 from framework.output.console import Console, Outcome
 from framework.output.formatting import resume_command, video_command
@@ -137,7 +139,7 @@ def film(tmp_path: Path, lengths: list[int], episodes: int, max_frames: int = 60
     for number, length in enumerate(lengths):
         for _ in range(length):
             camera.step(None, None, step, env)
-        camera.end(Episode(0, 0, number, 7, 2.0 * length, length, True, length))
+        camera.end(Episode(0, 0, number, 7, 2.0 * length, length, True, length), env)
     return camera.close()
 
 
@@ -286,9 +288,17 @@ def test_a_window_that_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pyt
 # --------------------------------------------------------------------------------------------------- console
 
 
-class Count:
-    def __init__(self, step: int, episode: int, update: int) -> None:
-        self.step, self.episode, self.update = step, episode, update
+SHOWN = ("loss", "epsilon")
+
+
+def ended(number: int, total: float, length: int, **metrics: float) -> tuple[Episode, dict[str, Any]]:
+    """An episode that has ended, and its row in train.csv."""
+    return Episode(0, 0, number - 1, 0, total, length, True, 0), {"episode": number, **metrics}
+
+
+def evaluated(mean: float, std: float = 0.0) -> Evaluation:
+    """An evaluation of 10 episodes."""
+    return Evaluation([Episode(0, i, 0, 0, mean + (std if i % 2 else -std), 1, True, 0) for i in range(10)])
 
 
 class Terminal(io.StringIO):
@@ -315,10 +325,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def play(console: Console, clock: Clock, rounds: int = 100, seconds: float = 1.0) -> None:
     """A run of 100 episodes of 20 steps, one round each."""
-    console.start(Count(0, 0, 0))
+    console.start(Count(0, 0, 0), shown=SHOWN)
     for n in range(rounds):
         clock.now += seconds
-        console.episode(n + 1, float(n), 20, {"loss": 0.5, "epsilon": 0.1})
+        console.episode(*ended(n + 1, float(n), 20, loss=0.5, epsilon=0.1))
         console.round(Count(20 * (n + 1), n + 1, 10 * (n + 1)))
 
 
@@ -327,7 +337,7 @@ def test_a_pipe_gets_plain_lines_that_say_how_things_stand(tmp_path: Path, clock
     stream = io.StringIO()
     console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
     play(console, clock, rounds=50)
-    console.evaluation(500, 199.25, 1.5, 10, best=True)
+    console.evaluation(evaluated(199.25, 1.5), Count(update=500), best=True)
     console.close()
     lines = stream.getvalue().splitlines()
     assert lines[4] == (
@@ -494,18 +504,19 @@ def test_a_tie_is_not_the_best_so_far_again(tmp_path: Path) -> None:
     stream = io.StringIO()
     console = Console(tmp_path / "log.txt", GeneralConfig(), stream)
     for mean, best in ((100.0, True), (200.0, True), (200.0, True), (150.0, False)):
-        console.evaluation(1, mean, 0.0, 10, best)
+        console.evaluation(evaluated(mean), Count(update=1), best)
     assert [line.endswith("the best so far") for line in stream.getvalue().splitlines()] == [True, True, False, False]
     console.start(Count(0, 0, 0), best=200.0)
-    console.evaluation(1, 200.0, 0.0, 10, True)
+    console.evaluation(evaluated(200.0), Count(update=1), True)
     assert not stream.getvalue().endswith("the best so far\n")
     console.close()
 
 
 def test_a_line_of_the_log_ends_without_a_comma(tmp_path: Path) -> None:
     console = Console(tmp_path / "log.txt", GeneralConfig(), io.StringIO())
-    console.episode(1, 11.0, 11, {})
-    console.episode(2, 12.0, 12, {"loss": 0.5})
+    console.start(Count(), shown=SHOWN)
+    console.episode(*ended(1, 11.0, 11))
+    console.episode(*ended(2, 12.0, 12, loss=0.5))
     console.close()
     text = (tmp_path / "log.txt").read_text()
     assert "episode 1: return 11, length 11\n" in text
@@ -575,16 +586,16 @@ def test_the_summary_names_the_score_the_files_and_the_next_command(tmp_path: Pa
     text = stream.getvalue()
     assert "score        193.2 ± 8 over 10 episodes   (random policy 22)\n" in text
     assert "trained      100 episodes, 12,000 steps, 11,900 updates in 1:05\n" in text
-    assert "to watch it  python main.py --test Train_X --video\n" in text
-    assert f"to resume  python main.py --resume '{tmp_path}/a b'\n" in text
+    assert "to watch it  python main.py film Train_X\n" in text
+    assert f"to resume  python main.py resume '{tmp_path}/a b'\n" in text
 
 
 def test_commands_for_a_task_outside_of_tasks_name_its_place() -> None:
     """A bare name would be looked for under tasks/."""
-    assert resume_command(Path("run")) == f"python main.py --resume {Path('run').absolute()}"
-    assert video_command(Path("run")) == f"python main.py --test {Path('run').absolute()} --video"
-    assert resume_command(Path("tasks/a b")) == "python main.py --resume 'tasks/a b'"
-    assert video_command(Path("tasks/a b")) == "python main.py --test 'a b' --video"
+    assert resume_command(Path("run")) == f"python main.py resume {Path('run').absolute()}"
+    assert video_command(Path("run")) == f"python main.py film {Path('run').absolute()}"
+    assert resume_command(Path("tasks/a b")) == "python main.py resume 'tasks/a b'"
+    assert video_command(Path("tasks/a b")) == "python main.py film 'a b'"
 
 
 def summary_of(task: Path, **changes: Any) -> dict[str, str]:

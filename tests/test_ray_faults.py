@@ -138,7 +138,7 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(tmp_pat
     assert output.count("another takes its place") == 5
     assert "worker 0 died 6 times" in output
     assert "Traceback" not in output
-    assert "--resume" in output
+    assert "python main.py resume " in output
     counted_once(run.folder)
     assert gone([*everybody(facts), *times])
 

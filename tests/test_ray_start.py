@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +19,7 @@ from config.general import GeneralConfig
 from config.loader import load
 from framework import build, compatibility, resources
 from framework.catalog import ALGOS, ENVS
-from framework.distributed import launch, ray_cluster
+from framework.distributed import launch, ray_cluster, worker_pool
 from framework.errors import JoystickError, Stopped
 from framework.runs.signals import StopSignals
 from tests.helpers_ray import RAY, TINY
@@ -124,6 +123,48 @@ def test_where_a_cluster_has_too_little_room_each_setting_that_asks_for_it_is_na
         ray_cluster.must_have_room(ray, cfg, "CPU", 0.5, 1)
 
 
+def test_workers_and_learners_can_share_the_gpus_of_a_cluster():
+    ray = SimpleNamespace(cluster_resources=lambda: {"GPU": 1.0})
+    cfg = GeneralConfig(mp_backend="ray", n_workers=2, n_learners=1)
+    ray_cluster.must_have_room(ray, cfg, "GPU", 0.25, 0.5)
+    with pytest.raises(JoystickError, match="or a smaller num_gpus_per_worker or num_gpus_per_learner"):
+        ray_cluster.must_have_room(ray, cfg, "GPU", 0.25, 0.75)
+
+
+@pytest.mark.parametrize(("address", "workers_request"), [(None, (0, 0)), ("auto", (0.5, 0.25))])
+def test_workers_request_cores_and_gpus_of_a_cluster_alone(monkeypatch, address, workers_request):
+    words = [
+        "general_cfg.mp_backend=ray",
+        "general_cfg.num_cpus_per_worker=0.5",
+        "general_cfg.num_gpus_per_worker=0.25",
+    ]
+    config = load(None, [*words, *([f"general_cfg.ray_address={address}"] if address else [])], find_algo=ALGOS,
+                  find_env=ENVS)  # fmt: skip
+    asked = {}
+    ray = SimpleNamespace(remote=lambda **options: asked.update(options) or (lambda kind: kind), put=lambda value: None)
+    monkeypatch.setattr(worker_pool.WorkerPool, "_start", lambda self, worker: None)
+    spec = SimpleNamespace(rows=1)
+    worker_pool.WorkerPool(ray, config, spec, ahead=False)
+    assert (asked["num_cpus"], asked["num_gpus"]) == workers_request
+
+
+@pytest.mark.parametrize(
+    ("words", "has_gpu", "gpus"),
+    [
+        (["device=auto"], False, 0),
+        (["device=auto"], True, 0.2),
+        (["device=cuda"], False, 0.2),  # refused elsewhere, by the name of the device
+        (["device=auto", "ray_address=auto"], False, 0.2),
+    ],
+)
+def test_a_gpu_that_is_not_here_is_not_requested_with_device_auto(monkeypatch, capsys, words, has_gpu, gpus):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: has_gpu)
+    words = [f"general_cfg.{word}" for word in ("mp_backend=ray", "num_gpus_per_learner=0.2", *words)]
+    config = launch._without_absent_gpu(load(None, words, find_algo=ALGOS, find_env=ENVS))
+    assert config.general.gpus == gpus
+    assert ("num_gpus_per_learner 0.2 is not used" in capsys.readouterr().out) == (gpus == 0)
+
+
 def test_where_memory_is_short_the_larger_number_is_to_blame_and_what_fits_does_not_contradict_it(monkeypatch):
     """10 + 64 + 1 processes of 300 MiB need 22,500; one MiB less holds 74 of them."""
     free = 22500 * 2**20
@@ -165,17 +206,6 @@ def test_a_sigterm_while_ray_starts_reaches_our_handler():
     with StopSignals() as signals, pytest.raises(Stopped):
         ray_cluster._init(SimpleNamespace(init=init), "could not be started")
     assert signals.received == signal.SIGTERM
-
-
-def test_a_missing_gpu_is_refused_before_ray_starts(monkeypatch):
-    monkeypatch.setattr(ray_cluster, "started", lambda *args: pytest.fail("Ray was started"))
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    words = ["general_cfg.algo_name=DQN", "env_cfg.id=CartPole-v1", "general_cfg.device=cuda", RAY]
-    config = load(None, words, find_algo=ALGOS, find_env=ENVS)
-    with closing(build.make_env(config, 1)) as env:
-        spec = build.env_spec(config, env)
-    with pytest.raises(JoystickError, match="no CUDA device"), launch.backend(config, spec, lambda: False):
-        pass
 
 
 def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 from helpers_core import toy_of
-from helpers_envs import everyone
+from helpers_envs import assembled, everyone
 
 import algos
 from algos.base import Model
@@ -16,7 +16,6 @@ from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.gym import known
-from envs.gym.rows import assemble
 from framework import build, compatibility
 from framework.catalog import ALGOS, ENVS
 
@@ -46,7 +45,7 @@ class Tiny(gymnasium.Env):
 
 
 def tiny(**changes):
-    return assemble(type("Changed", (Tiny,), changes), "tiny", 1, "sync")
+    return assembled(type("Changed", (Tiny,), changes), "tiny", 1, "sync")
 
 
 # ---------------------------------------------------------------------------------------------------------- rules
@@ -148,8 +147,8 @@ def test_who_plans_is_refused_where_there_are_no_rules(monkeypatch):
     words = ("general_cfg.algo_name=QLearning", "general_cfg.env_name=toy")
     monkeypatch.setattr(algos.get("QLearning").Config, "NEEDS_MODEL", True)
     message = refused(*words, "env_cfg.id=shifted")
-    assert "QLearning needs the rules of the environment, and shifted does not tell them" in message
-    assert "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy walk" in message
+    assert "QLearning needs a transition model, and shifted has none" in message
+    assert "FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy env_cfg.id=walk" in message
     assert "DQN" in message.partition("Algorithms that can: ")[2]
     assert "QLearning" not in message.partition("Algorithms that can: ")[2]
     compatibility.check(loaded(*words, "env_cfg.id=walk"))
@@ -176,7 +175,7 @@ def test_who_needs_bounds_is_refused_where_there_are_none_and_nobody_else_who_do
         compatibility.check(loaded("general_cfg.algo_name=PPO", "env_cfg.id=Unbounded-v0"))
     finally:
         del gymnasium.registry["Unbounded-v0"]
-    assert "SAC needs actions between bounds, and Unbounded-v0 has Box, 1 number without" in message
+    assert "SAC needs bounded actions; those of Unbounded-v0 are unbounded (Box, 1 number)." in message
     assert message.partition("Algorithms that can: ")[2] == "A2C, A3C, PPO, RecurrentPPO, REINFORCE, TRPO"
 
 
@@ -201,6 +200,6 @@ def test_who_relabels_is_refused_where_there_are_no_goals(monkeypatch):
     monkeypatch.setattr(kind, "memory", lambda self, rows: replace(memory(self, rows), relabel=0.8))
     message = refused(*words, "env_cfg.id=match")
     assert "DQN needs an environment with goals, and match has none" in message
-    assert "achieved_goal and desired_goal, a method compute_reward" in message
+    assert "env_cfg.id=bitflip has them; the interface is in docs/environments.md" in message
     assert "DQN" not in message.partition("Algorithms that can: ")[2]
     compatibility.check(loaded(*words, "env_cfg.id=bitflip"))

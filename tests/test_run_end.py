@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -19,8 +20,9 @@ from framework.checkpoint.store import CheckpointStore
 from framework.evaluator import Evaluation, Evaluator
 from framework.fragment import Episode
 from framework.output import figures, html_report, wrap_up
+from framework.output.console import Console
 from framework.output.csv_log import read_csv
-from framework.runs.run import Run
+from framework.runs.experiment import Experiment
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Trainer
 from main import main
@@ -169,13 +171,13 @@ def test_an_environment_that_fails_during_a_resume_is_named_and_the_checkpoint_s
 def test_a_signal_before_the_first_step_leaves_all_of_the_training(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    enter = Run.__enter__
+    enter = Experiment.__enter__
 
-    def signalled(self: Run) -> Run:
+    def signalled(self: Experiment) -> Experiment:
         os.kill(os.getpid(), signal.SIGINT)
         return enter(self)
 
-    monkeypatch.setattr(Run, "__enter__", signalled)
+    monkeypatch.setattr(Experiment, "__enter__", signalled)
     train("run", status=130)
     assert "nothing was left to train" not in capsys.readouterr().out
 
@@ -213,7 +215,7 @@ def test_nothing_is_saved_after_the_last_save(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(html_report, "write", lambda task: 1 / 0)
     monkeypatch.setattr(figures, "learning_curve", lambda *args, **options: 1 / 0)
     monkeypatch.setattr(Evaluator, "random_return", lambda self: 1 / 0)
-    monkeypatch.setattr("framework.runs.run.choose_best", lambda *args: 1 / 0)
+    monkeypatch.setattr("framework.runs.experiment.choose_best", lambda *args: 1 / 0)
     train("run")
     assert calls[-2:] == ["finish", "save"]
 
@@ -233,7 +235,7 @@ def test_sys_exit_in_an_environment_is_an_error_with_a_save(
     train("run", status=2)
     said = capsys.readouterr().err
     assert "the environment called sys.exit(3) in step" in said
-    assert said.index("error:") < said.index("to resume: python main.py --resume tasks/run")
+    assert said.index("error:") < said.index("to resume: python main.py resume tasks/run")
     assert CheckpointStore(Path("tasks/run/models")).numbers() == [50, 69]
 
 
@@ -255,9 +257,10 @@ PHASES: dict[str, tuple[Any, str, int, list[str]]] = {
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_signal_in_any_phase_ends_the_run_and_the_resume_comes_to_the_same_end(
-    phase: str, monkeypatch: pytest.MonkeyPatch
+    phase: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """OSX-1, RES-2: whatever the signal breaks off is done by the resume, as in a run without it."""
+    """OSX-1, RES-2: whatever the signal interrupts is done by the resume, as in a run without it. One summary is
+    printed, that of the interruption."""
     owner, name, number, words = PHASES[phase]
     straight = outcome(train("straight", *words))
     calls: list[None] = []
@@ -270,14 +273,38 @@ def test_a_signal_in_any_phase_ends_the_run_and_the_resume_comes_to_the_same_end
         return method(*args, **options)
 
     monkeypatch.setattr(owner, name, signalled)
+    capsys.readouterr()
     train("cut", *words, status=143 if phase == "film" else 130)
     assert len(calls) >= number
+    assert re.findall(r"^(finished|stopped) ", capsys.readouterr().out, re.MULTILINE) == ["stopped"]
     assert json.loads(Path("tasks/cut/run.json").read_text())["finished"] is False
     assert main(["--resume", "cut"]) == 0
     again = outcome(Path("tasks/cut"))
     if phase == "training":  # with all checkpoints kept, so is that of the interruption; it is not chosen from
         assert set(again.pop("kept")) - set(straight.pop("kept")) == {"120"}
     assert again == straight
+
+
+def test_a_resumed_run_shows_the_mean_and_the_best_of_all_its_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture at the start of the second session is the last one of the first, of 20 of more than 20 episodes."""
+    shown = []
+    start, summary = Console.start, Console.summary
+
+    def started(self: Console, *args: Any) -> None:
+        shown.append(self._recent())
+        start(self, *args)
+
+    def ended(self: Console, outcome: Any) -> None:
+        shown.append(self._recent())
+        summary(self, outcome)
+
+    monkeypatch.setattr(Console, "start", started)
+    monkeypatch.setattr(Console, "summary", ended)
+    train("run")
+    assert main(["--resume", "run", "general_cfg.max_total_step=700"]) == 0
+    assert shown[0] == ""
+    assert "mean of 20: " in shown[1]
+    assert shown[2] == shown[1] != shown[3]
 
 
 def test_a_film_in_test_mode_obeys_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,18 +10,19 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from config import cli, machine
+from config import arguments, machine
 from config.general import GeneralConfig
 from framework import resources
 from framework.output import figures, statistics
 from framework.output.csv_log import last_row
-from framework.runs import many_seeds, seeds_table
-from framework.runs.seeds_table import Result
+from framework.runs import group, runs_table
+from framework.runs.runs_table import Result
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir
 from framework.seeding import number
@@ -90,7 +91,7 @@ def test_the_interval_leaves_two_and_a_half_percent_on_each_side() -> None:
     ("text", "expected"), [("1..5", (1, 2, 3, 4, 5)), ("1,2,7", (1, 2, 7)), ("1..3, 7", (1, 2, 3, 7)), ("4", (4,))]
 )
 def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) -> None:
-    assert cli.seeds(text) == expected
+    assert arguments.seeds(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) 
         (["--seed", "1..5"], "did you mean --seeds?"),
         (["--seeds", "1..2", "general_cfg.seed=3"], "--seeds and general_cfg.seed both set the seed"),
         (["--seeds", "1..2", "--resume", "x"], "--resume continues one run, and --seeds starts several"),
-        (["--seeds", "1..2", "--jobs", "0"], "invalid number of runs '0': use 1 or more"),
+        (["--seeds", "1..2", "--jobs", "0"], "invalid number '0': use 1 or more"),
         (["--jobs", "2"], "it needs --seeds"),
         (["--resume", "x", "--into", "y"], "leave out --into"),
         (["--seeds", "1..2", "algo_cfg.lr=fast"], "algo_cfg.lr"),
@@ -253,7 +254,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     write_picky(RAISES=number(2, "episode", 0, 0, 0), DIES=number(3, "episode", 0, 0, 0))
     process = start(*PICKY, "--seeds", "1..3", "general_cfg.max_total_step=60")
     out, err = process.communicate(timeout=120)
-    assert process.returncode == many_seeds.FAILED, err
+    assert process.returncode == group.FAILED, err
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["0", "2", "137"]
     assert "warning: seed 2 failed with status 2: error: mine:Picky-v0 failed in step 1 of row 0: RuntimeError" in out
@@ -262,7 +263,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     assert not (folder / "seed_1.errors.txt").exists()
     assert "(last evaluations of 1 of 3 runs, 10 episodes each)" in out
     assert "95 %" not in out, "one run says nothing of the spread"
-    assert f"python main.py --allow-import mine --resume {folder / 'seed_2'}" in out
+    assert f"python main.py --allow-import mine resume {folder / 'seed_2'}" in out
 
 
 def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
@@ -280,7 +281,7 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
-    assert len(re.findall(r"resume seed \d  python main.py --allow-import mine --resume", out)) == 2
+    assert len(re.findall(r"resume seed \d  python main.py --allow-import mine resume", out)) == 2
     begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
     assert f"start seed 3   python main.py --allow-import mine {begin}" in out
     assert not list(folder.glob("*.errors.txt"))
@@ -344,7 +345,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
     good = [Result(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
     bad = Result(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
     none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
-    assert seeds_table.table([*good, bad, none]) == [
+    assert runs_table.table([*good, bad, none]) == [
         "",
         "seed  mean ± std  min  max  best   steps  time       status",
         "   1       1 ± 1    0    9    50  12,345  1:05     finished",
@@ -357,7 +358,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
         "(last evaluations of 2 of 4 runs, 10 episodes each)",
         "",
     ]
-    assert "no run finished with an evaluation" in seeds_table.table([bad, none])
+    assert "no run finished with an evaluation" in runs_table.table([bad, none])
 
 
 @pytest.mark.parametrize(
@@ -372,7 +373,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
 def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) -> None:
     """What does not fit is left out; seeds.csv has it."""
     one = Result(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
-    lines = seeds_table.table([one, one])
+    lines = runs_table.table([one, one])
     assert max(map(len, lines)) <= 80
     assert not set(left_out) & set(lines[1].split())
     assert {"seed", "best", "status"} <= set(lines[1].split())
@@ -401,28 +402,28 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
         (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
         (results / "eval.csv").write_text("step,mean\n10,1.5\n20,2.5\n")
     runs = [Result(seed, *[None] * 9, folder=f"seed_{seed}") for seed in (1, 2, 3)]
-    lines, what = seeds_table.curves(tmp_path, runs, evaluated=True)
+    lines, what = runs_table.curves(tmp_path, runs, evaluated=True)
     assert {name: value.tolist() for name, (_, value) in lines.items()} == {"seed 1": [1.5, 2.5], "seed 2": [1.5, 2.5]}
     assert what == "evaluation return"
-    lines, _ = seeds_table.curves(tmp_path, runs, evaluated=False)
+    lines, _ = runs_table.curves(tmp_path, runs, evaluated=False)
     assert [value.tolist() for _, value in lines.values()] == [[0.0, 4.0]] * 2
     (tmp_path / "seed_2/results/eval.csv").write_text("step,mean\n10,1.5\n")
-    assert seeds_table.curves(tmp_path, runs, evaluated=True)[1].startswith("episode return")
+    assert runs_table.curves(tmp_path, runs, evaluated=True)[1].startswith("episode return")
 
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
-    one = many_seeds.Run(1, TaskDir(tmp_path / "seed_1"), tmp_path / "none")
+    one = group.Run(cast(group.Member, None), TaskDir(tmp_path / "seed_1"), tmp_path / "none")
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
-    assert many_seeds.look(one, cfg) == (0.0, "waiting")
+    assert group.look(one, cfg) == (0.0, "waiting")
     one.process = subprocess.Popen(["true"])
     one.process.wait()
-    assert many_seeds.look(one, cfg) == (0.0, "starting")
+    assert group.look(one, cfg) == (0.0, "starting")
     one.task.results.mkdir(parents=True)
     (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
     (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
-    assert many_seeds.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
     one.status, one.seconds = 0, 64.9
-    assert many_seeds.look(one, cfg) == (1.0, "ended in 1:05")
+    assert group.look(one, cfg) == (1.0, "ended in 1:05")
 
 
 def test_the_newest_row_is_found_at_the_end_of_a_long_file(tmp_path: Path) -> None:
@@ -440,7 +441,7 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
     monkeypatch.setattr(resources, "memory_bytes", lambda config, spec: 100 * 2**20)
     monkeypatch.setattr(machine, "available_bytes", lambda: 350 * 2**20)
     taken = []
-    monkeypatch.setattr(many_seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
     assert run("--seeds", "1..5", *QUICK) == 0
     assert run("--seeds", "1..5", "--jobs", "2", *QUICK) == 0
     monkeypatch.setattr(machine, "cores", lambda: 1)
@@ -451,7 +452,7 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
 def test_runs_of_many_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three workers and a learner each, on eight cores; and one run at a time where a single one has too few."""
     taken = []
-    monkeypatch.setattr(many_seeds._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
     for cores in (8, 2):
         monkeypatch.setattr(machine, "cores", lambda cores=cores: cores)
         assert run("--seeds", "1..5", *QUICK, "general_cfg.mp_backend=ray", "general_cfg.n_workers=3") == 0

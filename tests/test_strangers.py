@@ -318,7 +318,7 @@ def test_a_disk_that_is_full_of_trajectories_stops_no_training(run, tmp_path, mo
     said = capsys.readouterr()
     assert "trajs.pkl: No space left on device; trajectories wait in memory" in said.out
     assert "trajs.pkl: No space left on device" in said.err
-    assert f"--resume {run}" in said.out
+    assert f"main.py resume {run}" in said.out
     assert (run / "results" / "train.csv").read_bytes() == (straight / "results" / "train.csv").read_bytes()
     monkeypatch.undo()
     assert resume(run) == 0

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from helpers_core import PolicyOfNothing, collector_of
+from helpers_envs import assembled
 
 from algos.base import Progress
-from envs.gym.rows import assemble
 from framework.output import LOGGER, trajectories
 from framework.output.recorders import TrajectoryRecorder
 from framework.output.safe_pickle import UnsafePickle
@@ -234,7 +234,7 @@ def test_values_are_those_of_the_environment_and_not_of_the_agent(tmp_path: Path
             return np.int64(10 + self.steps % 3), 1.0, self.steps == 5, False, {"action": action}
 
     for kind in ("sync", "async"):
-        env = assemble(Counted, "counted", 2, kind)
+        env = assembled(Counted, "counted", 2, kind)
         writer = TrajectoryWriter(tmp_path / kind)
         recorder = TrajectoryRecorder(writer, 2)
         collector = collector_of(env, PolicyOfNothing(4), recorders=(recorder,))

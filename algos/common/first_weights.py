@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from algos.common.custom import Custom, CustomCell
 from algos.common.modules import NoisyLinear
 
 
@@ -24,12 +25,13 @@ INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
 
 
 def initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
-    """Draws the weights of linear and convolutional layers and sets their biases to 0; default leaves torch's. Hidden
-    layers that are part of the output count as hidden."""
+    """Draws the weights of linear and convolutional layers and sets their biases to 0; default leaves torch's, and
+    custom layers keep their own. Hidden layers that are part of the output count as hidden."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
-    drawn: set[nn.Module] = set()
+    own = (part for module in hidden for part in module.modules() if isinstance(part, Custom | CustomCell))
+    drawn = {part for layer in own for part in layer.modules()}
     for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
         for layer in (layer for module in modules for layer in module.modules()):
             if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear) and layer not in drawn:

@@ -3,7 +3,7 @@
 from config import schema
 from config.schema import Conv2d, Embed, Flatten, Layers, Linear, NoisyLinear, Pooling
 
-OBSERVING = (Conv2d, Pooling, Flatten, Embed, schema.Lstm, schema.Gru)
+OBSERVING = (Conv2d, Pooling, Flatten, Embed, schema.Lstm, schema.Gru, schema.Custom)
 """Layers that see the observation alone, before an action joins and before the streams of a dueling head part."""
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from algos.common.custom import Custom, CustomCell
+
 Generator = np.random.Generator
 
 
@@ -33,8 +35,8 @@ class RandomZeros(nn.Module):
 
 
 def seed_dropout(network: nn.Module, rng: Generator) -> None:
-    """Seeds dropout from rng before an update. Draws nothing if the network has no dropout layers."""
-    if any(isinstance(module, RandomZeros) for module in network.modules()):
+    """Seeds dropout from rng before an update. Draws nothing if the network has neither dropout nor custom layers."""
+    if any(isinstance(module, RandomZeros | Custom | CustomCell) for module in network.modules()):
         torch.manual_seed(int(rng.integers(2**63)))
 
 

@@ -1,6 +1,5 @@
 """Networks from the layer lists of the configuration. A network takes the raw observation column [B, ...]."""
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -9,15 +8,16 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Part
-from algos.common import layer_lists
+from algos.common import custom, layer_lists, own_layers
+from algos.common.chain import Chain
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.first_weights import initialise
 from algos.common.layer_lists import OBSERVING
 from algos.common.modules import Features, Network, NoisyLinear, RandomZeros, Residual, seed_dropout
-from algos.common.recurrent import Gru, Lstm, Recurrent
+from algos.common.recurrent import CELLS, Gru, Lstm, Recurrent
 from algos.common.renorm import BatchRenorm
 from algos.common.settings import NetworkConfig
-from config import schema
+from config import own, schema
 from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
 
 __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
@@ -45,26 +45,7 @@ ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
 }
 
 
-class _Chain:
-    """List of modules under construction, with its output shape and a description for error messages."""
-
-    def __init__(self, modules: list[nn.Module], shape: Shape, text: str | None = None) -> None:
-        self.modules, self.shape, self.text = modules, shape, text or str(shape)
-
-    def grow(self, label: str, shape: Shape, *modules: nn.Module) -> None:
-        self.modules.extend(modules)
-        self.shape = shape
-        self.text += f" -{label}-> {shape}"
-
-    def flatten(self) -> None:
-        if len(self.shape) > 1:
-            self.grow("flatten", (math.prod(self.shape),), nn.Flatten())
-
-    def error(self, label: str, reason: str) -> NetworkError:
-        return NetworkError(f"{self.text} -{label}-> does not fit: {reason}")
-
-
-def _window(chain: _Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
+def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
     """Returns height and width after a convolution or pooling."""
     if len(chain.shape) != 3:
         raise chain.error(label, "it needs an image (channels, height, width)")
@@ -74,28 +55,28 @@ def _window(chain: _Chain, label: str, kernel: int, stride: int, padding: int = 
     return (height - kernel) // stride + 1, (width - kernel) // stride + 1
 
 
-def _linear(chain: _Chain, layer: Linear) -> None:
+def _linear(chain: Chain, layer: Linear) -> None:
     chain.flatten()
     for size in layer.layer_size:
         modules = nn.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
         chain.grow(f"linear {size}", (size,), *modules)
 
 
-def _noisy_linear(chain: _Chain, layer: schema.NoisyLinear) -> None:
+def _noisy_linear(chain: Chain, layer: schema.NoisyLinear) -> None:
     chain.flatten()
     for size in layer.layer_size:
         modules = NoisyLinear(chain.shape[0], size, layer.std_init), *ACTIVATIONS[layer.activation]()
         chain.grow(f"noisy_linear {size}", (size,), *modules)
 
 
-def _cell(chain: _Chain, layer: schema.Lstm | schema.Gru) -> None:
+def _cell(chain: Chain, layer: schema.Lstm | schema.Gru) -> None:
     chain.flatten()
     kind = Lstm if isinstance(layer, schema.Lstm) else Gru
     for size in layer.layer_size:
         chain.grow(f"{layer.layer_type} {size}", (size,), kind(chain.shape[0], size))
 
 
-def _conv2d(chain: _Chain, layer: Conv2d) -> None:
+def _conv2d(chain: Chain, layer: Conv2d) -> None:
     label = f"conv2d k{layer.kernel_size} s{layer.stride}" + (f" p{layer.padding}" if layer.padding else "")
     sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
     channels = chain.shape[0]
@@ -105,27 +86,38 @@ def _conv2d(chain: _Chain, layer: Conv2d) -> None:
     chain.grow(label, (layer.out_channel, *sides), convolution, *ACTIVATIONS[layer.activation]())
 
 
-def _pooling(chain: _Chain, layer: Pooling) -> None:
+def _pooling(chain: Chain, layer: Pooling) -> None:
     label = f"{layer.pooling_type} k{layer.kernel_size} s{layer.stride}"
     sides = _window(chain, label, layer.kernel_size, layer.stride)
     pool = nn.MaxPool2d if layer.pooling_type == "max2d" else nn.AvgPool2d
     chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride))
 
 
-def _layernorm(chain: _Chain, layer: LayerNorm) -> None:
+def _layernorm(chain: Chain, layer: LayerNorm) -> None:
     chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape), *ACTIVATIONS[layer.activation]())
 
 
-def _batchrenorm(chain: _Chain, layer: schema.BatchRenorm) -> None:
+def _batchrenorm(chain: Chain, layer: schema.BatchRenorm) -> None:
     chain.flatten()
     chain.grow("batchrenorm", chain.shape, BatchRenorm((1, *chain.shape), layer))
 
 
-def _embed(chain: _Chain, layer: Embed) -> None:
+def _custom(chain: Chain, layer: schema.Custom) -> None:
+    label = f"custom {layer.module}"
+    if own_layers.is_recurrent(layer):
+        chain.flatten()
+    try:
+        module, shape = custom.made(own.find(layer.module), chain.shape, layer.options)
+    except (own.OwnError, ValueError) as error:
+        raise chain.error(label, str(error)) from error
+    chain.grow(label, shape, module)
+
+
+def _embed(chain: Chain, layer: Embed) -> None:
     raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
 
 
-ADD: dict[type, Callable[[_Chain, Layer], None]] = {
+ADD: dict[type, Callable[[Chain, Layer], None]] = {
     Linear: _linear,  # type: ignore[dict-item]
     schema.NoisyLinear: _noisy_linear,  # type: ignore[dict-item]
     schema.Lstm: _cell,  # type: ignore[dict-item]
@@ -136,13 +128,15 @@ ADD: dict[type, Callable[[_Chain, Layer], None]] = {
     Flatten: lambda chain, layer: chain.flatten(),
     LayerNorm: _layernorm,  # type: ignore[dict-item]
     schema.BatchRenorm: _batchrenorm,  # type: ignore[dict-item]
+    schema.Custom: _custom,  # type: ignore[dict-item]
     Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),  # type: ignore[union-attr]
 }
 
 
-def _with_convolutions(chain: _Chain, layers: Layers) -> Layers:
-    """Returns the list, preceded by a default convolutional network for an image without conv2d or flatten layers."""
-    plain = layers and isinstance(layers[0], Flatten)
+def _with_convolutions(chain: Chain, layers: Layers) -> Layers:
+    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d layer or
+    begins with a flatten or custom one."""
+    plain = layers and isinstance(layers[0], Flatten | schema.Custom)
     if len(chain.shape) != 3 or plain or any(isinstance(layer, Conv2d) for layer in layers):
         return layers
     side = min(chain.shape[1:])
@@ -150,7 +144,7 @@ def _with_convolutions(chain: _Chain, layers: Layers) -> Layers:
     return [*front, *layers]
 
 
-def _add_layers(chain: _Chain, layers: Layers) -> None:
+def _add_layers(chain: Chain, layers: Layers) -> None:
     for layer in _with_convolutions(chain, layers):
         ADD[type(layer)](chain, layer)
 
@@ -165,7 +159,7 @@ def simba_blocks(layers: Layers) -> tuple[list[int], str]:
     return [size for layer in linear for size in layer.layer_size], linear[0].activation
 
 
-def _add_simba(chain: _Chain, layers: Layers) -> None:
+def _add_simba(chain: Chain, layers: Layers) -> None:
     """Adds the layers before the first linear one as written, then a projection, one block per size and a final
     norm."""
     first = next((at for at, layer in enumerate(layers) if isinstance(layer, Linear)), len(layers))
@@ -193,30 +187,30 @@ def named(cfg: NetworkConfig, layers: Layers) -> Iterator[None]:
         raise NetworkError(f"algo_cfg.{setting}: {error}") from error
 
 
-def _table(space: Discrete, layer: Embed) -> _Chain:
+def _table(space: Discrete, layer: Embed) -> Chain:
     """Returns a chain with an Embed layer on a Discrete observation."""
     rows = int(space.n)
-    chain = _Chain([Index(int(space.start))], (), f"Discrete({rows})")
+    chain = Chain([Index(int(space.start))], (), f"Discrete({rows})")
     if layer.n_embeddings not in (None, rows):
         raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
     chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
     return chain
 
 
-def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> _Chain:
+def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> Chain:
     """Returns the chain from the columns of one part to its features."""
     before: list[nn.Module] = [] if normalized else values(space)
     if layers is None:
-        return _Chain(before, (part.stop - part.start,))
+        return Chain(before, (part.stop - part.start,))
     order, shape = layout(space)
     unflatten = [nn.Unflatten(1, part.shape)] if len(part.shape) > 1 else []
-    chain = _Chain([*before, *unflatten, *order], shape, f"algo_cfg.branches.{part.name}: {shape}")
+    chain = Chain([*before, *unflatten, *order], shape, f"algo_cfg.branches.{part.name}: {shape}")
     _add_layers(chain, layers)
     chain.flatten()
     return chain
 
 
-def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None) -> _Chain:
+def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None) -> Chain:
     """Returns the chain that passes each named part through its branch and concatenates all parts."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
@@ -230,10 +224,10 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     ]
     join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
     width = sum(chain.shape[0] for chain in chains)
-    return _Chain([*([normalizer] if normalizer else []), join], (width,), f"joined parts {(width,)}")
+    return Chain([*([normalizer] if normalizer else []), join], (width,), f"joined parts {(width,)}")
 
 
-def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[_Chain, Layers]:
+def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[Chain, Layers]:
     """Returns the chain that encodes the raw observation, and the layers still to be added."""
     space = spec.observation_space
     if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
@@ -242,7 +236,7 @@ def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.
     if cfg.branches or pixels:
         return _joined(spec, cfg.branches or {}, normalizer), layers
     modules, shape = encode(space, normalizer)
-    return _Chain(modules, shape), layers
+    return Chain(modules, shape), layers
 
 
 def build(
@@ -275,7 +269,7 @@ def build(
         streams: list[nn.Module] = []
 
         def stream() -> tuple[list[nn.Module], int]:
-            hidden = _Chain([], chain.shape, chain.text)
+            hidden = Chain([], chain.shape, chain.text)
             _add_layers(hidden, last)
             streams.extend(hidden.modules)
             return hidden.modules, hidden.shape[0]
@@ -286,17 +280,17 @@ def build(
 
 
 def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
-    """Returns one network, or with lstm or gru among the modules, stages with these between them."""
+    """Returns one network, or with cells among the modules, stages with these between them."""
     stages: list[list[nn.Module]] = [[]]
     for module in modules:
-        if isinstance(module, Lstm | Gru):
+        if isinstance(module, CELLS):
             stages += [[module], []]
         else:
             stages[-1].append(module)
     if len(stages) == 1:
         return Network(*modules)
     whole = [stage for stage in stages if stage]
-    return Recurrent([stage[0] if isinstance(stage[0], Lstm | Gru) else Network(*stage) for stage in whole])
+    return Recurrent([stage[0] if isinstance(stage[0], CELLS) else Network(*stage) for stage in whole])
 
 
 def features(

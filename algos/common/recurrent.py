@@ -1,4 +1,4 @@
-"""Recurrent networks: feed-forward stages with lstm or gru cells between them.
+"""Recurrent networks: feed-forward stages with lstm, gru or custom cells between them.
 
 The recurrent state of a row is one vector [S]: the concatenated states of all cells. It is zero at the start of an
 episode.
@@ -10,6 +10,8 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+
+from algos.common.custom import CustomCell
 
 
 class Lstm(nn.LSTM):
@@ -43,13 +45,17 @@ class Gru(nn.GRU):
         return out, after.squeeze(0)
 
 
+CELLS = Lstm, Gru, CustomCell
+"""Stages that carry a state."""
+
+
 class Recurrent(nn.Module):
     """Stages in order: feed-forward networks, which see single steps, and cells."""
 
     def __init__(self, stages: Sequence[nn.Module]) -> None:
         super().__init__()
         self.stages = nn.ModuleList(stages)
-        self.state_sizes = [stage.state_size for stage in stages if isinstance(stage, Lstm | Gru)]
+        self.state_sizes = [stage.state_size for stage in stages if isinstance(stage, CELLS)]
         self.state_size = sum(self.state_sizes)
 
     def extend(self, modules: Sequence[nn.Module]) -> "Recurrent":
@@ -95,7 +101,7 @@ class Recurrent(nn.Module):
         steps = obs.shape[:2]
         x, parts, ends = obs.flatten(0, 1), iter(state.split(self.state_sizes, 1)), []
         for stage in self.stages:
-            if isinstance(stage, Lstm | Gru):
+            if isinstance(stage, CELLS):
                 runs = list(_runs(stage, x.unflatten(0, steps), next(parts), bounds, first))
                 x = torch.cat([out for out, _ in runs]).flatten(0, 1)
                 ends.append([after for _, after in runs])
@@ -111,7 +117,7 @@ def _bounds(first: Tensor) -> list[int]:
 
 
 def _runs(
-    cell: Lstm | Gru, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
+    cell: Lstm | Gru | CustomCell, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yields for each run the cell's outputs [T, B, H] and the state after it."""
     for start, stop in pairwise(bounds):

@@ -8,14 +8,15 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from algos.common import own_layers
 from config.schema import (
     AlgoConfig,
+    Custom,
+    Decay,
     Fraction,
-    Gru,
     Int,
     Layer,
     Layers,
-    Lstm,
     NonNegative,
     Positive,
     PositiveFraction,
@@ -97,15 +98,21 @@ class NetworkConfig(AlgoConfig):
     """Subtract the running mean of the observations and divide by their standard deviation. Each collected observation
     counts once. Saved with the weights, frozen in evaluation and test. Discrete observations stay as they are."""
 
+    def own(self) -> Iterator[tuple[str, str]]:
+        yield from ((key, layer.module) for key, layer in self._layers() if isinstance(layer, Custom))
+
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
         for key, layer in self._layers():
-            kind = layer.layer_type
-            if kind in USERS_OF_SPECIAL_LAYERS and kind not in self.SPECIAL_LAYERS:
-                message = f"this algorithm does not support {kind} layers ({USERS_OF_SPECIAL_LAYERS[kind]} do)"
+            recurrent, kind = own_layers.is_recurrent(layer), layer.layer_type
+            special = "gru" if recurrent and kind == "custom" else kind
+            if special in USERS_OF_SPECIAL_LAYERS and special not in self.SPECIAL_LAYERS:
+                message = f"this algorithm does not support {special} layers ({USERS_OF_SPECIAL_LAYERS[special]} do)"
                 yield Problem(key, message)
-            elif key == "branches" and isinstance(layer, Lstm | Gru):
+            elif key == "branches" and recurrent:
                 yield Problem(key, f"a branch cannot have {kind} layers; put them in the layer list after the branches")
+            if isinstance(layer, Custom):
+                yield from (Problem(key, message) for message in own_layers.problems(layer))
 
     def _layers(self) -> Iterator[tuple[str, Layer]]:
         """Yields every layer of every list with the setting that holds it."""
@@ -115,16 +122,14 @@ class NetworkConfig(AlgoConfig):
             yield from ((key, layer) for one in lists if isinstance(one, list) for layer in one)
 
     def state_size(self) -> int:
-        """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""
-        recurrent = [layer for _, layer in self._layers() if isinstance(layer, Lstm | Gru)]
-        return sum(sum(layer.layer_size) * (2 if isinstance(layer, Lstm) else 1) for layer in recurrent)
+        return sum(own_layers.state_size(layer) for _, layer in self._layers())
 
     def schedule(self) -> str:
         return self.lr_schedule
 
     def remembers(self) -> bool:
         """Returns True if the networks are recurrent."""
-        return self.state_size() > 0
+        return any(own_layers.is_recurrent(layer) for _, layer in self._layers())
 
     @property
     def lstm_or_gru_layers(self) -> bool:
@@ -162,7 +167,7 @@ class TableConfig(AlgoConfig):
     """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.01
     """Final probability of a random action."""
-    epsilon_decay: Positive = 300
+    epsilon_decay: Decay = 300
     """Environment steps: time constant of the exponential, or steps until epsilon_end with epsilon_schedule linear."""
     epsilon_schedule: Literal["exponential", "linear"] = "exponential"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from algos.common.settings import READ_WITH_EPSILON, Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
-from config.schema import Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from config.schema import Decay, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
 class Config(ReplayConfig, TargetConfig):
@@ -61,7 +61,7 @@ class Config(ReplayConfig, TargetConfig):
     """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.01
     """Probability of a random action at the end."""
-    epsilon_decay: Positive = 500
+    epsilon_decay: Decay = 500
     """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
     epsilon_schedule: Literal["exponential", "linear"] = "exponential"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""

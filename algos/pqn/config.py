@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from algos.common.settings import READ_WITH_EPSILON, Exploration, NetworkConfig, problems_of_epsilon
-from config.schema import Fraction, Int, LayerNorm, Layers, Linear, Positive, PositiveInt, Problem, RolloutSpec
+from config.schema import Decay, Fraction, Int, LayerNorm, Layers, Linear, Positive, PositiveInt, Problem, RolloutSpec
 
 
 def _normalised(*sizes: int) -> Layers:
@@ -58,7 +58,7 @@ class Config(NetworkConfig):
     """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.05
     """Probability of a random action at the end."""
-    epsilon_decay: Positive = 20_000
+    epsilon_decay: Decay = 20_000
     """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
     epsilon_schedule: Literal["exponential", "linear"] = "linear"
     """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""

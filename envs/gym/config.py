@@ -3,13 +3,32 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, model_validator
 
-from config.schema import EnvConfig, Problem, lower
+from config import own
+from config.schema import EnvConfig, lower
 
 
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str | dict) else value
+
+
+def _named(value: list[str | dict[str, Any]] | None) -> list[str | dict[str, Any]] | None:
+    for entry in value or []:
+        if isinstance(entry, dict) and not isinstance(entry.get("wrapper_name"), str):
+            raise ValueError(f"{entry} has no wrapper_name; write {{wrapper_name: FrameStack, ...}}")
+    return value
+
+
+Wrappers = Annotated[list[str | dict[str, Any]] | None, BeforeValidator(_listed), AfterValidator(_named)]
+
+
+def own_wrappers(value: Wrappers) -> Iterator[tuple[str, str]]:
+    """Yields ("wrappers", name) for each wrapper of the user's own."""
+    for entry in value or []:
+        name = entry if isinstance(entry, str) else entry["wrapper_name"]
+        if own.is_own(name):
+            yield "wrappers", name
 
 
 class Config(EnvConfig):
@@ -22,9 +41,10 @@ class Config(EnvConfig):
     id: str = "CartPole-v1"
     """Name in gymnasium's registry, such as LunarLander-v3; my_module:MyEnv-v0 imports my_module first and needs
     --allow-import my_module."""
-    wrappers: Annotated[list[str | dict[str, Any]] | None, BeforeValidator(_listed)] = None
+    wrappers: Wrappers = None
     """Classes around the environment, the first one innermost: FrameStack, or with settings
-    {wrapper_name: FrameStack, stack_size: 4}. null: none."""
+    {wrapper_name: FrameStack, stack_size: 4}; my_module:MyWrapper is one of your own and needs --allow-import
+    my_module. null: none."""
     vectorization: Annotated[Literal["auto", "sync", "async", "native"], BeforeValidator(lower)] = "auto"
     """Vectorization of the n_envs rows: sync (one after the other), async (one process each), native (the environment's
     own vector version), auto (the fastest of those that give the same numbers)."""
@@ -37,12 +57,6 @@ class Config(EnvConfig):
             return {key: value for key, value in values.items() if key != "ignore_params"}
         return values
 
-    @property
-    def constructor(self) -> dict[str, Any]:
-        """Arguments of the environment's constructor."""
-        return dict(self.model_extra or {})
-
-    def problems(self) -> Iterator[Problem]:
-        for entry in self.wrappers or []:
-            if isinstance(entry, dict) and not isinstance(entry.get("wrapper_name"), str):
-                yield Problem("wrappers", f"{entry} has no wrapper_name; write {{wrapper_name: FrameStack, ...}}")
+    def own(self) -> Iterator[tuple[str, str]]:
+        yield from super().own()
+        yield from own_wrappers(self.wrappers)

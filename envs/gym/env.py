@@ -25,17 +25,23 @@ _SAME_AS_SCALAR = "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv"
 
 def make(cfg: Config, rows: int) -> VectorEnv:
     """Makes a vector environment. Raises EnvError if it cannot be made or violates gymnasium's API."""
-    if cfg.render_mode == "human" and rows > 1:
-        raise EnvError(f"{cfg.id}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1")
-    if cfg.render_mode != "human":
-        _prepare_headless()
+    prepare(cfg.render_mode, cfg.id, rows)
     if _native(cfg, rows):
         return _make_native(cfg, rows)
     return assemble(partial(make_scalar, cfg), cfg.id, rows, cfg.vectorization, cfg.action_mask)
 
 
-def make_scalar(cfg: Config) -> gymnasium.Env:
-    """Makes one environment with its wrappers. Its API is checked once by us, not at every step by gymnasium."""
+def prepare(render_mode: str | None, name: str, rows: int) -> None:
+    """Prepares for rendering in this mode. Raises EnvError if these rows cannot be rendered."""
+    if render_mode == "human" and rows > 1:
+        raise EnvError(f"{name}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1")
+    if render_mode != "human":
+        _prepare_headless()
+
+
+def make_scalar(cfg: Config, index: int) -> gymnasium.Env:
+    """Makes the environment of a row with its wrappers. Its API is checked once by us, not by gymnasium at every
+    step."""
     if registry.needs_mujoco(registry.lookup(cfg.id)):
         _listen_to_mujoco()
     keywords = {**cfg.constructor, **_rendering(cfg)}

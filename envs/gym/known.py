@@ -32,6 +32,8 @@ class Known(NamedTuple):
     """Builds the transition model, which takes time and is needed for planning only."""
     start: Any = 0
     """First value of the environment's own observations."""
+    encode: Callable[[Any], Any] = np.asarray
+    """Encodes an observation of the environment itself as one array."""
 
 
 def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:

@@ -84,9 +84,9 @@ class Legal(gymnasium.Wrapper):
         return {**info, KEY: bools}
 
 
-def with_masks(factory: Callable[[], gymnasium.Env], obey: bool) -> gymnasium.Env:
-    """Makes an environment that reports its masks."""
-    return Legal(factory(), obey)
+def with_masks(maker: Callable[[int], gymnasium.Env], obey: bool, index: int) -> gymnasium.Env:
+    """Makes the environment of a row, which reports its masks."""
+    return Legal(maker(index), obey)
 
 
 class LegalRows(gymnasium.vector.VectorWrapper):

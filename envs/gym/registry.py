@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import re
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -91,23 +92,23 @@ def undrawable(spec: EnvSpec) -> str | None:
 
 def unknown_id(env_id: str) -> str:
     """Returns a message for an id that is not registered, with what to write instead."""
-    name = env_id.rpartition(":")[2]
+    module, colon, name = env_id.rpartition(":")
+    if callable(getattr(sys.modules.get(module), name, None)):
+        return f"no id {name!r} is registered, and {module} has a class {name}: general_cfg.env_name=python takes it"
     package = next((package for package, names in _NAMES.items() if names.search(name)), None)
     if package and importlib.util.find_spec(package) is None:
         pip = _EXTRAS[package][1]
         return f"{env_id} needs the package {pip}, which is not installed: pip install {pip}"
-    current = of_ale(name) or _current(name)
-    if current:
-        return f"there is no {env_id}; the current version is {current}"
-    hint = nearest(name, gymnasium.registry)
+    if current := of_ale(name) or _current(name):
+        return f"there is no {env_id}; the current version is {module}{colon}{of_ale(current) or current}"
+    hint = ""
+    if near := nearest(name, gymnasium.registry, least=0.75):
+        hint = f"; did you mean {near}?"
+    elif not module and re.search(r"/|-v\d+$", name):  # an id as a user registers it
+        hint = f"; an environment of your own is named my_module:{name}, with --allow-import my_module"
     if _OLD_ATARI.match(name) and importlib.util.find_spec("ale_py") is None:
-        hint = nearest(name, gymnasium.registry, least=0.8)
-        pip = " (an Atari game needs the package ale-py, which is not installed: pip install ale-py)"
-    else:
-        pip = ""
-    registered = ":" not in env_id and re.search(r"-v\d+$", name)  # an id as a user registers it
-    own = f"; one of your own is named my_module:{name}, with --allow-import my_module" if registered else ""
-    return f"there is no environment {env_id!r}" + (f"; did you mean {hint}?" if hint else own) + pip
+        hint += " (an Atari game needs the package ale-py, which is not installed: pip install ale-py)"
+    return f"there is no environment {env_id!r}{hint}"
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> str:

@@ -22,11 +22,16 @@ from envs.gym import masks
 from envs.gym.known import Known, known_of
 from envs.gym.probe import first_action, probe
 from envs.gym.spaces import Actions, Observations, empty_step, finite
-from envs.gym.vector import GymnasiumVector, Masked
+from envs.gym.vector import GymnasiumVector, Masked, mode_of
 
-Factory = Callable[[], gymnasium.Env]
+Maker = Callable[[int], gymnasium.Env]
+"""Makes the environment of a row."""
 ASYNC_PAYS = 0.25e-3
 """Seconds per environment step above which one process per row is faster than the communication costs."""
+
+
+SEVERAL = ("agents", "possible_agents", "num_agents", "observation_spaces")
+"""Attributes of environments of several agents; those of PettingZoo have one of them already as classes."""
 
 
 class Row(gymnasium.Wrapper):
@@ -50,6 +55,10 @@ class Row(gymnasium.Wrapper):
     @property
     def start(self) -> Any:
         return self._codec.start
+
+    @property
+    def encode(self) -> Callable[[Any], Any]:
+        return self._encode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self._seed, self._steps = seed, 0
@@ -143,6 +152,15 @@ class SyncVector(VectorEnv):
     def _look_at_masks(self) -> None:
         self.action_mask = np.array([info[masks.KEY] for info in self._infos])
 
+    def encode(self, obs: Any) -> Array:
+        return np.asarray(self._known.encode(obs), self.observation_space.dtype)
+
+    def decode(self, action: Array) -> Array:
+        return self._actions.decode(action)
+
+    def member(self, row: int) -> Any:
+        return self._rows[row].env
+
     @property
     def model(self) -> Rules | None:
         return self._known.rules()
@@ -166,42 +184,74 @@ class SyncVector(VectorEnv):
             raise failures[0]
 
 
-def assemble(factory: Factory, name: str, rows: int, vectorization: str, obey_masks: bool = True) -> VectorEnv:
-    """Makes rows of a scalar environment, after checking its API on the first one."""
-    env = _made(factory, name)
+def assemble(maker: Maker, name: str, rows: int, vectorization: str, obey_masks: bool = True) -> VectorEnv:
+    """Makes rows of a scalar environment, after checking its API on the first one. A maker may also give a vector
+    environment, ours or gymnasium's, which has all the rows."""
+    env = _made(maker, name, 0)
+    if isinstance(env, VectorEnv | gymnasium.vector.VectorEnv):
+        return _whole(env, name, rows, obey_masks)
+    if fault := no_environment(env):
+        raise EnvError(f"{name} {fault}")
     masked = probe(env, name, obey_masks)
     if masked or masks.in_observation(env.observation_space):
-        factory, env = partial(masks.with_masks, factory, obey_masks), masks.Legal(env, obey_masks)
+        maker, env = partial(masks.with_masks, maker, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
-    known = known_of(env, first.parts, masked, name)._replace(start=first.start)
+    known = known_of(env, first.parts, masked, name)._replace(start=first.start, encode=first.encode)
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
-        return _async(factory, name, rows, known)
-    return SyncVector([first, *(Row(_made(factory, name), name, i) for i in range(1, rows))], known)
+        return _async(maker, name, rows, known)
+    return SyncVector([first, *(Row(_made(maker, name, i), name, i) for i in range(1, rows))], known)
 
 
-def _made(factory: Factory, name: str) -> gymnasium.Env:
+def no_environment(thing: Any) -> str | None:
+    """Returns what is wrong with a class or an object that is no environment, after its name; None if it is one."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    if issubclass(kind, gymnasium.Env | gymnasium.vector.VectorEnv | VectorEnv):
+        return None
+    if any(hasattr(thing, name) for name in SEVERAL):
+        return f"is an environment of several agents ({kind.__name__}); those of one agent can be learned"
+    if hasattr(kind, "reset") and hasattr(kind, "step"):
+        return (
+            f"is no gymnasium.Env ({kind.__name__}): inherit from it; the old step of 4 values is accepted in "
+            "joystick.OldGym(env)"
+        )
+    return f"is no environment ({kind.__name__}): inherit from gymnasium.Env"
+
+
+def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
+    """Returns a vector environment as ours."""
+    found = env.rows if isinstance(env, VectorEnv) else env.num_envs
+    if found != rows:
+        env.close()
+        raise EnvError(
+            f"{name} has {found} rows, and {rows} are needed here: take their number from the argument num_envs, or "
+            "from env_config.num_envs"
+        )
+    return env if isinstance(env, VectorEnv) else GymnasiumVector(mode_of(env), name, obey_masks=obey_masks)
+
+
+def _made(maker: Maker, name: str, index: int) -> gymnasium.Env:
     try:
-        return factory()
+        return maker(index)
     except Exception as error:
         raise EnvError(f"{name} could not be made: {_described(error)}") from error
 
 
-def _async(factory: Factory, name: str, rows: int, known: Known) -> VectorEnv:
+def _async(maker: Maker, name: str, rows: int, known: Known) -> VectorEnv:
     # the same error reaches us as an exception, which is reported once
     warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
-    makers = [partial(_row_of_process, factory, name, i, parent) for i in range(rows)]
+    makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
     return GymnasiumVector(Masked(env), name, known)
 
 
-def _row_of_process(factory: Factory, name: str, number: int, parent: int) -> Row:
+def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
     if os.getpid() != parent:
         # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return Row(_made(factory, name), name, number)
+    return Row(_made(maker, name, number), name, number)
 
 
 def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:

@@ -97,31 +97,47 @@ def _pick(obs: Any, path: tuple[Any, ...]) -> Any:
     return reduce(getitem, path, obs)
 
 
-def _leaves(space: Space, path: tuple[Any, ...] = (), start: int = 0) -> Iterator[Leaf]:
-    """Yields the parts in the order of gymnasium.spaces.flatten."""
+def _leaves(space: Space) -> Iterator[Leaf]:
+    """Yields the parts of a Dict or Tuple space in the order of gymnasium.spaces.flatten."""
+    parts, start = list(_parts(space)), 0
+    _check_parts(parts)
+    for path, part in parts:
+        stop = start + _width(part)
+        yield Leaf(path, part, start, stop)
+        start = stop
+
+
+def _parts(space: Space, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Space]]:
+    """Yields path and space of each part."""
     if isinstance(space, Dict | Tuple):
-        items = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
-        for key, part in items:
-            for leaf in _leaves(part, (*path, key), start):
-                yield leaf
-                start = leaf.stop
+        for key, part in space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces):
+            yield from _parts(part, (*path, key))
     else:
-        yield Leaf(path, space, start, start + _width(space, path))
+        yield path, space
 
 
-def _width(space: Space, path: tuple[Any, ...]) -> int:
+def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
+    """Raises EnvError for parts that cannot be learned from, such as text, with the wrapper that removes them."""
+    wrong = [(path, part) for path, part in parts if not isinstance(part, Box | Discrete | MultiDiscrete | MultiBinary)]
+    if not wrong:
+        return
+    (path, part), removed = wrong[0], {path[0] for path, _ in wrong}
+    kept = dict.fromkeys(str(path[0]) for path, _ in parts if path[0] not in removed)
+    wrapper = f"{{wrapper_name: FilterObservation, filter_keys: [{', '.join(kept)}]}}"
+    raise EnvError(
+        f"the part {'.'.join(map(str, path))!r} of the observation is a {type(part).__name__} space; Box, Discrete, "
+        "MultiDiscrete and MultiBinary can be learned from. "
+        + (f"Leave it out with env_cfg.wrappers: [{wrapper}]" if kept else "Change it in the environment")
+    )
+
+
+def _width(space: Space) -> int:
+    """Returns the numbers that a part takes in the flat vector."""
     if isinstance(space, Discrete):
         return int(space.n)
     if isinstance(space, MultiDiscrete):
         return int(space.nvec.sum())
-    if isinstance(space, Box | MultiBinary):
-        return int(np.prod(space.shape))
-    where = ".".join(map(str, path))
-    raise EnvError(
-        f"the part {where!r} of the observation is a {type(space).__name__} space; Box, Discrete, MultiDiscrete and "
-        "MultiBinary can be learned from. Leave it out with {wrapper_name: FilterObservation, filter_keys: [...]}, or "
-        "change it in the environment."
-    )
+    return int(np.prod(space.shape or ()))
 
 
 def _flat_box(leaves: tuple[Leaf, ...]) -> Box:

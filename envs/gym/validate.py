@@ -1,32 +1,30 @@
 """Validation of an env_cfg section that needs gymnasium."""
 
-import inspect
 import os
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
+from config import own
 from config.schema import Problem
 from envs.gym import registry, wrappers
-from envs.gym.config import Config
+from envs.gym.config import Config, Wrappers
 
 _OF_MAKE = ("max_episode_steps",)
-_OF_CONFIG = ("id", "render_mode", "n_envs", "wrappers", "vectorization", "action_mask")
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
     """Yields all problems; those of the keywords only if the environment can be found."""
-    yield from _wrapper_problems(cfg)
+    yield from wrapper_problems(cfg.wrappers)
     if not cfg.id.strip() or not cfg.id.isprintable():
         yield Problem("id", f"{cfg.id!r} is not the name of an environment")
         return
     try:
         spec = registry.lookup(cfg.id)
     except Exception as error:  # a module may raise anything on import
-        yield Problem("id", f"the module of {cfg.id} cannot be imported: {_described(error)}")
+        yield Problem("id", f"the module of {cfg.id} cannot be imported: {own.described(error)}")
         return
     if spec is None:
         yield Problem("id", registry.unknown_id(cfg.id))
@@ -48,23 +46,15 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     try:
         creator = load_env_creator(entry) if isinstance(entry, str) else entry
     except Exception as error:
-        yield Problem("id", f"{spec.id} cannot be loaded: {_described(error)}")
+        yield Problem("id", f"{spec.id} cannot be loaded: {own.described(error)}")
         return
-    known = None if cfg.vectorization == "native" else (*_OF_MAKE, *_OF_CONFIG)
-    yield from keyword_problems(creator, cfg.constructor, known or (), supplied=("num_envs", *spec.kwargs))
+    known, supplied = () if cfg.vectorization == "native" else _OF_MAKE, ("num_envs", *spec.kwargs)
+    yield from own.keyword_problems(creator, cfg.constructor, known, supplied=supplied, beside=(*Config.model_fields,))
     modes = (getattr(creator, "metadata", None) or {}).get("render_modes")
     if cfg.render_mode is not None and (reason := registry.undrawable(spec)):
         yield Problem("render_mode", reason)
     if isinstance(modes, list | tuple) and cfg.render_mode is not None:
-        yield from _render_problems(cfg.render_mode, list(modes), spec.id)
-
-
-def _described(error: Exception) -> str:
-    """Returns the text of an error of a module, with its place unless the text has it."""
-    if isinstance(error, ImportError | SyntaxError):
-        return str(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+        yield from render_problems(cfg.render_mode, list(modes), spec.id)
 
 
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
@@ -81,7 +71,8 @@ def without_display() -> bool:
     return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:
+def render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:
+    """Yields why an environment that offers these modes cannot render in this one here."""
     through_pictures = mode == "human" and "rgb_array" in offered
     if mode not in offered and not through_pictures:
         modes = ", ".join(offered) or "none"
@@ -90,8 +81,9 @@ def _render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Pro
         yield Problem("render_mode", "human needs a display and DISPLAY is not set; rgb_array writes videos/video.gif")
 
 
-def _wrapper_problems(cfg: Config) -> Iterator[Problem]:
-    for entry in cfg.wrappers or []:
+def wrapper_problems(entries: Wrappers) -> Iterator[Problem]:
+    """Yields the problems of a list of wrappers."""
+    for entry in entries or []:
         name, settings = wrappers.split(entry)
         for message in _wrapper_messages(name, settings):
             yield Problem("wrappers", message)
@@ -100,38 +92,20 @@ def _wrapper_problems(cfg: Config) -> Iterator[Problem]:
 def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
     if name in wrappers.REFUSED:
         yield f"{name} cannot be used: {wrappers.REFUSED[name]}"
-    elif name not in wrappers.names():
-        hint = registry.nearest(name, wrappers.names())
-        yield f"there is no wrapper {name!r}" + (f"; did you mean {hint}?" if hint else "; see docs/environments.md")
+    elif name not in wrappers.names() and not own.is_own(name):
+        module, _, last = name.rpartition(".")
+        mine = f"one of your own is named {module}:{last}, with --allow-import {module.partition('.')[0]}"
+        hint = registry.nearest(last, wrappers.names())
+        more = mine if module else f"did you mean {hint}?" if hint else "see docs/environments.md"
+        yield f"there is no wrapper {name!r}; {more}"
     else:
         try:
             kind = wrappers.find(name)
         except ImportError as error:
             yield f"{name} needs a package that is not installed: {error}"
             return
-        for problem in keyword_problems(kind, settings, skip=1):
+        except (own.OwnError, ValueError) as error:
+            yield str(error)
+            return
+        for problem in own.keyword_problems(kind, settings, skip=1):
             yield f"{name}: {problem.key}: {problem.message}"
-
-
-def keyword_problems(
-    creator: Callable[..., Any],
-    given: Mapping[str, Any],
-    known: tuple[str, ...] = (),
-    skip: int = 0,
-    supplied: tuple[str, ...] = (),
-) -> Iterator[Problem]:
-    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings;
-    `supplied` ones need not be."""
-    parameters = list(inspect.signature(creator).parameters.values())[skip:]
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return
-    names = {one.name for one in parameters} | set(known)
-    for key in given:
-        if key not in names:
-            hint = registry.nearest(key, names)
-            taken = ", ".join(sorted(names - set(_OF_CONFIG))) or "none"
-            yield Problem(key, f"unknown; did you mean {hint}?" if hint else f"unknown; known are: {taken}")
-    for one in parameters:
-        optional = one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        if not optional and one.name not in given and one.name not in supplied:
-            yield Problem(one.name, "is required, and not set")

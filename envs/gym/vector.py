@@ -147,7 +147,9 @@ class GymnasiumVector(VectorEnv):
         self._actions = Actions(mode.env.single_action_space)
         self.rows, self.replayable = mode.rows, mode.replayable
         self.observation_space, self.action_space = codec.space, self._actions.space
-        self._known = known or Known(codec.parts, masked=None if obey_masks else False, start=codec.start)
+        self._known = known or Known(
+            codec.parts, masked=None if obey_masks else False, start=codec.start, encode=codec.encode
+        )
         self.observation_start, self.action_start = self._known.start, self._actions.start
         self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
@@ -248,6 +250,12 @@ class GymnasiumVector(VectorEnv):
                     f"{self._name} failed in a step of row {row}: the {name} is not finite: {values[row]} "
                     f"(seed of the episode {self._seeds[row]})"
                 )
+
+    def encode(self, obs: Any) -> Array:
+        return np.asarray(self._known.encode(obs), self.observation_space.dtype)
+
+    def decode(self, action: Array) -> Array:
+        return self._actions.decode(action)
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         if isinstance(error, EnvError):

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
+from config import own
 from envs.base import Array
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
@@ -219,7 +220,15 @@ def names() -> list[str]:
 
 
 def find(name: str) -> type[gymnasium.Wrapper]:
-    """Returns the class of one of `names`; a config can reach no other class."""
+    """Returns the class of one of `names`, or one of the user's own; a config can reach no other class."""
+    if own.is_own(name):
+        mine = own.find(name)
+        if not (isinstance(mine, type) and issubclass(mine, gymnasium.Wrapper)):
+            raise ValueError(f"{name} is no class that inherits from gymnasium.Wrapper")
+        for refused, why in REFUSED.items():
+            if mine is getattr(gymnasium.wrappers, refused, None):
+                raise ValueError(f"{refused} cannot be used: {why}")
+        return mine
     if name not in names():
         raise ValueError(f"there is no wrapper {name!r}")
     kind: type[gymnasium.Wrapper] = OURS.get(name) or ALIASES.get(name) or getattr(gymnasium.wrappers, name)

@@ -1,6 +1,6 @@
 """Defaults of env_name toy: tiny environments with known optimal returns."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict
 
@@ -17,8 +17,3 @@ class Config(EnvConfig):
     """Name of the environment: see docs/environments.md for the list and what each is for."""
     vectorization: Annotated[Literal["auto", "sync", "async"], BeforeValidator(lower)] = "sync"
     """Vectorization of the n_envs rows: sync (one after the other), async (one process each), auto (by the clock)."""
-
-    @property
-    def constructor(self) -> dict[str, Any]:
-        """Arguments of the environment's constructor."""
-        return dict(self.model_extra or {})

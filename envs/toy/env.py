@@ -7,11 +7,11 @@ from typing import Any
 
 import gymnasium
 
+from config import own
 from config.schema import Problem
 from envs.base import EnvError, VectorEnv
 from envs.gym.registry import nearest
 from envs.gym.rows import assemble
-from envs.gym.validate import keyword_problems
 from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
 from envs.toy.finite import Masked, Walk
@@ -55,10 +55,10 @@ def problems(cfg: Config) -> Iterator[Problem]:
     offered = "render_mode" in inspect.signature(_creator(cfg.id)).parameters
     if cfg.render_mode is not None and not (offered and cfg.render_mode == "rgb_array"):
         yield Problem("render_mode", f"toy {cfg.id} does not offer {cfg.render_mode}; counter offers rgb_array")
-    yield from keyword_problems(_creator(cfg.id), cfg.constructor, ("steps",) if cfg.id in TASKS else ())
+    yield from own.keyword_problems(_creator(cfg.id), cfg.constructor, ("steps",) if cfg.id in TASKS else ())
 
 
-def _scalar(cfg: Config) -> gymnasium.Env:
+def _scalar(cfg: Config, index: int) -> gymnasium.Env:
     settings = cfg.constructor
     if cfg.id in TASKS:
         return Draws(

@@ -115,7 +115,7 @@ def replace_folder(new: Path, old: Path) -> None:
     """Renames `new` to `old`. After an OSError `old` is as it was; a crash in between is repaired by `recover`."""
     former = aside(old)
     if old.exists():
-        shutil.rmtree(former, ignore_errors=True)
+        discard(former)
         os.rename(old, former)
     try:
         os.rename(new, old)
@@ -124,29 +124,38 @@ def replace_folder(new: Path, old: Path) -> None:
             os.rename(former, old)
         raise
     sync_folder(old.parent)
-    shutil.rmtree(former, ignore_errors=True)
+    discard(former)
 
 
 def remove_folder(path: Path) -> None:
     """Deletes a folder. It loses its name first, so that a crash leaves no half of it to be taken for a whole."""
-    shutil.rmtree(aside(path), ignore_errors=True)
+    discard(aside(path))
     if path.exists():
         doomed = unfinished(path)
-        shutil.rmtree(doomed, ignore_errors=True)
+        discard(doomed)
         os.rename(path, doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        discard(doomed)
 
 
 def recover(folder: Path) -> None:
-    """Cleans up after a crash: deletes unfinished folders, and undoes or completes an interrupted replacement."""
-    for former in folder.glob("*.old"):
+    """Cleans up after a crash: deletes unfinished folders, and undoes or completes an interrupted replacement. Leaves
+    files alone, which are not ours."""
+    for former in filter(Path.is_dir, folder.glob("*.old")):
         name = former.with_suffix("")
         if name.exists():
             shutil.rmtree(former)
         else:
             os.rename(former, name)
-    for partial in folder.glob("*.tmp"):
+    for partial in filter(Path.is_dir, folder.glob("*.tmp")):
         shutil.rmtree(partial)
+
+
+def discard(path: Path) -> None:
+    """Deletes a folder, or a file in its place, as far as possible."""
+    shutil.rmtree(path, ignore_errors=True)
+    if path.is_file():
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def aside(path: Path) -> Path:

@@ -26,6 +26,7 @@ from algos.base import Tree
 from config import machine
 from framework.checkpoint.atomic import (
     aside,
+    discard,
     read_regular,
     recover,
     remove_folder,
@@ -177,7 +178,7 @@ class CheckpointStore:
         """Writes everything, and renames it last. An OSError leaves the earlier checkpoints as they were."""
         self.folder.mkdir(parents=True, exist_ok=True)
         new = unfinished(self.folder / str(number))
-        shutil.rmtree(new, ignore_errors=True)
+        discard(new)
         try:
             span = memory.write(self.journal)
             arrays: dict[str, np.ndarray] = {}
@@ -192,14 +193,14 @@ class CheckpointStore:
             sync_folder(new)
             replace_folder(new, self.folder / str(number))
         except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
+            discard(new)
             raise
         return self.folder / str(number)
 
     def mark_best(self, number: int) -> None:
         """Makes models/best this checkpoint: the same files under a second name."""
         new, source = unfinished(self.folder / "best"), self.folder / str(number)
-        shutil.rmtree(new, ignore_errors=True)
+        discard(new)
         new.mkdir()
         for file in source.iterdir():
             try:
@@ -244,7 +245,7 @@ class CheckpointStore:
         for number in self.numbers():
             if number > int(saved.path.name):
                 path = self.folder / str(number)
-                shutil.rmtree(path.with_suffix(".damaged"), ignore_errors=True)
+                discard(path.with_suffix(".damaged"))
                 os.rename(path, path.with_suffix(".damaged"))
         if saved.journal is not None:
             self.journal.continue_from(saved.journal.span.end)

@@ -2,6 +2,9 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import cloudpickle
 
 from algos.base import EnvSpec
 from config.loader import RunConfig
@@ -10,6 +13,7 @@ from framework import build, compatibility, resources
 from framework.distributed import ray_cluster
 from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
+from framework.errors import JoystickError
 from framework.output.formatting import counted
 
 LEAST_BYTES = 64 * 2**20
@@ -19,22 +23,46 @@ STORE_FRAGMENTS = 8
 
 
 @contextlib.contextmanager
-def backend(config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool]) -> Iterator[RayBackend]:
+def backend(
+    config: RunConfig, spec: EnvSpec, stopping: Callable[[], bool], say: Callable[[str], None] = print
+) -> Iterator[RayBackend]:
     """Starts the processes of a run, and ends them all on exit. stopping: True if the run was asked to stop."""
+    config = _without_absent_gpu(config)
     cfg = config.general
+    _refuse_unpicklable(config)
     spec = compatibility.spec_of_all(config, spec)
-    if cfg.ray_address is None:
-        build.device_of(config)  # refused before anything is started
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
     parts = f"{counted(cfg.n_workers, 'worker')}, {counted(cfg.n_learners, 'learner')}, data server"
-    print(f"starting Ray{place}: {parts} ...", flush=True)
+    say(f"starting Ray{place}: {parts} ...")
     with ray_cluster.started(cfg, _store_bytes(config, spec)) as ray:
         remote = RayBackend(ray, config, spec, agent, stopping)
         try:
             yield remote
         finally:
             remote.end()
+
+
+def _refuse_unpicklable(config: RunConfig) -> None:
+    """Raises JoystickError if a class or function of the user's own cannot be sent to another process."""
+    for name, thing in config.objects.items():
+        try:
+            cloudpickle.dumps(thing)
+        except Exception as error:  # what it refers to may raise anything
+            cause = " ".join(f"{type(error).__name__}: {error}".split())
+            raise JoystickError(
+                f"{name!r} cannot be sent to Ray workers ({cause}): create what it refers to inside of it, or put it "
+                "into a module and name it as module:name"
+            ) from error
+
+
+def _without_absent_gpu(config: RunConfig) -> RunConfig:
+    """Returns settings that request no GPU, if device auto finds none on this machine. A cluster may have one."""
+    cfg = config.general
+    if not cfg.gpus or cfg.device != "auto" or cfg.ray_address or build.device_of(config).type == "cuda":
+        return config
+    print(f"no GPU here: num_gpus_per_learner {cfg.gpus:g} is not used, and learners use the CPU", flush=True)
+    return replace(config, general=cfg.model_copy(update={"num_gpus_per_learner": 0}))
 
 
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:

@@ -80,6 +80,10 @@ class LearnerActor:
         """Returns everything that acting depends on."""
         return self.learner.agent.weights()
 
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        """Replaces everything that acting depends on."""
+        self.learner.agent.load_weights(weights)
+
     def state(self) -> Tree:
         """Returns everything that learning depends on."""
         return self.learner.agent.state()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch.distributed
 
-from algos.base import Agent, EnvSpec, Tree
+from algos.base import Agent, Array, EnvSpec, Tree
 from config.loader import RunConfig
 from framework import compatibility, resources
 from framework.backend import Accepted, Lost, Now
@@ -255,6 +255,16 @@ class RayBackend:
             if isinstance(cause, JoystickError):
                 raise cause from None
             raise JoystickError(ray_errors.reason(error)) from error
+
+    # the agents -------------------------------------------------------------------------------------------
+
+    def set_weights(self, weights: dict[str, Array]) -> None:
+        self._get([each.load_weights.remote(weights) for each in self.learners])
+        self.agent.load_weights(weights)
+        self.version, self.weights = self.version + 1, self.learners[0].weights.remote()
+
+    def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+        return self.pool.each(function, self.version, self.weights)
 
     # stopping and going on --------------------------------------------------------------------------------
 

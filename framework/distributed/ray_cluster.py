@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from config.general import GeneralConfig
+from config.program import ROOT
 from framework.distributed import ray_errors, reaper
 from framework.errors import RayError, Stopped
 from framework.runs import signals
 
-ROOT = Path(__file__).resolve().parents[2]
 WAY_OUT = "general_cfg.mp_backend=single trains without Ray"
 OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
@@ -33,6 +33,8 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0
 """Begin of an HTTP/2 connection, which Ray speaks: the answer is a frame of the same type."""
 CPUS_PER_LEARNER = 1
 """CPUs requested per learner. The data server is placed beside learner 0 and requests none."""
+SMALLER = {"CPU": "num_cpus_per_worker", "GPU": "num_gpus_per_worker or num_gpus_per_learner"}
+"""Kind of resource -> settings that request it."""
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -41,7 +43,7 @@ QUIET = {
 }
 THERE = {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Environment variables of our processes in a cluster."""
-NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "*.gif", "*.log", ".venv*/", "venv/"]
+NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
 def load() -> ModuleType:
@@ -113,7 +115,7 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
         )
         _silence()
         must_have_room(ray, cfg, "CPU", cfg.num_cpus_per_worker, CPUS_PER_LEARNER)
-        must_have_room(ray, cfg, "GPU", learner=cfg.gpus)
+        must_have_room(ray, cfg, "GPU", cfg.num_gpus_per_worker, cfg.gpus)
         yield
     finally:
         ray.shutdown()
@@ -226,5 +228,5 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
         parts = [f"general_cfg.{key} {count} times {each:g}" for key, (count, each) in asked.items() if each]
         raise RayError(
             f"Ray has {has:g} {kind}s and this run asks for {wanted:g}: {' and '.join(parts)}; choose fewer of them, "
-            "or a smaller num_cpus_per_worker or num_gpus_per_learner"
+            f"or a smaller {SMALLER[kind]}"
         )

@@ -1,17 +1,18 @@
 """Runs a Collector in a process of its own."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from algos.base import Array, EnvSpec, Progress, Tree
+from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from framework import build
 from framework.backend import Accepted, accepted
+from framework.callbacks import CallbackRecorder
 from framework.distributed.utilization import BusyShare
-from framework.fragment import Fragment
+from framework.fragment import Fragment, Recorder
 from framework.output.recorders import TrajectoryRecorder
 from framework.output.trajectories import plain
 from framework.runs.signals import Watchdog, leave
@@ -50,10 +51,12 @@ class Worker:
     ) -> None:
         cfg = config.general
         build.choose_threads(config, spec, learns=False)
-        self.env = build.make_env(config, config.env.n_envs)
+        self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)
         self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
         self.shelf, watch = _Shelf(), Watch()
-        recorders = (TrajectoryRecorder(self.shelf, self.env.rows),) if cfg.collect_traj else ()
+        recorders: list[Recorder] = [TrajectoryRecorder(self.shelf, self.env.rows)] if cfg.collect_traj else []
+        if (callbacks := build.make_callbacks(config)) is not None:
+            recorders.append(CallbackRecorder(callbacks, self.env.rows, number))
         self.collector = build.make_collector(
             config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING, watch
         )
@@ -72,9 +75,7 @@ class Worker:
     def collect(self, steps: int, progress: Progress, version: int, weights: dict | None) -> tuple[Report, Fragment]:
         """Collects a fragment, with new weights if their version differs from the present one."""
         with self.busy:
-            if weights is not None and version != self.version:
-                self.agent.load_weights({name: np.array(value) for name, value in weights.items()})
-                self.version = version
+            self._update(version, weights)
             fragment, episodes = self.collector.collect(steps, progress)
             self.collector.settle()
             self.fragments += 1
@@ -89,6 +90,16 @@ class Worker:
             self.busy.share,
         )
         return report, fragment
+
+    def _update(self, version: int, weights: dict | None) -> None:
+        if weights is not None and version != self.version:
+            self.agent.load_weights({name: np.array(value) for name, value in weights.items()})
+            self.version = version
+
+    def call(self, function: Callable[[Agent, int], Any], version: int, weights: dict | None) -> Any:
+        """Returns function(agent, index) with these weights; index is 1 for the first worker."""
+        self._update(version, weights)
+        return function(self.agent, self.collector.worker + 1)
 
     def state(self, fragments: int) -> Tree:
         """Returns the state after this number of fragments: the last one, or one of the OUTSTANDING before it."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algos.base import EnvSpec, Progress, Tree
+from algos.base import Agent, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from framework import build
@@ -86,7 +86,8 @@ class WorkerPool:
         """True if the length of fragments follows the time that they take."""
         self.workers = [WorkerHandle(number, length=self.shortest) for number in range(config.general.n_workers)]
         cfg = config.general
-        self._kind = ray.remote(**ray_cluster.options(cfg.num_cpus_per_worker if cfg.ray_address else 0))(Worker)
+        asked = (cfg.num_cpus_per_worker, cfg.num_gpus_per_worker) if cfg.ray_address else (0, 0)
+        self._kind = ray.remote(**ray_cluster.options(*asked))(Worker)
         self._config = ray.put(config)
         for worker in self.workers:
             self._start(worker)
@@ -156,6 +157,15 @@ class WorkerPool:
         worker.accepted, worker.episode, worker.steps = report.fragments, report.episode, report.steps
         if worker.heard - worker.born > CALM_SECONDS:
             worker.deaths = 0
+
+    def each(self, function: Callable[[Agent, int], Any], version: int, weights: Any) -> list[Any]:
+        """Returns what a function gives in each worker that is alive."""
+        alive = [worker for worker in self.workers if worker.actor is not None]
+        calls = [worker.actor.call.remote(function, version, weights) for worker in alive]
+        try:
+            return list(self.ray.get(calls))
+        except self.ray.exceptions.RayTaskError as error:
+            raise ray_errors.raised(self.ray.exceptions, error) from None
 
     # deaths -----------------------------------------------------------------------------------------------
 

@@ -6,13 +6,18 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from algos.base import Tree
 from config.general import GeneralConfig
 from framework.checkpoint.atomic import regular
+from framework.evaluator import Evaluation
+from framework.fragment import Episode
+from framework.iteration import Count
+from framework.observer import Observer
 from framework.output import LOGGER, terminal
 from framework.output.formatting import (
     clock,
@@ -52,13 +57,14 @@ class Outcome:
     """Packages of the user that the printed commands must allow to import."""
 
 
-class Console:
-    """Takes plain values from the training loop; a round costs one look at the clock."""
+class Console(Observer):
+    """Shows the events of training; a round costs one look at the clock."""
 
-    def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None) -> None:
+    def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None, show: bool = True) -> None:
+        """show: False prints warnings only, to stderr."""
         self.cfg = cfg
-        self._screen = terminal.choose(sys.stdout if stream is None else stream)
-        self._handlers = (_LogFile(log), _Warnings(self._screen))
+        self._screen = terminal.choose(sys.stdout if stream is None else stream) if show else terminal.Silent()
+        self._handlers = (_LogFile(log), _Warnings(self._screen if show else terminal.choose(sys.stderr)))
         LOGGER.setLevel(logging.INFO)
         LOGGER.propagate = False
         for handler in self._handlers:
@@ -69,6 +75,7 @@ class Console:
         self._returns: deque[float] = deque(maxlen=RECENT)
         self._highest_return = self._highest_mean = float("-inf")
         self._length = 0
+        self._shown: Sequence[str] = ()
         self._values: Mapping[str, float] = {}
         self._evaluation = ""
         self._picture: tuple[float | None, str, list[terminal.Row]] = (None, "", [])
@@ -76,9 +83,10 @@ class Console:
 
     # during the run ---------------------------------------------------------------------------------------
 
-    def start(self, count: Counts, seconds: float = 0.0, best: float | None = None) -> None:
+    def start(self, count: Counts, seconds: float = 0.0, best: float | None = None, shown: Sequence[str] = ()) -> None:
         """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
-        mean return."""
+        mean return. shown: columns of train.csv that are shown beside the return."""
+        self._shown = shown
         self._began = time.monotonic()
         self._earlier = seconds
         self._highest_mean = float("-inf") if best is None else best
@@ -114,25 +122,35 @@ class Console:
             else:
                 self._screen.close()
 
-    def episode(self, number: int, total: float, length: int, values: Mapping[str, float]) -> None:
-        """Notes an episode that has ended. values: the agent's metrics and exploration."""
-        self._returns.append(total)
-        self._highest_return = max(self._highest_return, total)
-        self._length, self._values = length, values
-        self._pace.episode(length)
-        if number % self.cfg.interact_summary_fre == 0:
-            said = f", {listed(values)}" if values else ""
-            LOGGER.info("episode %d: return %s, length %d%s", number, short(total), length, said)
+    def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
+        self._returns.append(episode.total)
+        self._highest_return = max(self._highest_return, episode.total)
+        self._length = episode.length
+        self._values = {name: row[name] for name in self._shown if name in row}
+        self._pace.episode(episode.length)
+        if row["episode"] % self.cfg.interact_summary_fre == 0:
+            said = f", {listed(self._values)}" if self._values else ""
+            LOGGER.info(
+                "episode %d: return %s, length %d%s", row["episode"], short(episode.total), episode.length, said
+            )
 
-    def evaluation(self, update: int, mean: float, std: float, episodes: int, best: bool) -> None:
-        """Notes an evaluation. best: the model becomes models/best; one that equals an earlier best is no news."""
-        self._evaluation = f"{scored({'mean': mean, 'std': std, 'episodes': episodes})} at update {update:,}"
+    def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
+        """Shows an evaluation; one that equals an earlier best is no news."""
+        mean = evaluation.mean
+        self._evaluation = f"{scored(evaluation.facts())} at update {count.update:,}"
         news = best and mean > self._highest_mean
         self._highest_mean = max(self._highest_mean, mean)
         text = f"evaluation: {self._evaluation}{', the best so far' if news else ''}"
         LOGGER.info(text)
         if news or isinstance(self._screen, terminal.Plain):
             self._screen.say(text, "green" if news else "")
+
+    def state(self) -> Tree:
+        return {"returns": list(self._returns), "highest": self._highest_return, "length": self._length}
+
+    def load_state(self, state: Tree) -> None:
+        self._returns = deque(state["returns"], maxlen=RECENT)
+        self._highest_return, self._length = state["highest"], state["length"]
 
     # single lines -----------------------------------------------------------------------------------------
 

@@ -1,7 +1,9 @@
-"""CSV files that continue as one curve after a resume."""
+"""Files of one line per row, CSV or JSON, that continue without a seam after a resume."""
 
+import json
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,20 +24,20 @@ _BLOCK = 2**20
 Number = int | float | str
 
 
-class CsvLog:
-    """Appends rows to a CSV file. Two equal runs write equal bytes, so no column may hold a time of day."""
+class LineLog(ABC):
+    """Appends rows to a file, a line each."""
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        self.path, self.columns = path, tuple(columns)
+    def __init__(self, path: Path, header: str = "") -> None:
+        self.path = path
         self._rows: list[str] = []
         self._next_flush = time.monotonic() + FLUSH_SECONDS
-        header = (",".join(self.columns) + "\n").encode()
+        first = header.encode()
         # unbuffered: what a failed write left behind must be known exactly
         self._file = open(path, "a+b", buffering=0, opener=regular)  # noqa: SIM115  # held until close()
-        self._least = len(header)
+        self._least = len(first)
         self._size = self._crc = 0
         try:
-            self._begin(header)
+            self._begin(first)
         except BaseException:
             self._file.close()
             raise
@@ -55,11 +57,13 @@ class CsvLog:
             self._write(header)
         sync_folder(self.path.parent)
 
+    @abstractmethod
+    def _line(self, row: Mapping[str, Any]) -> str:
+        """Returns a row as a line, without its end."""
+
     def append(self, row: Mapping[str, Any]) -> None:
-        """Adds a row; columns that it does not name stay empty."""
-        if not row.keys() <= set(self.columns):
-            raise ValueError(f"{self.path.name} has no column {sorted(row.keys() - set(self.columns))}")
-        self._rows.append(",".join(_text(row.get(name)) for name in self.columns) + "\n")
+        """Adds a row."""
+        self._rows.append(self._line(row) + "\n")
         if time.monotonic() >= self._next_flush:
             try:
                 self.flush()
@@ -101,7 +105,7 @@ class CsvLog:
         checksum; None compares nothing."""
         self._rows.clear()
         self._file.seek(max(position - 1, 0))
-        if position < self._least or self._file.read(1) != b"\n":
+        if position < self._least or (position and self._file.read(1) != b"\n"):
             raise ValueError(
                 f"{self.path} is shorter than at the checkpoint or was edited; a row cannot end at {position}"
             )
@@ -117,6 +121,27 @@ class CsvLog:
             self.flush()
         finally:
             self._file.close()
+
+
+class CsvLog(LineLog):
+    """Writes a CSV file. Two equal runs write equal bytes, so no column may hold a time of day."""
+
+    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+        self.columns = tuple(columns)
+        super().__init__(path, ",".join(self.columns) + "\n")
+
+    def _line(self, row: Mapping[str, Any]) -> str:
+        """Returns a row; columns that it does not name stay empty."""
+        if not row.keys() <= set(self.columns):
+            raise ValueError(f"{self.path.name} has no column {sorted(row.keys() - set(self.columns))}")
+        return ",".join(_text(row.get(name)) for name in self.columns)
+
+
+class JsonLog(LineLog):
+    """Writes a JSON object per line."""
+
+    def _line(self, row: Mapping[str, Any]) -> str:
+        return json.dumps(row)
 
 
 def checksum(file: BinaryIO, size: int) -> int:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from config.program import PROGRAM
+
 
 def short(value: float) -> str:
     """Returns four significant digits, or all digits from 10,000 on: 0.1235, 12,345."""
@@ -45,19 +47,20 @@ def not_above_random(score: float | None, random_return: float | None) -> bool:
 
 def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that resumes a run. allowed: packages that it may import."""
-    return f"python main.py{_allow(allowed)} --resume {_place(task)}"
+    return f"{PROGRAM}{_allow(allowed)} resume {_place(task)}"
 
 
-def begin_command(settings: Path, seed: int, task: Path, allowed: tuple[str, ...] = ()) -> str:
-    """Returns the command that trains one seed with these settings, in this task directory if it does not exist yet."""
-    into = "" if task.exists() else f" --into {shlex.quote(str(task))}"
-    return f"python main.py{_allow(allowed)} --yaml {shlex.quote(str(settings))}{into} general_cfg.seed={seed}"
+def begin_command(settings: Path, words: tuple[str, ...], task: Path, allowed: tuple[str, ...] = ()) -> str:
+    """Returns the command that trains with the settings of a file and of these words, in this task directory if it does
+    not exist yet."""
+    into = [] if task.exists() else ["--into", str(task)]
+    return f"{PROGRAM}{_allow(allowed)} {shlex.join(['--yaml', str(settings), *into, *words])}"
 
 
 def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that films the best model of a run. allowed: packages that it may import."""
     name = shlex.quote(task.name) if task.parent == Path("tasks") else _place(task)
-    return f"python main.py{_allow(allowed)} --test {name} --video"
+    return f"{PROGRAM}{_allow(allowed)} film {name}"
 
 
 def _place(task: Path) -> str:

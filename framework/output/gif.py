@@ -11,7 +11,7 @@ from PIL.GifImagePlugin import getdata
 
 from envs.base import Array, Step, VectorEnv
 from framework.checkpoint.atomic import finish, regular, unfinished
-from framework.fragment import Episode
+from framework.fragment import Episode, Recorder
 from framework.output.formatting import counted, short
 from framework.watch import Watch
 
@@ -156,8 +156,8 @@ class GifWriter:
         self._duration += delay
 
 
-class Camera:
-    """Recorder that films a one-row environment: number and return of the episode are above each picture, and the
+class Camera(Recorder):
+    """Films a one-row environment: number and return of the episode are above each picture, and the
     last one of each episode stays for a second."""
 
     def __init__(self, writer: GifWriter, episodes: int, watch: Watch | None = None) -> None:
@@ -179,11 +179,12 @@ class Camera:
         if self._frame is not None:
             self.writer.add(self._frame, self._caption())
 
-    def end(self, episode: Episode) -> None:
+    def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
         """Marks the end of an episode."""
         if self._frame is not None:
             self.writer.hold(self._frame, f"{self._caption()}   end")
         self.drop(episode.row)
+        return {}
 
     def drop(self, row: int) -> None:
         """Starts a new episode; what was filmed stays."""

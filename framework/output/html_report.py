@@ -11,6 +11,7 @@ import yaml
 import algos
 import envs
 from config.general import GeneralConfig
+from config.program import PROGRAM
 from config.task_config import load_task_config
 from config.yaml_reader import DocumentError
 from framework.checkpoint.atomic import write_whole
@@ -178,7 +179,7 @@ _ABOUT = {
 def _system(run: Facts) -> Iterable[tuple[str, Any]]:
     words = run.get("command_line")
     if isinstance(words, list):
-        yield "command", "python main.py " + shlex.join(map(str, words))
+        yield "command", f"{PROGRAM} {shlex.join(map(str, words))}"
     for key, label in _ABOUT.items():
         if run.get(key) is not None:
             yield label, str(run[key])

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from config.program import PROGRAM
+from framework.iteration import EPISODE_COLUMNS
 from framework.output import figures
 from framework.output.csv_log import read_csv
 from framework.output.formatting import clock, counted, not_above_random, resume_command, scored, spread, video_command
@@ -22,7 +24,6 @@ from framework.output.html_page import (
     table,
     text,
 )
-from framework.output.run_log import EPISODE_COLUMNS
 
 Facts = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -86,7 +87,7 @@ def _commands(task: Path, run: Facts) -> str:
     allowed = tuple(map(str, run.get("allow_import") or ()))
     commands = [
         ("Resume training", resume_command(task, allowed)),
-        ("Repeat the run from its beginning", f"python main.py --yaml {shlex.quote(str(task / 'config.yaml'))}"),
+        ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(task / 'config.yaml'))}"),
     ]
     if run.get("can_film", True):
         commands.insert(0, ("Record a video of the best model", video_command(task, allowed)))

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from envs.base import Array, Step, VectorEnv
-from framework.fragment import Episode
+from framework.fragment import Episode, Recorder
 
 
-class Tape:
+class Tape(Recorder):
     """Records the actions of each episode, so that it can be replayed for a video."""
 
     def __init__(self, rows: int) -> None:
@@ -20,9 +20,10 @@ class Tape:
         for row, actions in enumerate(self._running):
             actions.append(action[row].copy())
 
-    def end(self, episode: Episode) -> None:
+    def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
         self.episodes[episode.row, episode.number] = np.array(self._running[episode.row])
         self.drop(episode.row)
+        return {}
 
     def drop(self, row: int) -> None:
         self._running[row] = []
@@ -34,7 +35,7 @@ class Writer(Protocol):
     def add(self, episode: Mapping[str, Any]) -> None: ...
 
 
-class TrajectoryRecorder:
+class TrajectoryRecorder(Recorder):
     """Collects the steps of every row and passes each episode to the writer when it ends."""
 
     def __init__(self, writer: Writer, rows: int) -> None:
@@ -50,12 +51,13 @@ class TrajectoryRecorder:
             before, after = obs[row] + env.observation_start, step.obs[row] + env.observation_start
             steps.append((before, action[row] + env.action_start, step.reward[row], after, *flags, dict(env.info(row))))
 
-    def end(self, episode: Episode) -> None:
+    def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
         names = ("state", "action", "reward", "next_state", "terminated", "truncated")
         *columns, infos = zip(*self._running[episode.row], strict=True)
         arrays: dict[str, Any] = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
         self.writer.add({**arrays, "info": list(infos)})
         self.drop(episode.row)
+        return {}
 
     def drop(self, row: int) -> None:
         self._running[row] = []

@@ -94,6 +94,18 @@ class Steady:
         silence(stream)
 
 
+class Silent:
+    """Shows nothing."""
+
+    interval = float("inf")
+
+    def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None: ...
+
+    def say(self, text: str, style: str = "") -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Plain:
     """Prints a line now and then, for files and pipes."""
 

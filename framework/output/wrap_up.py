@@ -8,13 +8,13 @@ from config.loader import RunConfig
 from envs.base import VectorEnv
 from framework import build
 from framework.evaluator import Evaluation, Interrupted, replay
+from framework.iteration import Count
 from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
 from framework.output.csv_log import read_csv
 from framework.output.formatting import counted, not_above_random
 from framework.output.gif import Camera, GifWriter
 from framework.output.recorders import Tape
-from framework.output.run_log import Count
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
@@ -48,9 +48,12 @@ def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
         return None
 
 
-def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> None:
-    """Writes run.json and report.html, and prints the summary of a training run."""
-    console, score = trainer.log.console, ending.score
+def tell(
+    config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending, check: Callable[[], None] = lambda: None
+) -> None:
+    """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the summary
+    and may raise."""
+    console, score = trainer.console, ending.score
     last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
     mean = last[0]["mean"] if last and score.update is not None else None
     worse = not_above_random(mean, ending.random_return)
@@ -68,6 +71,7 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
     }
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
+    check()
     outcome = Outcome(
         task=task.path,
         reason=ending.reason,

@@ -4,7 +4,7 @@ from algos.base import Agent
 from envs.base import EnvError
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.errors import CheckpointError
-from framework.output.run_log import Count
+from framework.iteration import Count
 from framework.trainer import Score, Trainer
 
 MOST_COMPARED = 20
@@ -16,14 +16,14 @@ def choose_best(trainer: Trainer, agent: Agent) -> Score:
 
     `agent` is not the one that was trained: it is loaded with each checkpoint in turn. A damaged checkpoint is skipped
     with a warning."""
-    best, warn = Score(trainer.best, trainer.best_update), trainer.log.console.warn
+    best, warn = Score(trainer.best, trainer.best_update), trainer.console.warn
     for number in _candidates(trainer):
         saved = _read(trainer, number)
         if saved is None:
             continue
         try:
             agent.load_state(saved.tree["agent"])
-            with trainer.log.console.during(f"evaluating the model of update {number:,}"):
+            with trainer.console.during(f"evaluating the model of update {number:,}"):
                 evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
         except EnvError as error:
             warn(f"the last models could not all be evaluated: {error}")
@@ -34,7 +34,8 @@ def choose_best(trainer: Trainer, agent: Agent) -> Score:
         better = best.mean is None or evaluation.mean >= best.mean
         if better:
             best = Score(evaluation.mean, number)
-        trainer.log.evaluation(evaluation, Count(**saved.tree["count"]), better)
+        for shows in (trainer.console, trainer.log):
+            shows.evaluation(evaluation, Count(**saved.tree["count"]), better)
     if trainer.cfg.save_best_model and best.update in trainer.store.numbers():
         trainer.store.mark_best(best.update)
     trainer.log.flush()
@@ -62,5 +63,5 @@ def _read(trainer: Trainer, number: int, quiet: bool = False) -> Saved | None:
         return trainer.store.read(number, with_journal=False)
     except CheckpointError as error:
         if not quiet:
-            trainer.log.console.warn(f"{error}; it is left out of the comparison")
+            trainer.console.warn(f"{error}; it is left out of the comparison")
         return None

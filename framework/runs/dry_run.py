@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 from config.general import GeneralConfig
 from config.loader import RunConfig
+from config.program import PROGRAM
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from framework import build, compatibility, resources
 from framework.output.formatting import counted
@@ -43,7 +44,7 @@ def describe(config: RunConfig) -> int:
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
             f"disk          {_disk(config, wanted, per_save, resources.journal_bytes(config, spec))}",
             f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
-            "all settings  python main.py ... --print-config",
+            f"all settings  {PROGRAM} ... --print-config",
         ]
     finally:
         env.close()

@@ -1,7 +1,8 @@
 """Turns a valid config into an exit status. torch is imported only after the environment was found suitable."""
 
 import sys
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
@@ -36,9 +37,45 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
 
     def work() -> int:
         _check(config)
-        from framework.runs import many_seeds as group
+        from framework.runs import many_runs
 
-        return group.run(config, command_line, seeds, jobs)
+        return many_runs.run_seeds(config, command_line, seeds, jobs)
+
+    return _guarded(work)
+
+
+def run_experiments(configs: Mapping[str, RunConfig], title: str, command_line: list[str], jobs: int | None) -> int:
+    """Trains once for each experiment of the file `title`, each in its own process."""
+
+    def work() -> int:
+        from framework.runs import many_runs
+
+        return many_runs.run_experiments(configs, title, command_line, jobs, _check)
+
+    return _guarded(work)
+
+
+def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
+    """Plays a saved model and prints its score; writes nothing but the file `out`."""
+
+    def work() -> int:
+        _check(config)
+        from framework.runs.evaluate import run as play
+
+        with StopSignals() as signals:
+            return play(config, steps, out, signals)
+
+    return _guarded(work)
+
+
+def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) -> int:
+    """Measures the speed of training. configured: returns the configuration with further settings."""
+
+    def work() -> int:
+        _check(configured(()))
+        from framework.runs import bench as measuring
+
+        return measuring.run(configured, request.workers, request.envs, request.seconds)
 
     return _guarded(work)
 

@@ -1,5 +1,6 @@
-"""Writes config.yaml and run.json of a training run: what it is before its first step, and how exact a resume is."""
+"""Writes the settings and run.json of a training run: what it is before its first step, and how exact a resume is."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,8 @@ def repeatable(config: RunConfig) -> RunConfig:
 
 
 def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping[str, Any]) -> None:
-    """Writes config.yaml, where it changed, and run.json. session: facts about this session, such as its command."""
+    """Writes config.yaml and params.json, where they changed, and run.json. session: facts about this session, such as
+    its command."""
     facts, saved = dict(session), start.saved
     if saved is not None and not start.branch:
         earlier = task.read_run().get("resumes")
@@ -38,9 +40,12 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
         "torch_threads": torch.get_num_threads(),
         "gpu": build.gpu_name(config),
     }
-    settings = repeatable(config).to_yaml().encode()
-    if not task.config.is_file() or task.config.read_bytes() != settings:
-        write_whole(task.config, settings)
+    settings = repeatable(config)
+    plain = json.dumps(settings.as_dict(), indent=2, ensure_ascii=False) + "\n"
+    for path, text in ((task.config, settings.to_yaml()), (task.params, plain)):
+        data = text.encode()
+        if not path.is_file() or path.read_bytes() != data:
+            write_whole(path, data)
     task.write_run(facts)
 
 

@@ -34,8 +34,8 @@ def end(number: int) -> None:
 class StopSignals:
     """Records the first SIGINT, SIGTERM or SIGHUP while it is entered; the second one calls `again`."""
 
-    def __init__(self, again: Callable[[int], None] = end) -> None:
-        self.again = again
+    def __init__(self, again: Callable[[int], None] = end, doing: str = "saving and stopping") -> None:
+        self.again, self.doing = again, doing
         self.received: int | None = None
         self._old: dict[int, object] = {}
 
@@ -56,7 +56,7 @@ class StopSignals:
             self.again(number)
         self.received = number
         name = NAMES[signal.Signals(number)]
-        announce(f"{name}: saving and stopping. Press Ctrl-C again to quit immediately.")
+        announce(f"{name}: {self.doing}. Press Ctrl-C again to quit immediately.")
 
     @property
     def exit_status(self) -> int:

@@ -1,22 +1,25 @@
 """Task directory: config, models, results, videos and logs of one run, and the lock on it."""
 
+import contextlib
 import json
 import os
 import platform
 import subprocess
-import sys
 import time
 import weakref
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+from config.program import MAIN
 from framework.checkpoint.atomic import make_folder, read_regular, regular, sync_folder, write_whole
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
 MOST_BYTES = 2**24
 """Size of the largest run.json that is read."""
+LOOK_SECONDS = 0.1
+"""Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
@@ -26,6 +29,8 @@ class TaskDir:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.config = path / "config.yaml"
+        self.params = path / "params.json"
+        """The settings once more, as JSON."""
         self.run = path / "run.json"
         self.models = path / "models"
         self.results = path / "results"
@@ -129,11 +134,26 @@ def _lock(file: IO[str]) -> bool:
         import fcntl
     except ImportError:
         return True
+    for pause in (LOOK_SECONDS, 0):
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(pause)
+    return False
+
+
+def is_locked(folder: Path) -> bool:
+    """Returns True if a process is writing to a task directory. Takes a shared lock for a moment."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        import fcntl
+
+        with open(folder / ".lock", opener=regular) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except (ImportError, OSError):
         return False
-    return True
+    return False
 
 
 def circumstances(command_line: list[str]) -> dict[str, Any]:
@@ -169,14 +189,14 @@ def installed_version(package: str) -> str | None:
 
 def _git_commit() -> str | None:
     """Returns the commit of this code, with + if code or presets differ from it; None outside a checkout."""
-    here = Path(sys.modules[__name__].__file__ or ".").parent
 
     def git(*words: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(here), *words], capture_output=True, text=True, check=True, timeout=5
+            ["git", "-C", str(MAIN.parent), *words], capture_output=True, text=True, check=True, timeout=5
         ).stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", str(MAIN))  # an installed copy may lie inside another project's checkout
         changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/*.py", ":/*.yaml")
         return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):

@@ -1,70 +1,185 @@
-"""Lists the runs under tasks/: name, algorithm, environment, state, score and age."""
+"""Lists the runs under tasks/: name, algorithm, environment, state, score, age and size."""
 
+import contextlib
+import json
+import math
+import os
+import re
+import shutil
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from config.yaml_reader import DocumentError, read
-from framework.runs.task_dir import ROOT, TaskDir
+from config.names import printable
+from config.yaml_reader import MAX_BYTES, DocumentError, parse
+from framework.checkpoint.atomic import read_regular
+from framework.output.formatting import short
+from framework.runs.task_dir import ROOT, TaskDir, is_locked
 
-HEAD = ("name", "algorithm", "environment", "state", "score", "age")
+MOST_FILES = 20_000
+"""Files whose sizes are added up; a directory from a stranger may hold any number."""
+_NAMES = re.compile(r"^(?:\w+:|  (?:algo_name|env_name|id): .*)$", re.MULTILINE)
+"""Lines of a config.yaml that name algorithm and environment: reading all of it takes 10 ms."""
+
+
+class Listed(NamedTuple):
+    """A run, as far as its directory tells."""
+
+    name: str
+    algorithm: str
+    environment: str
+    state: str
+    """running, finished, interrupted or failed."""
+    score: float | None
+    """Mean return of a test, or of the best model of a training run."""
+    age: float
+    """Seconds since the last change in its folder."""
+    size: int
+    """Bytes of its files."""
 
 
 def listing(wanted: str = "", root: Path = ROOT) -> str:
-    """Returns a table of the runs whose name contains `wanted`, newest first."""
-    folders = [path for path in root.iterdir() if wanted.lower() in path.name.lower()] if root.is_dir() else []
-    folders.sort(key=lambda path: path.lstat().st_mtime, reverse=True)
-    rows = [row for folder in folders for row in _rows(folder)]
-    if not rows:
+    """Returns a table of the runs whose name contains `wanted`, newest first. If a terminal is too narrow for it,
+    each name has a line of its own."""
+    runs = found(wanted, root)
+    if not runs:
         return f"no runs{f' with {wanted!r} in their name' if wanted else ''} in {root.absolute()}\n"
-    widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (HEAD, *rows))
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    rows = [Listed._fields, *map(_cells, runs)]
+    lines = _columns(rows)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
+    if max(map(len, lines)) > width:
+        rest = _columns([row[1:] for row in rows])
+        lines = [line for row, details in zip(rows, rest, strict=True) for line in (row[0], f"  {details}")]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _rows(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Yields the row of a run, or those of the runs in a group of --seeds."""
-    if (folder / "seeds.csv").is_file():
-        for member in sorted(folder.glob("seed_*")):
-            yield from _rows(member)
-    elif (folder / "config.yaml").is_file():
-        name = folder.name if not folder.name.startswith("seed_") else f"{folder.parent.name}/{folder.name}"
-        general, env = _settings(folder / "config.yaml")
-        facts = TaskDir(folder).read_run() if (folder / "run.json").is_file() else {}
-        shown = (general.get("algo_name", "?"), env.get("id", general.get("env_name", "?")))
-        yield (name, *map(str, shown), _state(facts), _score(facts), _age(folder.lstat().st_mtime))
+def as_json(wanted: str = "", root: Path = ROOT) -> str:
+    """Returns the runs whose name contains `wanted` as a list in JSON, newest first."""
+    return json.dumps([run._asdict() for run in found(wanted, root)], indent=1, ensure_ascii=False) + "\n"
 
 
-def _settings(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns general_cfg and env_cfg of a run; empty if its config.yaml cannot be read."""
+def found(wanted: str = "", root: Path = ROOT) -> list[Listed]:
+    """Returns the runs whose name contains `wanted`, newest first."""
+    named = {name: folder for path in _folders(root) for name, folder in _members(path)}
+    runs = (_listed(name, folder) for name, folder in named.items() if wanted.lower() in name.lower())
+    return sorted((run for run in runs if run), key=lambda run: run.age)
+
+
+def _folders(root: Path) -> list[Path]:
     try:
-        value = read(path).value
-    except DocumentError:
-        return {}, {}
-    found = [value.get(key) if isinstance(value, dict) else None for key in ("general_cfg", "env_cfg")]
-    general, env = (part if isinstance(part, dict) else {} for part in found)
-    return general, env
+        with os.scandir(root) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
 
 
-def _state(facts: dict[str, Any]) -> str:
-    if "score" in facts:
-        return "tested"
-    if "outcome" not in facts:
-        return "running or killed"
-    return "finished" if facts.get("finished") else "stopped"
+def _members(folder: Path) -> list[tuple[str, Path]]:
+    """Returns name and folder of each run of a group, or of the folder itself."""
+    if not (folder / "group.json").is_file():
+        return [(folder.name, folder)]
+    return [(f"{folder.name}/{member.name}", member) for member in _folders(folder)]
 
 
-def _score(facts: dict[str, Any]) -> str:
-    """Returns the mean return of a test, or of the best model of a training run."""
+def _listed(name: str, folder: Path) -> Listed | None:
+    """Returns what is known of a run; None for a folder that is none."""
+    if not (folder / "config.yaml").is_file() and not (folder / "run.json").is_file():
+        return None
+    facts = TaskDir(folder).read_run()
+    algorithm, environment = _names(folder)
+    return Listed(
+        name=printable(name),
+        algorithm=printable(algorithm),
+        environment=printable(environment),
+        state=_state(folder, facts),
+        score=_score(facts),
+        age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
+        size=_size(folder),
+    )
+
+
+def _names(folder: Path) -> tuple[str, str]:
+    """Returns algorithm and environment as config.yaml names them."""
+    try:
+        text = read_regular(folder / "config.yaml", MAX_BYTES).decode(errors="replace")
+        short_text = "\n".join(_NAMES.findall(text))
+        value = parse(short_text, "config.yaml").value
+        if not isinstance(value, dict) or not _section(value, "general_cfg"):
+            value = parse(text, "config.yaml").value
+    except (OSError, DocumentError):
+        return "?", "?"
+    general, env = _section(value, "general_cfg"), _section(value, "env_cfg")
+    return str(general.get("algo_name", "?")), str(env.get("id", general.get("env_name", "?")))
+
+
+def _section(value: Any, name: str) -> dict[str, Any]:
+    section = value.get(name) if isinstance(value, dict) else None
+    return section if isinstance(section, dict) else {}
+
+
+def _state(folder: Path, facts: dict[str, Any]) -> str:
+    if is_locked(folder):
+        return "running"
+    if facts.get("finished") or "score" in facts:
+        return "finished"
+    return "interrupted" if facts.get("outcome") == "interrupted" else "failed"
+
+
+def _score(facts: dict[str, Any]) -> float | None:
     score = facts.get("score")
     value = score.get("mean") if isinstance(score, dict) else facts.get("best")
-    return f"{value:.4g}" if isinstance(value, int | float) else "-"
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _age(modified: float) -> str:
-    seconds = max(0.0, time.time() - modified)
+def _size(folder: Path) -> int:
+    """Returns the bytes of up to MOST_FILES files; a file with two names counts once."""
+    sizes: dict[tuple[int, int], int] = {}
+    for path in _files([str(folder)]):
+        with contextlib.suppress(OSError):  # a run may have deleted it meanwhile
+            status = os.lstat(path)
+            sizes[status.st_dev, status.st_ino] = status.st_size
+        if len(sizes) == MOST_FILES:
+            break
+    return sum(sizes.values())
+
+
+def _files(waiting: list[str]) -> Iterator[str]:
+    """Yields the files below some folders; follows no links."""
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        yield entry.path
+        except OSError:
+            continue
+
+
+def _cells(run: Listed) -> tuple[str, ...]:
+    score = "-" if run.score is None else short(run.score)
+    return (run.name, run.algorithm, run.environment, run.state, score, _age(run.age), _amount(run.size))
+
+
+def _columns(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Returns rows as lines with aligned columns."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _age(seconds: float) -> str:
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def _amount(size: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1024
+    return f"{size:.3g} GiB"

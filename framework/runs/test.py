@@ -2,8 +2,9 @@
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from algos.base import Agent
 from config.loader import RunConfig
@@ -29,25 +30,44 @@ COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Tests a model, and returns the exit status."""
-    cfg, source, watch = config.general, config.task, Watch()
-    if source is None:
-        raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
-    TaskDir(source).check()
     config = with_seed(config)
-    saved, note = _model(CheckpointStore(source / "models"), cfg.load_model_step)
+    with opened(config) as model:
+        task = TaskDir.create("test", model.agent.spec.id, config.algo_package.NAME, config.into)
+        with contextlib.closing(task):
+            return _Test(config, model, task, signals).go(command_line)
+
+
+class Model(NamedTuple):
+    """A saved model, and an environment to play it in."""
+
+    saved: Saved
+    note: str
+    """Reason why it is not the model that was asked for; empty if it is."""
+    agent: Agent
+    env: VectorEnv
+    watch: Watch
+
+
+@contextlib.contextmanager
+def opened(config: RunConfig) -> Iterator[Model]:
+    """Loads the model that general_cfg names; changes nothing in its task directory. The environment has the same rows
+    as the online evaluation, so that the score is the same."""
+    cfg, watch = config.general, Watch()
+    if config.task is None:
+        raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
+    TaskDir(config.task).check()
+    saved, note = _model(CheckpointStore(config.task / "models"), cfg.load_model_step)
     watchdog = Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch))
     with watchdog, build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), watch) as env:
         spec = build.env_spec(config, env)
         check_identity(saved, config, spec)
         build.choose_threads(config, spec)
-        agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
+        agent = build.make_agent(config, spec, cfg.seed, build.device_of(config))
         try:
             agent.load_state(saved.tree["agent"])
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
             raise CheckpointError(f"{saved.path} does not fit this config: {error}") from error
-        task = TaskDir.create("test", spec.id, config.algo_package.NAME, config.into)
-        with contextlib.closing(task):
-            return _Test(config, saved, agent, env, task, signals, watch).go(command_line, note)
+        yield Model(saved, note, agent, env, watch)
 
 
 def _hangs(config: RunConfig, watch: Watch) -> None:
@@ -70,21 +90,12 @@ def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
 class _Test:
     """One test: plays, writes, films and reports."""
 
-    def __init__(
-        self,
-        config: RunConfig,
-        saved: Saved,
-        agent: Agent,
-        env: VectorEnv,
-        task: TaskDir,
-        signals: StopSignals,
-        watch: Watch,
-    ) -> None:
-        self.config, self.saved, self.agent, self.env = config, saved, agent, env
-        self.task, self.signals, self.watch = task, signals, watch
+    def __init__(self, config: RunConfig, model: Model, task: TaskDir, signals: StopSignals) -> None:
+        self.config, self.model, self.task, self.signals = config, model, task, signals
+        self.saved, self.agent, self.env, self.watch = model.saved, model.agent, model.env, model.watch
         self.console = Console(task.logs / "log.txt", config.general)
 
-    def go(self, command_line: list[str], note: str) -> int:
+    def go(self, command_line: list[str]) -> int:
         cfg = self.config.general
         facts: dict[str, Any] = {
             **circumstances(command_line),
@@ -95,7 +106,7 @@ class _Test:
         }
         write_whole(self.task.config, self.config.to_yaml().encode())
         self.task.write_run(facts)
-        for line in filter(None, (*self.config.notes, note, f"testing {self.saved.path}")):
+        for line in filter(None, (*self.config.notes, self.model.note, f"testing {self.saved.path}")):
             self.console.note(line)
         try:
             with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):

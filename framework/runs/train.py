@@ -1,4 +1,4 @@
-"""Mode train on the command line: signals, the watchdog, messages and exit statuses around a Run."""
+"""Mode train on the command line: signals, the watchdog, messages and exit statuses around an Experiment."""
 
 import sys
 
@@ -7,14 +7,15 @@ from envs.base import EnvError
 from framework.errors import MISTAKE, JoystickError
 from framework.output.formatting import resume_command
 from framework.output.wrap_up import guarded
-from framework.runs.run import Run
+from framework.runs.api import Run
+from framework.runs.experiment import Experiment
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.runs.task_dir import circumstances
 
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Trains, and returns the exit status."""
-    training = Run(config, lambda: signals.received is not None, circumstances(command_line))
+    training = Experiment(config, lambda: signals.received is not None, circumstances(command_line), handle=Run.of)
     with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
         try:
             with training:
@@ -31,14 +32,14 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
             raise
 
 
-def _resume(training: Run) -> str:
+def _resume(training: Experiment) -> str:
     """Returns how to resume a run that failed; nothing if it has no checkpoint."""
     if not training.opened or not training.store.numbers():
         return ""
     return f"to resume: {resume_command(training.task.path, training.config.allow_import)}"
 
 
-def _hangs(training: Run) -> None:
+def _hangs(training: Experiment) -> None:
     """Ends the process when an environment hangs; called by the watchdog, since the main thread will not return. Saves
     the last complete round first, unless the training is complete and saved."""
     config, watch = training.config, training.watch

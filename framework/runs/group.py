@@ -1,4 +1,4 @@
-"""--seeds: one training run per seed, each in its own process and task directory, then one table and figure."""
+"""A group of training runs, each in a process and a task directory of its own, then one table."""
 
 import contextlib
 import signal
@@ -6,26 +6,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import Any, NamedTuple
 
 from config import machine
 from config.general import GeneralConfig
-from config.loader import ConfigError, RunConfig
-from framework import build, compatibility, resources
+from config.loader import RunConfig
+from config.program import MAIN
+from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
 from framework.output.csv_log import last_row
 from framework.output.formatting import begin_command, clock, counted, resume_command, short, spread
-from framework.runs import seeds_table, signals
+from framework.runs import runs_table, signals
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import TaskDir, circumstances, new_folder
+from framework.runs.task_dir import TaskDir, circumstances
 
-MAIN = Path(__file__).resolve().parents[2] / "main.py"
 POLL_SECONDS = 0.1
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the runs."""
@@ -33,53 +31,54 @@ FAILED = 1
 """Exit status if a run failed; 2 means that nothing was started."""
 
 
-def run(config: RunConfig, command_line: list[str], seeds: Sequence[int], jobs: int | None) -> int:
-    """Trains the group. Returns its exit status."""
-    _refuse(config)
-    env_id, fitting = _checked(config)
-    general = config.general
-    processes = general.n_workers + general.n_learners if general.mp_backend == "ray" else 1
-    at_once = int(min(jobs or max(1, machine.cores() // processes), len(seeds), fitting))
-    general = general.model_copy(update={"torch_threads": config.general.torch_threads or 1, "show_fig": False})
-    folder = new_folder("seeds", env_id, config.algo_package.NAME, config.into)
-    work = _Group(replace(config, general=general), folder, seeds, at_once)
+class Member(NamedTuple):
+    """A run of a group: its name, its settings, and what its command adds to them."""
+
+    name: int | str
+    """Seed, or name of the experiment."""
+    label: str
+    """Name in lines of output: seed 3."""
+    folder: str
+    """Name of its task directory in the folder of the group."""
+    config: RunConfig
+    file: str = "config.yaml"
+    """File with its settings in the folder of the group."""
+    words: tuple[str, ...] = ()
+    """Settings that its command adds to those in the file."""
+
+
+def run(
+    what: str,
+    members: Sequence[Member],
+    folder: Path,
+    command_line: list[str],
+    jobs: int | None,
+    fitting: float,
+    show: bool = False,
+) -> int:
+    """Trains a group in a new folder. Returns the exit status.
+
+    what: seed, or run if the members differ in more. jobs: number of runs at once; None: by the cores. fitting: number
+    of runs whose memories fit into this machine. show: True to show the figure in a window.
+    """
+    general = [member.config.general for member in members]
+    processes = max(cfg.n_workers + cfg.n_learners if cfg.mp_backend == "ray" else 1 for cfg in general)
+    at_once = int(min(jobs or max(1, machine.cores() // processes), len(members), fitting))
+    work = _Group(what, members, folder, at_once)
     work.begin(command_line)
     with StopSignals(again=work.end_at_once) as stop:
         try:
             work.train(stop)
         finally:
             work.end_all()
-    return work.finish(stop, show=config.general.show_fig)
-
-
-def _refuse(config: RunConfig) -> None:
-    for key, wrong, why in (
-        ("mode", "test", "trains; to test one of its runs, omit --seeds"),
-        ("load_checkpoint", True, "starts every run from the beginning; omit it, or omit --seeds"),
-    ):
-        if getattr(config.general, key) == wrong:
-            place = config.where.get(f"general_cfg.{key}", "default")
-            raise ConfigError([f"{place}: general_cfg.{key}: --seeds {why}"])
-
-
-def _checked(config: RunConfig) -> tuple[str, float]:
-    """Returns the environment's id and the number of runs that fit into memory. Refuses once, before there is a folder,
-    what each run would refuse. The agent is built on the CPU, so that this process takes no memory of a GPU."""
-    env = build.make_env(config, config.env.n_envs)
-    try:
-        spec = build.env_spec(config, env)
-        build.device_of(config)
-        build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
-        return spec.id, resources.memories_that_fit(config, compatibility.spec_of_all(config, spec))
-    finally:
-        env.close()
+    return work.finish(stop, show)
 
 
 @dataclass
 class Run:
-    """One seed's run: waiting (no process), running (no status) or ended."""
+    """A member's run: waiting (no process), running (no status) or ended."""
 
-    seed: int
+    member: Member
     task: TaskDir
     errors: Path
     """File with its stderr."""
@@ -132,28 +131,32 @@ class Run:
 class _Group:
     """Starts the runs and shows their progress and results."""
 
-    def __init__(self, config: RunConfig, folder: Path, seeds: Sequence[int], at_once: int) -> None:
-        self.config, self.folder, self.at_once = config, folder, at_once
-        self.runs = [Run(seed, TaskDir(folder / f"seed_{seed}"), folder / f"seed_{seed}.errors.txt") for seed in seeds]
+    def __init__(self, what: str, members: Sequence[Member], folder: Path, at_once: int) -> None:
+        self.what, self.folder, self.at_once = what, folder, at_once
+        self.config = members[0].config
+        self.runs = [
+            Run(member, TaskDir(folder / member.folder), folder / f"{member.folder}.errors.txt") for member in members
+        ]
         self.screen = terminal.choose(sys.stdout)
         self.began = time.monotonic()
         self._next_look = 0.0
 
     def begin(self, command_line: list[str]) -> None:
         """Settings and circumstances are on disk before the first run starts."""
-        write_whole(self.folder / "config.yaml", self.config.to_yaml().encode())
-        seeds_table.write_facts(
+        for file, config in {run.member.file: run.member.config for run in self.runs}.items():
+            write_whole(self.folder / file, config.to_yaml().encode())
+        runs_table.write_facts(
             self.folder,
             {
                 **circumstances(command_line),
                 "preset": self.config.preset,
                 "allow_import": list(self.config.allow_import),
-                "seeds": [run.seed for run in self.runs],
+                f"{self.what}s": [run.member.name for run in self.runs],
                 "at_once": self.at_once,
             },
         )
-        seeds_table.write_table(self.folder, self.results())
-        for note in self.config.notes:
+        runs_table.write_table(self.folder, self.what, self.results())
+        for note in dict.fromkeys(note for run in self.runs for note in run.member.config.notes):
             self.screen.say(note)
         self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {self.folder}")
         device = self.config.general.device
@@ -163,7 +166,7 @@ class _Group:
     # while they run ---------------------------------------------------------------------------------------
 
     def train(self, stop: StopSignals) -> None:
-        """Runs until all seeds finish. After a signal, starts no more and forwards it to running ones."""
+        """Runs until all members finish. After a signal, starts no more and forwards it to running ones."""
         while True:
             running = [run for run in self.runs if run.running]
             waiting = [run for run in self.runs if run.process is None and stop.received is None]
@@ -181,10 +184,10 @@ class _Group:
             self._look()
 
     def _command(self, run: Run) -> list[str]:
-        words = [sys.executable, str(MAIN), "--yaml", str(self.folder / "config.yaml")]
+        words = [sys.executable, str(MAIN), "--yaml", str(self.folder / run.member.file)]
         for package in self.config.allow_import:
             words += ["--allow-import", package]
-        return [*words, "--into", str(run.task.path), f"general_cfg.seed={run.seed}"]
+        return [*words, "--into", str(run.task.path), *run.member.words]
 
     def _forward(self, running: list[Run], number: int) -> None:
         for run in running:
@@ -209,49 +212,53 @@ class _Group:
         self.screen.close()
 
     def _say_end(self, run: Run) -> None:
-        name = f"seed {run.seed}"
+        name = run.member.label
         if run.status == 0:
-            result = seeds_table.result(run.task, run.seed, run.status, run.seconds)
-            self.screen.say(f"{name}: {seeds_table.sentence(result)}", "green")
+            self.screen.say(f"{name}: {runs_table.sentence(self._result(run))}", "green")
         elif run.stopped:
             self.screen.say(f"{name}: stopped")
         else:
             self.screen.say(f"warning: {name} failed with status {run.status}: {run.complaint()}", "red")
         with contextlib.suppress(OSError):  # the next end writes it again; a full disk must not stop the other runs
-            seeds_table.write_table(self.folder, self.results())
+            runs_table.write_table(self.folder, self.what, self.results())
 
     def _look(self) -> None:
         now = time.monotonic()
         if now < self._next_look:
             return
         self._next_look = now + max(LOOK_SECONDS, self.screen.interval)
-        cfg = self.config.general
-        looks = [look(run, cfg) for run in self.runs]
+        looks = [look(run, run.member.config.general) for run in self.runs]
         done = sum(run.status is not None for run in self.runs)
         share = sum(share for share, _ in looks) / len(looks)
         head = f"{done} of {len(looks)} runs ended, {clock(now - self.began)} so far"
         if 0 < share < 1:  # runs wait for a free place, so that the group as a whole moves at an even pace
             head += f", about {clock((now - self.began) * (1 - share) / share)} left"
-        rows = [(f"seed {run.seed}", text) for run, (_, text) in zip(self.runs, looks, strict=True)]
+        rows = [(run.member.label, text) for run, (_, text) in zip(self.runs, looks, strict=True)]
         self.screen.draw(share, head, rows)
 
     # the end ----------------------------------------------------------------------------------------------
 
-    def results(self) -> list[seeds_table.Result]:
-        """Returns one result per run, in the order of the seeds."""
-        return [seeds_table.result(run.task, run.seed, run.status, run.seconds) for run in self.runs]
+    def results(self) -> list[runs_table.Result]:
+        """Returns one result per run, in the order of the members."""
+        return [self._result(run) for run in self.runs]
+
+    @staticmethod
+    def _result(run: Run) -> runs_table.Result:
+        return runs_table.result(run.task, run.member.name, run.status, run.seconds)
 
     def finish(self, stop: StopSignals, show: bool) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
         results = self.results()
-        for line in seeds_table.table(results):
+        for line in runs_table.table(results, self.what):
             self.screen.say(line)
-        facts = {"seconds": round(time.monotonic() - self.began, 3), **seeds_table.summary(results)}
-        seeds_table.write_facts(self.folder, facts)
-        seeds_table.write_table(self.folder, results)
-        figure = seeds_table.draw(self.folder, self.config, results, show, self.screen.say)
+        facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3)}
+        figure = None
+        if self.what == "seed":  # runs of different settings have no common mean
+            facts |= runs_table.summary(results)
+            figure = runs_table.draw(self.folder, self.config, results, show, self.screen.say)
+        runs_table.write_facts(self.folder, facts)
         rows = [("curves", str(figure))] if figure else []
-        rows.append(("table", str(self.folder / "seeds.csv")))
+        rows.append(("table", str(runs_table.write_table(self.folder, self.what, results))))
         for run in self.runs:
             if run.status != 0:
                 rows.append(self._next_command(run))
@@ -264,8 +271,9 @@ class _Group:
     def _next_command(self, run: Run) -> terminal.Row:
         allowed = self.config.allow_import
         if CheckpointStore(run.task.models).numbers():
-            return f"resume seed {run.seed}", resume_command(run.task.path, allowed)
-        return f"start seed {run.seed}", begin_command(self.folder / "config.yaml", run.seed, run.task.path, allowed)
+            return f"resume {run.member.label}", resume_command(run.task.path, allowed)
+        command = begin_command(self.folder / run.member.file, run.member.words, run.task.path, allowed)
+        return f"start {run.member.label}", command
 
 
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:

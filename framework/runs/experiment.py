@@ -1,4 +1,7 @@
-"""A training run: setup, training, end. It knows no signal, no command line and no exit status."""
+"""A training run: setup, training, end. It knows no signal, no command line and no exit status.
+
+The command line trains it to its end (framework/runs/train.py), and joystick.Run iteration by iteration (api.py).
+"""
 
 import contextlib
 import time
@@ -7,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from algos.base import Agent
 from config.general import GeneralConfig
@@ -15,15 +18,17 @@ from config.loader import RunConfig
 from envs.base import EnvError
 from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
+from framework.callbacks import CallbackObserver, CallbackRecorder
 from framework.checkpoint.store import BAD_CONTENT, Saved
-from framework.errors import CheckpointError, JoystickError
+from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
+from framework.iteration import Count, EpisodeRows
 from framework.learner import Learner
 from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.formatting import resume_command
 from framework.output.recorders import Tape
-from framework.output.run_log import Count, RunLog
+from framework.output.run_log import RunLog
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
 from framework.runs import exactness, record
@@ -32,13 +37,18 @@ from framework.runs.resume import identity, plain, start, with_seed
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
+T = TypeVar("T")
 MOST_LOSSES = 5
 """Number of times that lost processes are restarted at the same checkpoint."""
 FIRST_PAUSE = 0.5
 """Seconds before the first restart; doubled after each further loss, since a cluster may notice a loss late."""
 
 
-class Run:
+def _print(text: str) -> None:
+    print(text, flush=True)
+
+
+class Experiment:
     """One training run, from the environment to the report. A context manager: closes everything that it opened."""
 
     def __init__(
@@ -47,6 +57,8 @@ class Run:
         stopping: Callable[[], bool] = lambda: False,
         facts: Mapping[str, Any] | None = None,
         make_console: Callable[[Path, GeneralConfig], Console] = Console,
+        say: Callable[[str], None] = _print,
+        handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
         self.config = with_seed(config)
         self.stopping = stopping
@@ -54,6 +66,10 @@ class Run:
         self.facts = dict(facts or {})
         """Entries of run.json about this session, such as its command line."""
         self.make_console = make_console
+        self.say = say
+        """Prints a line before there is a console."""
+        self.handle = handle
+        """Returns the joystick.Run that the callbacks of an experiment get."""
         self.watch = Watch()
         """Records each call into an environment of this process, for the watchdog."""
         self.opened = False
@@ -68,7 +84,7 @@ class Run:
 
     # setup ------------------------------------------------------------------------------------------------
 
-    def __enter__(self) -> "Run":
+    def __enter__(self) -> "Experiment":
         try:
             self._open()
             self.opened = True
@@ -97,6 +113,7 @@ class Run:
     def _open(self) -> None:
         """Creates all parts. Those that can be refused come before the task directory."""
         config, cfg, enter = self.config, self.config.general, self._stack.enter_context
+        self.callbacks = build.make_callbacks(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
@@ -110,7 +127,10 @@ class Run:
             self._stack.callback(trajectories.close)
             backend.record(trajectories)
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
-        log = RunLog(self.task, backend.agent, self.console, cfg.interact_summary_fre, cfg.model_summary_fre)
+        user = self.callbacks
+        rows = EpisodeRows(backend.agent, user.METRICS if user else ())
+        evaluated = user.METRICS if user and user.IN_EVALUATION else ()
+        log = RunLog(self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated)
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
@@ -120,8 +140,13 @@ class Run:
             "expected_return": config.expected_return,
             "exactness": self.numbers,
         }
-        self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch)
-        self.trainer = Trainer(cfg, backend, self.evaluator, self.store, log, trajectories, facts, self.stopping)
+        recorders = [CallbackRecorder(user, eval_env.rows)] if user and user.IN_EVALUATION else []
+        self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch, recorders)
+        observers = [CallbackObserver(user, self.handle(self))] if user else []
+        self.trainer = Trainer(
+            cfg, backend, self.evaluator, self.store, self.console, rows, log, trajectories,
+            observers, facts, self.stopping,
+        )  # fmt: skip
 
     @contextlib.contextmanager
     def _make_backend(self) -> Iterator[Backend]:
@@ -131,12 +156,13 @@ class Run:
         if config.general.mp_backend == "ray":
             from framework.distributed.launch import backend
 
-            with backend(config, spec, self.stopping) as remote:
+            with backend(config, spec, self.stopping, self.say) as remote:
                 yield remote
             return
         agent = build.make_agent(config, spec, seed, build.device_of(config))
         memory = build.make_memory(config, spec, seed, env.goal)
-        collector = build.make_collector(config, env, agent, seed, watch=self.watch)
+        recorders = [CallbackRecorder(self.callbacks, env.rows)] if self.callbacks else []
+        collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)
         yield SingleProcess(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
 
     def _disk_notes(self) -> Iterator[str]:
@@ -188,23 +214,10 @@ class Run:
 
     def train(self) -> str | None:
         """Trains until a stop rule is met, and saves the last checkpoint. Returns the stop rule, or None if the run was
-        asked to stop. Lost processes are restarted from the newest checkpoint."""
-        before, losses, lost_at, saved = self.trainer.count, 0, None, None
-        self.console.start(before, self.trainer.elapsed, self.trainer.best)
-        while True:
-            try:
-                with self._saving():
-                    if saved is not None:
-                        self._restart(saved, losses)
-                        saved = None  # its journal may be as large as the memory
-                    return self._train(before)
-            except Lost as lost:
-                saved = self.store.newest(self.console.warn)
-                losses = losses + 1 if saved.path == lost_at else 1
-                lost_at = saved.path
-                if losses > MOST_LOSSES:
-                    raise
-                self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
+        asked to stop."""
+        self.start_clock()
+        before = self.trainer.count
+        return self._survive(lambda: self._train(before))
 
     def _train(self, before: Count) -> str | None:
         reason = self.trainer.run()
@@ -213,11 +226,50 @@ class Run:
         if self.stopping():
             self.trainer.save()
             return None
+        self._finish()
+        return reason
+
+    def iterate(self, steps: int) -> str | None:
+        """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;
+        then the last checkpoint is saved."""
+        return self._survive(lambda: self._iterate(steps))
+
+    def _iterate(self, steps: int) -> str | None:
+        reason = self.trainer.iterate(steps)
+        if reason is not None:
+            self._finish()
+        return reason
+
+    def start_clock(self) -> None:
+        """Starts the console's clock of training."""
+        trainer = self.trainer
+        self.console.start(trainer.count, trainer.elapsed, trainer.best, trainer.rows.shown)
+
+    def _survive(self, work: Callable[[], T]) -> T:
+        """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run
+        again."""
+        losses, lost_at, saved = 0, None, None
+        while True:
+            try:
+                with self._saving():
+                    if saved is not None:
+                        self._restart(saved, losses)
+                        saved = None  # its journal may be as large as the memory
+                    return work()
+            except Lost as lost:
+                saved = self.store.newest(self.console.warn)
+                losses = losses + 1 if saved.path == lost_at else 1
+                lost_at = saved.path
+                if losses > MOST_LOSSES:
+                    raise
+                self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
+
+    def _finish(self) -> None:
+        """Saves the last checkpoint."""
         if self.backend.processes is not None:  # before the last save, which is no training
             self.load = "; limit: ".join(filter(None, self.backend.processes.load(whole=True)))
         self.trainer.finish()
         self.trained = True
-        return reason
 
     def _restart(self, saved: Saved, losses: int) -> None:
         """Starts all processes again from a checkpoint."""
@@ -227,19 +279,19 @@ class Run:
         self._restore(saved, branch=False)
         self.store.continue_from(saved)
         self._write_processes()
-        self.console.start(self.trainer.count, self.trainer.elapsed, self.trainer.best)
+        self.start_clock()
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[None]:
-        """Saves the last complete round when an environment fails. After a bad number the agent itself is spoilt, and
-        the earlier checkpoints count."""
+        """Saves the last complete round when an environment or a callback fails. After a bad number the agent itself is
+        spoilt, and the earlier checkpoints count."""
         try:
             yield
         except Lost:
             raise
         except (JoystickError, EnvError, OSError) as error:
             self.console.log_traceback(error)
-            if isinstance(error, EnvError) and self.loaded:
+            if isinstance(error, EnvError | CallbackError) and self.loaded:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.trainer.log.flush()
@@ -276,8 +328,7 @@ class Run:
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 guarded(console, "the best model could not be filmed", partial(self._film, agent))
             self._check()
-            wrap_up.tell(self.config, self.task, trainer, Ending(reason, True, score, known, figure))
-            self._check()
+            wrap_up.tell(self.config, self.task, trainer, Ending(reason, True, score, known, figure), self._check)
         except Interrupted:
             wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
             return False
@@ -286,15 +337,15 @@ class Run:
             console.warn(f"the last model could NOT be saved; once there is room: {command}")
         return True
 
-    def interrupted(self) -> None:
-        """Reports a run that was asked to stop during training."""
+    def interrupted(self, reason: str = "interrupted") -> None:
+        """Reports a run that can be resumed."""
         trainer = self.trainer
         known = self.task.read_run().get("random_return")
         figure = None
         if self.config.general.save_fig:
             figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
         score = Score(trainer.best, trainer.best_update)
-        wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
+        wrap_up.tell(self.config, self.task, trainer, Ending(reason, False, score, known, figure))
 
     def _second_agent(self) -> Agent:
         """Returns an agent for evaluating checkpoints, so that the trained one stays as it is."""

@@ -1,4 +1,4 @@
-"""Output of a group of runs with several seeds: seeds.csv, group.json, learning_curves.png and a printed table."""
+"""Output of a group of runs: seeds.csv or runs.csv, group.json, learning_curves.png and a printed table."""
 
 import csv
 import io
@@ -21,9 +21,10 @@ Curve = tuple[np.ndarray, np.ndarray]
 
 
 class Result(NamedTuple):
-    """A row of seeds.csv; None for a value that is not known yet."""
+    """A row of seeds.csv or runs.csv; None for a value that is not known yet."""
 
-    seed: int
+    name: int | str
+    """Seed, or name of the experiment."""
     mean: float | None
     """Mean return of the last evaluation, to which std, min, max and episodes belong too."""
     std: float | None
@@ -39,13 +40,13 @@ class Result(NamedTuple):
     folder: str
 
 
-def result(task: TaskDir, seed: int, status: int | None, seconds: float) -> Result:
+def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> Result:
     """Returns the results that a run has written so far."""
     facts = task.read_run()
     rows: list[Any] = list(read_csv(task.results / "eval.csv"))
     last = rows[-1] if rows else {}
     return Result(
-        seed=seed,
+        name=name,
         mean=last.get("mean"),
         std=last.get("std"),
         min=last.get("min"),
@@ -87,19 +88,20 @@ def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     write_whole(path, (json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def write_table(folder: Path, results: Iterable[Result]) -> None:
-    """Writes seeds.csv; a value that is not known yet is an empty cell."""
-    text = io.StringIO()
+def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
+    """Writes seeds.csv or runs.csv; a value that is not known yet is an empty cell. what: head of the first column."""
+    text, path = io.StringIO(), folder / f"{what}s.csv"
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(Result._fields)
+    rows.writerow([what, *Result._fields[1:]])
     rows.writerows(results)
-    write_whole(folder / "seeds.csv", text.getvalue().encode())
+    write_whole(path, text.getvalue().encode())
+    return path
 
 
 def curves(folder: Path, results: Iterable[Result], evaluated: bool) -> tuple[dict[str, Curve], str]:
     """Returns the curve of each run that has one, by its name, and the label of the returns: online evaluations if all
     runs have them, else running means of the training episodes."""
-    tasks = {f"seed {one.seed}": TaskDir(folder / one.folder) for one in results}
+    tasks = {f"seed {one.name}": TaskDir(folder / one.folder) for one in results}
     evaluations = {name: _curve(read_csv(task.results / "eval.csv"), "mean") for name, task in tasks.items()}
     found = {name: curve for name, curve in evaluations.items() if len(curve[0])}
     if evaluated and found and all(len(step) > 1 for step, _ in found.values()):
@@ -150,21 +152,24 @@ def draw(
 WIDTH = 80
 """Columns of the standard terminal."""
 LESS = (("min", "max"), ("steps",), ("time",))
-"""Columns of the table to leave out, in this order, until it fits; seeds.csv has all of them."""
+"""Columns of the table to leave out, in this order, until it fits; the CSV file has all of them."""
+LONGEST_NAME = 30
+"""Characters of a name in the table."""
 STATUS = {None: "not started", 0: "finished"}
 """Exit status -> what the table says of it."""
 
 
-def table(results: Sequence[Result]) -> list[str]:
-    """Returns the lines of the table, and below it the statistics of the finished runs."""
-    rows = [_cells(one) for one in results]
+def table(results: Sequence[Result], what: str = "seed") -> list[str]:
+    """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
+    ones. what: head of the first column."""
+    rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
     lines = _lines(rows)
     for names in LESS:
         if len(lines[0]) <= WIDTH:
             break
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
         lines = _lines(rows)
-    return ["", *lines, "", *_together(results), ""]
+    return ["", *lines, "", *([*_together(results), ""] if what == "seed" else [])]
 
 
 def _lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
@@ -177,7 +182,6 @@ def _cells(one: Result) -> dict[str, str]:
     """Returns the cells of a row by the head of their column."""
     known = one.mean is not None
     return {
-        "seed": str(one.seed),
         "mean ± std": _spread(one) if known else "",
         "min": short(one.min or 0.0) if known else "",
         "max": short(one.max or 0.0) if known else "",

@@ -1,0 +1,49 @@
+"""Converts the text of a flag to its value, or rejects it with a sentence."""
+
+import argparse
+
+MOST_SEEDS = 1000
+"""Number of seeds in one range; more can only be a typing mistake."""
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """Returns the seeds in 1..5, in a list such as 1,2,7, or in both: 1..3,7."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        if not all(number.isascii() and number.isdecimal() for number in (first, last or first)) or (dots and not last):
+            raise argparse.ArgumentTypeError(f"invalid seed {part.strip()!r}: use 1..5, or a list such as 1,2,7")
+        low, high = int(first), int(last or first)
+        if low > high:
+            raise argparse.ArgumentTypeError(f"empty range {part.strip()}: use {high}..{low}")
+        if high - low >= MOST_SEEDS:
+            raise argparse.ArgumentTypeError(f"{part.strip()} is more than {MOST_SEEDS} runs")
+        found += range(low, high + 1)
+    if 0 in found or max(found) >= 2**63:
+        raise argparse.ArgumentTypeError("a seed is a number from 1 to 2**63 - 1 (0 would draw one)")
+    if twice := next((seed for seed in found if found.count(seed) > 1), None):
+        raise argparse.ArgumentTypeError(f"{twice} is listed twice; two runs with one seed are the same run")
+    return tuple(found)
+
+
+def text(words: str) -> str:
+    """Refuses empty text: an unset shell variable does not ask for the default."""
+    if not words.strip():
+        raise argparse.ArgumentTypeError("nothing was given; give a value, or leave the flag out")
+    return words
+
+
+def count(words: str) -> int:
+    """Returns a whole number, 1 or more."""
+    if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words)):
+        raise argparse.ArgumentTypeError(f"invalid number {words[:40]!r}: use 1 or more")
+    return int(words)
+
+
+def model(words: str) -> str | int:
+    """Returns the checkpoint that a flag names: best, latest, or the number of an update."""
+    if words.isascii() and words.isdecimal() and len(words) < 19:
+        return int(words)
+    if words not in ("best", "latest"):
+        raise argparse.ArgumentTypeError(f"invalid model {words[:40]!r}: use best, latest, or the number of an update")
+    return words

@@ -1,0 +1,51 @@
+"""Finds flags that exclude or need one another."""
+
+import argparse
+from collections.abc import Iterator
+
+from config.program import PROGRAM
+
+TWICE = (
+    ("seeds", "general_cfg.seed", "seed"),
+    ("algo", "general_cfg.algo_name", "algorithm"),
+    ("env", "env_cfg.id", "environment"),
+    ("test", "general_cfg.load_path", "run"),
+    ("video", "env_cfg.render_mode", "rendering"),
+    ("episodes", "general_cfg.max_episode", "number of episodes"),
+    ("model", "general_cfg.load_model_step", "model"),
+    ("checkpoint_freq", "general_cfg.model_save_fre", "interval between checkpoints"),
+)
+"""Flag, the setting that means the same, and what both name."""
+
+
+def found(request: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with flags that exclude or need one another."""
+    if request.resume and (request.algo or request.env):
+        yield "--resume keeps the run's own algorithm and environment; leave out --algo and --env"
+    if request.resume and request.into:
+        yield "--resume continues in the run's own folder; leave out --into"
+    if request.resume and request.seeds:
+        yield "--resume continues one run, and --seeds starts several; leave one of them out"
+    if request.test and (request.resume or request.seeds or request.algo):
+        yield "--test plays the model of one run; leave out --resume, --seeds and --algo"
+    keys = {word.partition("=")[0].strip() for word in request.overrides}
+    for flag, key, what in TWICE:
+        if getattr(request, flag) and key in keys:
+            yield f"--{flag.replace('_', '-')} and {key} both set the {what}; leave one of them out"
+    yield from _of_playing(request)
+
+
+def _of_playing(request: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with the flags of test, film and evaluate."""
+    if request.episodes and not request.test:
+        yield f"--episodes is for test, film and evaluate; training ends at general_cfg.max_episode={request.episodes}"
+    if request.model is not None and not request.test:
+        yield "--model is for test, film and evaluate; another start of training is general_cfg.load_model_step"
+    if request.steps and not request.test:
+        yield f"--steps is for evaluate; training ends at general_cfg.max_total_step={request.steps}"
+    if request.command != "evaluate" and (request.steps or request.out):
+        yield f"--steps and --out are for: {PROGRAM} evaluate NAME"
+    if request.command == "evaluate" and (request.video or request.into):
+        yield "evaluate writes no task directory; leave out --video and --into, or use test or film"
+    if request.steps and request.episodes:
+        yield "--steps and --episodes both set how much is played; leave one of them out"

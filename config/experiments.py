@@ -1,0 +1,96 @@
+"""Reads a file with experiments, as RLlib's tuned examples are: a name, and below it run, env, stop and config."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from config import rllib
+from config.error_text import shown
+from config.joyrl import SECTIONS
+from config.loader import ConfigError, load
+from config.names import did_you_mean
+from config.run_config import RunConfig
+from config.sources import Source
+from config.yaml_reader import Document, DocumentError, Place, read
+
+PARTS = ("run", "env", "stop", "config", "checkpoint_freq")
+HARMLESS = ("checkpoint_at_end", "local_dir", "storage_path", "pass_criteria", "num_samples", "checkpoint_config")
+"""Other keys of an experiment. Those that would change a run are refused unless they have the values in _ALLOWED."""
+_ALLOWED: dict[str, tuple[Any, ...]] = {"num_samples": (1,), "checkpoint_config": ({}, {"checkpoint_at_end": True})}
+
+
+def load_all(yaml_path: str | Path | None, overrides: Iterable[str] = (), **options: Any) -> dict[str, RunConfig]:
+    """Returns the configuration of each experiment in a file by its name; of any other file, a single one without a
+    name. All problems of all experiments are reported at once. options: those of config.loader.load."""
+    words = list(overrides)
+    try:
+        document = read(yaml_path) if yaml_path else None
+    except DocumentError as error:
+        raise ConfigError([str(error)]) from None
+    found = experiments(document) if document else {}
+    if not found:
+        return {"": load(yaml_path, words, file=document, **options)}
+    configs: dict[str, RunConfig] = {}
+    problems: list[str] = []
+    for name, source in found.items():
+        try:
+            configs[name] = load(yaml_path, words, file=source, **options)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)))
+    return configs
+
+
+def experiments(document: Document) -> dict[str, Source]:
+    """Returns the settings of each experiment by its name; none if the file has our sections."""
+    value = document.value
+    if not isinstance(value, dict) or set(value) & set(SECTIONS):
+        return {}
+    if not any(isinstance(part, dict) and "run" in part for part in value.values()):
+        return {}
+    found = {name: _experiment(name, part, document.place.parts[name]) for name, part in value.items()}
+    next(iter(found.values())).problems += document.duplicates
+    return found
+
+
+def _experiment(name: str, value: Any, place: Place) -> Source:
+    if not isinstance(value, dict):
+        return Source(True, problems=[f"{place.text}: {name}: got {shown(value)}; expected {', '.join(PARTS[:4])}"])
+    source = Source(written=True)
+    for key, part in value.items():
+        where = place.parts[key]
+        if key in ("run", "env"):
+            section, setting = ("general_cfg", "algo_name") if key == "run" else ("env_cfg", "id")
+            source.put(section, setting, part, where)
+        elif key in ("stop", "config") and part is not None:
+            _add(source, key, part, where)
+        elif key == "checkpoint_freq":
+            source.foreign[key] = (part, where)
+        elif key not in (*PARTS, *HARMLESS) or part not in _ALLOWED.get(key, (part,)):
+            source.problems.append(f"{where.text}: {where.path}: {_refusal(key, part)}")
+    return source
+
+
+def _refusal(key: str, value: Any) -> str:
+    if key == "num_samples":
+        return f"got {shown(value)}; each experiment is one run; --seeds runs one with several seeds"
+    if key == "checkpoint_config":
+        return "write checkpoint_freq in its place, or general_cfg.keep_checkpoints in a section of config"
+    return f"is no part of an experiment{did_you_mean(key, PARTS) or '; known: ' + ', '.join(PARTS)}"
+
+
+def _add(source: Source, key: str, value: Any, place: Place) -> None:
+    """Adds the mapping under stop or config."""
+    if not isinstance(value, dict):
+        source.problems.append(
+            f"{place.text}: {place.path}: got {shown(value)}; expected lines of the form name: value"
+        )
+        return
+    read_part = rllib.from_settings if key == "config" else rllib.from_stop_rules
+    part = read_part(Document(value, place))
+    for section, settings in part.sections.items():
+        for name, setting in settings.items():
+            source.put(section, name, setting, part.places[section].parts[name])
+    source.foreign |= part.foreign
+    source.problems += part.problems

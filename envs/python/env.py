@@ -1,0 +1,51 @@
+"""Vector environments made by a class or a function of the user's own."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from config import own
+from envs.base import EnvContext, EnvError, VectorEnv
+from envs.gym.env import prepare
+from envs.gym.rows import assemble
+from envs.gym.wrappers import wrap
+from envs.python.config import Config
+
+CONTEXT = "env_config"
+"""Parameter that gets all settings as one EnvContext."""
+
+
+def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
+    """Makes a vector environment. Raises EnvError if it cannot be made or violates gymnasium's API."""
+    prepare(cfg.render_mode, cfg.id, rows)
+    try:
+        creator = own.find(cfg.id)
+    except own.OwnError as error:
+        raise EnvError(str(error)) from error
+    return assemble(partial(_row, creator, cfg, context, rows), cfg.id, rows, cfg.vectorization, cfg.action_mask)
+
+
+def parameter_names(creator: Callable[..., Any]) -> list[str]:
+    """Returns the names of the parameters; none if they cannot be determined."""
+    return [one.name for one in own.parameters_of(creator) or ()]
+
+
+def takes_context(creator: Callable[..., Any]) -> bool:
+    """Returns True if all settings are one argument, an EnvContext."""
+    return CONTEXT in parameter_names(creator)
+
+
+def _row(creator: Callable[..., Any], cfg: Config, context: EnvContext, rows: int, index: int) -> Any:
+    """Makes the environment of a row with its wrappers, or a vector environment of all rows."""
+    settings = cfg.constructor if cfg.render_mode is None else {**cfg.constructor, "render_mode": cfg.render_mode}
+    mine = context.row(settings, index, rows)
+    if takes_context(creator):
+        env = creator(**{CONTEXT: mine})
+    else:
+        count = {"num_envs": rows} if "num_envs" in parameter_names(creator) else {}
+        env = creator(**{**count, **mine})
+    if cfg.wrappers and not isinstance(env, gymnasium.Env):
+        raise EnvError(f"wrappers are for a gymnasium.Env, and {cfg.id} gives a {type(env).__name__}")
+    return wrap(env, cfg.wrappers)

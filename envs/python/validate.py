@@ -1,0 +1,51 @@
+"""Validation of an env_cfg section that names a class or a function of the user's own."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from config import own
+from config.schema import Problem
+from envs.gym.rows import no_environment
+from envs.gym.validate import render_problems, wrapper_problems
+from envs.python.config import Config
+from envs.python.env import parameter_names, takes_context
+
+
+def problems(cfg: Config) -> Iterator[Problem]:
+    """Yields all problems; those of the arguments only if the class or function is found."""
+    yield from wrapper_problems(cfg.wrappers)
+    if not cfg.id:
+        yield Problem("id", "must be given: a class or function as my_module:MyEnv, or a registered name")
+        return
+    try:
+        creator = own.find(cfg.id)
+    except own.OwnError as error:
+        yield Problem("id", str(error))
+        return
+    if not callable(creator):
+        yield Problem("id", f"{cfg.id} is a {type(creator).__name__}; expected a class or a function that makes one")
+    elif isinstance(creator, type) and (fault := no_environment(creator)):
+        yield Problem("id", f"{cfg.id} {fault}")
+    else:
+        yield from _argument_problems(cfg, creator)
+        yield from _render_problems(cfg, creator)
+
+
+def _argument_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Problem]:
+    if takes_context(creator):
+        return
+    beside = (*Config.model_fields,)
+    for key, message, *_ in own.keyword_problems(creator, cfg.constructor, supplied=("num_envs",), beside=beside):
+        if key not in cfg.constructor:
+            message += f": add env_cfg.{key}=VALUE, or name the parameter env_config to get all settings as one mapping"
+        yield Problem(key, message)
+
+
+def _render_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Problem]:
+    if cfg.render_mode is None:
+        return
+    if not takes_context(creator) and "render_mode" not in parameter_names(creator):
+        yield Problem("render_mode", f"{cfg.id} has no parameter render_mode")
+    elif isinstance(creator, type):
+        modes = (getattr(creator, "metadata", None) or {}).get("render_modes", ())
+        yield from render_problems(cfg.render_mode, list(modes), cfg.id)

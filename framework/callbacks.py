@@ -1,0 +1,208 @@
+"""Callbacks: code of the user's own that sees episodes and results, counts its own numbers, and changes nothing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from algos.base import Tree
+from config.names import did_you_mean
+from envs.base import Array, EnvError, Step, VectorEnv
+from framework.errors import CallbackError, JoystickError
+from framework.evaluator import Evaluation
+from framework.fragment import Episode, Recorder
+from framework.iteration import Count, Result
+from framework.observer import Observer
+
+EPISODE_EVENTS = ("on_episode_start", "on_episode_step", "on_episode_end")
+RUN_EVENTS = ("on_train_result", "on_evaluation", "on_checkpoint")
+EVENTS = (*EPISODE_EVENTS, *RUN_EVENTS)
+
+
+class Callbacks:
+    """Does nothing; a subclass overrides the events that it wants. Each process that collects episodes has an instance
+    of its own for their events; the other events are called in the process that drives the run. Under resume, the
+    events of the running episodes are called again."""
+
+    METRICS: ClassVar[Sequence[str]] = ()
+    """Names of the numbers that on_episode_end puts into episode.metrics: columns of train.csv."""
+    IN_EVALUATION: ClassVar[bool] = False
+    """True if the episodes of evaluations have events too; then METRICS are also columns of eval.csv."""
+
+    def on_episode_start(self, *, episode: "RunningEpisode", env: Any) -> None:
+        """An episode has been reset."""
+
+    def on_episode_step(self, *, episode: "RunningEpisode", env: Any) -> None:
+        """An episode has made a step."""
+
+    def on_episode_end(self, *, episode: "RunningEpisode", env: Any) -> None:
+        """An episode has ended; its last step had its own event before."""
+
+    def on_train_result(self, *, run: Any, result: Result) -> None:
+        """An iteration is complete. result: as joystick.Run.train returns it."""
+
+    def on_evaluation(self, *, run: Any, evaluation: Mapping[str, float]) -> None:
+        """The model was evaluated: mean, std, min, max, median and number of episodes."""
+
+    def on_checkpoint(self, *, run: Any, path: Any) -> None:
+        """A checkpoint was saved in this folder."""
+
+    def state(self) -> Tree:
+        """Returns what checkpoints keep of the driving process's instance: numbers, text, arrays, dicts and lists."""
+        return {}
+
+    def load_state(self, state: Tree) -> None:
+        """Restores `state`."""
+
+
+class RunningEpisode:
+    """An episode while it is played, for callbacks."""
+
+    def __init__(self, seed: int, worker: int, row: int, obs: Array) -> None:
+        self.episode_id = self.seed = seed
+        """Seed of the episode, which is also its name in train.csv."""
+        self.worker, self.row = worker, row
+        self.length = 0
+        self.total_reward = 0.0
+        self.user_data: dict[str, Any] = {}
+        """Whatever the callbacks keep for this episode."""
+        self.metrics: dict[str, float] = {}
+        """Numbers of this episode, by the names in METRICS."""
+        self._obs, self._action, self._reward = obs, None, 0.0
+        self._info: Mapping[str, Any] = {}
+
+    @property
+    def custom_metrics(self) -> dict[str, float]:
+        """The same as metrics."""
+        return self.metrics
+
+    def last_observation(self) -> Array:
+        """Returns the newest observation, as the agent gets it: without normalization, Dict and Tuple flattened."""
+        return self._obs
+
+    def last_action(self) -> Any:
+        """Returns the newest action; None before the first step."""
+        return self._action
+
+    def last_reward(self) -> float:
+        return self._reward
+
+    def last_info(self) -> Mapping[str, Any]:
+        """Returns the environment's info of the newest step."""
+        return self._info
+
+    def advance(self, obs: Array, action: Any, reward: float, info: Mapping[str, Any]) -> None:
+        """Notes a step."""
+        self._obs, self._action, self._reward, self._info = obs, action, reward, info
+        self.length += 1
+        self.total_reward += reward
+
+
+def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], metrics: Sequence[str] = ()) -> type:
+    """Returns a class of callbacks made of functions of one dict, as older programs have them. Its keys are env,
+    episode, policy (the name of the only one, default) and worker for episodes; trainer and result, evaluation or path
+    for the run."""
+    if unknown := [name for name in functions if name not in EVENTS]:
+        raise JoystickError(f"callbacks: there is no event {unknown[0]!r}{did_you_mean(unknown[0], EVENTS)}")
+
+    def method(function: Callable[[dict[str, Any]], Any]) -> Callable[..., None]:
+        def call(self: Callbacks, **given: Any) -> None:
+            if "episode" in given:
+                given |= {"policy": {"default": None}, "worker": given["episode"].worker}
+            else:
+                given["trainer"] = given.pop("run")
+            function(given)
+
+        return call
+
+    members: dict[str, Any] = {name: method(function) for name, function in functions.items()}
+    return type("FunctionCallbacks", (Callbacks,), {**members, "METRICS": tuple(metrics)})
+
+
+def problem(cls: Any, columns: Sequence[str]) -> str:
+    """Returns what is wrong with a class of callbacks; empty if nothing is. columns: names METRICS must not take."""
+    if not isinstance(cls, type) or not issubclass(cls, Callbacks):
+        return f"{cls!r} is no class that inherits from joystick.Callbacks"
+    for name in vars(cls):
+        if name.startswith("on_") and name not in EVENTS:
+            return f"{cls.__name__} has a method {name}, and there is no such event{did_you_mean(name, EVENTS)}"
+    for name in cls.METRICS:
+        if not isinstance(name, str) or not name.replace("/", "_").replace(".", "_").isidentifier():
+            return f"{cls.__name__}.METRICS: {name!r} is no name of a column"
+        if name in columns:
+            return f"{cls.__name__}.METRICS: train.csv has a column {name!r} already"
+    return ""
+
+
+def call(callbacks: Callbacks, event: str, **given: Any) -> None:
+    """Calls a callback. An error in it ends the run, with the name of the event."""
+    try:
+        getattr(callbacks, event)(**given)
+    except (JoystickError, EnvError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        message = f"{type(callbacks).__name__}.{event} has failed: {type(error).__name__}: {error}"
+        raise CallbackError(message) from error
+
+
+class CallbackRecorder(Recorder):
+    """Calls the events of the episodes of a collector."""
+
+    def __init__(self, callbacks: Callbacks, rows: int, worker: int = 0) -> None:
+        self.callbacks, self.worker = callbacks, worker
+        self._running: list[RunningEpisode | None] = [None] * rows
+        self._steps = type(callbacks).on_episode_step is not Callbacks.on_episode_step
+
+    def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
+        self._running[row] = episode = RunningEpisode(seed, self.worker, row, obs[row].copy())
+        call(self.callbacks, "on_episode_start", episode=episode, env=env.member(row))
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        for row, episode in enumerate(self._running):
+            if episode is None or (env.valid is not None and not env.valid[row]):
+                continue
+            episode.advance(step.obs[row].copy(), action[row].copy(), float(step.reward[row]), env.info(row))
+            if self._steps:
+                call(self.callbacks, "on_episode_step", episode=episode, env=env.member(row))
+
+    def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
+        running = self._running[episode.row]
+        assert running is not None
+        call(self.callbacks, "on_episode_end", episode=running, env=env.member(episode.row))
+        self.drop(episode.row)
+        return self._checked(running.metrics)
+
+    def _checked(self, metrics: Mapping[str, Any]) -> dict[str, float]:
+        cls = type(self.callbacks)
+        for name, value in metrics.items():
+            if name not in cls.METRICS:
+                near = did_you_mean(str(name), cls.METRICS)
+                raise CallbackError(f"{cls.__name__}: episode.metrics has {name!r}, which METRICS does not name{near}")
+            if not np.isscalar(value) or isinstance(value, str | bytes | complex):
+                raise CallbackError(f"{cls.__name__}: episode.metrics[{name!r}] is {value!r}; a number is needed")
+        return {name: float(value) for name, value in metrics.items()}
+
+    def drop(self, row: int) -> None:
+        self._running[row] = None
+
+
+class CallbackObserver(Observer):
+    """Calls the events of the run. run: the joystick.Run that the callbacks get."""
+
+    def __init__(self, callbacks: Callbacks, run: Any) -> None:
+        self.callbacks, self.run = callbacks, run
+
+    def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
+        call(self.callbacks, "on_evaluation", run=self.run, evaluation=evaluation.facts())
+
+    def checkpoint(self, path: Any, count: Count) -> None:
+        call(self.callbacks, "on_checkpoint", run=self.run, path=path)
+
+    def result(self, result: Result) -> None:
+        call(self.callbacks, "on_train_result", run=self.run, result=result)
+
+    def state(self) -> Tree:
+        return self.callbacks.state()
+
+    def load_state(self, state: Tree) -> None:
+        self.callbacks.load_state(state)

@@ -1,0 +1,201 @@
+"""Figures of training: the row of an episode, and the result of an iteration."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from algos.base import Agent, Progress, Tree
+from framework.evaluator import Evaluation
+from framework.fragment import Episode
+
+Row = dict[str, Any]
+"""Column -> value of a CSV file."""
+Result = dict[str, Any]
+"""Result of an iteration; docs/python.md describes its entries."""
+EPISODE_COLUMNS = ("episode", "step", "update", "return", "length", "terminated", "seed", "worker", "row")
+COUNTED = (
+    "iteration", "step", "episode", "update", "episodes_this_iteration", "return_mean", "return_min", "return_max",
+    "length_mean", "evaluation",
+)  # fmt: skip
+"""Entries of a result that are a column of results/progress.csv each; metrics and custom numbers follow."""
+
+
+class Count(NamedTuple):
+    """Amount of training."""
+
+    step: int = 0
+    episode: int = 0
+    update: int = 0
+
+
+class Means:
+    """Sums and numbers of values, by name."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, list[float]] = {}
+        """Name -> [sum, number of values]."""
+
+    def add(self, values: Mapping[str, Sequence[float]]) -> None:
+        for name, added in values.items():
+            pair = self.sums.setdefault(name, [0.0, 0])
+            pair[0] += sum(added)
+            pair[1] += len(added)
+
+    def means(self) -> dict[str, float]:
+        return {name: total / count for name, (total, count) in self.sums.items() if count}
+
+
+class EpisodeRows:
+    """Makes the rows of train.csv: an episode, the means of the metrics since the last one, and the exploration."""
+
+    def __init__(self, agent: Agent, custom: Sequence[str] = ()) -> None:
+        self.agent = agent
+        self.custom = tuple(custom)
+        """Names of the numbers that callbacks give an episode."""
+        exploration = tuple(agent.exploration(Progress()))
+        self.columns = (*EPISODE_COLUMNS, *agent.metric_names(), *exploration, *self.custom)
+        self.progress_columns = (*COUNTED, *agent.metric_names(), *(c for name in self.custom for c in _spread(name)))
+        self.shown = (*agent.METRICS, *exploration)
+        """Columns that the console shows beside the return."""
+        self._since = Means()
+        """Metrics since the last episode."""
+        self.last: dict[str, float] = {}
+        """Metric -> mean before the last episode that followed an update."""
+
+    def learned(self, metrics: Mapping[str, Sequence[float]]) -> None:
+        """Adds the metrics of updates."""
+        self._since.add(metrics)
+
+    def row(self, episode: Episode, count: Count, progress: Progress) -> Row:
+        """Returns the row of an episode that has ended. count.step: environment step at which it did."""
+        means = self.last | self._since.means()
+        # a checkpoint sorts names; a person sees one order, before and after a resume
+        self.last = {name: means[name] for name in self.agent.metric_names() if name in means} | means
+        self._since = Means()
+        return {
+            "episode": count.episode,
+            "step": count.step,
+            "update": count.update,
+            "return": episode.total,
+            "length": episode.length,
+            "terminated": int(episode.terminated),
+            "seed": episode.seed,
+            "worker": episode.worker,
+            "row": episode.row,
+            **self.last,
+            **self.agent.exploration(progress),
+            **episode.metrics,
+        }
+
+    def state(self) -> Tree:
+        return {"sums": self._since.sums, "last": self.last}
+
+    def load_state(self, state: Tree) -> None:
+        self._since.sums, self.last = state["sums"], state["last"]
+
+
+class Spread:
+    """Number, sum, lowest and highest of some values."""
+
+    def __init__(self, count: int = 0, total: float = 0.0, low: float = 0.0, high: float = 0.0) -> None:
+        self.count, self.total, self.low, self.high = count, total, low, high
+
+    def add(self, value: float) -> None:
+        self.low = min(self.low, value) if self.count else value
+        self.high = max(self.high, value) if self.count else value
+        self.count += 1
+        self.total += value
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+    def state(self) -> list[float]:
+        return [self.count, self.total, self.low, self.high]
+
+
+class Iteration:
+    """Collects the figures of the running iteration."""
+
+    def __init__(self, number: int = 1, first_step: int = 0, began: float = 0.0) -> None:
+        self.number, self.first_step = number, first_step
+        """Running number, from 1, and number of environment steps before it."""
+        self.steps = 0
+        """Number of environment steps that it needs at least; 0 before it starts."""
+        self.began = began
+        """Seconds of training before it."""
+        self.metrics = Means()
+        self.returns, self.lengths = Spread(), Spread()
+        """Returns and lengths of the episodes that ended in it."""
+        self.custom: dict[str, Spread] = {}
+        """Numbers that callbacks gave these episodes, by name."""
+        self.evaluation: float | None = None
+        """Mean return of its latest evaluation."""
+
+    def complete(self, step: int) -> bool:
+        """Returns True if it has all its steps. It is still the running one while it is evaluated and saved, so that
+        its result includes the evaluation."""
+        return 0 < self.steps <= step - self.first_step
+
+    def episode(self, episode: Episode) -> None:
+        """Adds an episode that has ended."""
+        self.returns.add(episode.total)
+        self.lengths.add(episode.length)
+        for name, value in episode.metrics.items():
+            self.custom.setdefault(name, Spread()).add(value)
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        """Notes an evaluation."""
+        self.evaluation = evaluation.mean
+
+    def result(self, count: Count, seconds: float) -> Result:
+        """Returns its figures so far. seconds: duration of training so far."""
+        returns, lengths = self.returns, self.lengths
+        some = returns.count > 0
+        return {
+            "iteration": self.number,
+            **count._asdict(),
+            "episodes_this_iteration": returns.count,
+            "return_mean": returns.mean if some else None,
+            "return_min": returns.low if some else None,
+            "return_max": returns.high if some else None,
+            "length_mean": lengths.mean if some else None,
+            "evaluation": self.evaluation,
+            "metrics": self.metrics.means(),
+            "custom": {
+                name: value
+                for one, spread in self.custom.items()
+                for name, value in zip(_spread(one), (spread.mean, spread.low, spread.high), strict=True)
+            },
+            "seconds": seconds - self.began,
+            "seconds_total": seconds,
+        }
+
+    def state(self) -> Tree:
+        return {
+            "number": self.number,
+            "first_step": self.first_step,
+            "steps": self.steps,
+            "began": self.began,
+            "metrics": self.metrics.sums,
+            "returns": self.returns.state(),
+            "lengths": self.lengths.state(),
+            "custom": {name: spread.state() for name, spread in self.custom.items()},
+            "evaluation": self.evaluation,
+        }
+
+    def load_state(self, state: Tree) -> None:
+        self.number, self.first_step = state["number"], state["first_step"]
+        self.steps, self.began = state["steps"], state["began"]
+        self.metrics.sums, self.evaluation = state["metrics"], state["evaluation"]
+        self.returns, self.lengths = Spread(*state["returns"]), Spread(*state["lengths"])
+        self.custom = {name: Spread(*values) for name, values in state["custom"].items()}
+
+
+def progress_row(result: Result) -> Row:
+    """Returns the row of results/progress.csv. It holds no time, so that equal runs write equal bytes."""
+    return {**{name: result[name] for name in COUNTED}, **result["metrics"], **result["custom"]}
+
+
+def _spread(name: str) -> tuple[str, str, str]:
+    """Returns the names of the mean, the minimum and the maximum of a number in a result."""
+    return name, f"{name}_min", f"{name}_max"

@@ -1,0 +1,40 @@
+"""The contract of an observer: it receives the events of training, in the process that drives it, and changes nothing.
+
+The Trainer calls its observers in this order: the console, the log files, and the callbacks of the user.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from algos.base import Tree
+from framework.evaluator import Evaluation
+from framework.fragment import Episode
+from framework.iteration import Count, Result
+from framework.learner import Learned
+
+
+class Observer:
+    """Ignores all events; a subclass overrides those that it wants."""
+
+    def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
+        """Receives an episode that has ended, and its row in train.csv."""
+
+    def updates(self, learned: Learned, first: int) -> None:
+        """Receives the metrics of updates first .. first + learned.updates - 1."""
+
+    def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
+        """Receives an evaluation. best: its model becomes models/best."""
+
+    def checkpoint(self, path: Path, count: Count) -> None:
+        """Receives the folder of a checkpoint that was saved."""
+
+    def result(self, result: Result) -> None:
+        """Receives the result of an iteration."""
+
+    def state(self) -> Tree:
+        """Returns what it keeps in checkpoints."""
+        return {}
+
+    def load_state(self, state: Tree) -> None:
+        """Restores `state`."""

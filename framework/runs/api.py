@@ -1,0 +1,298 @@
+"""joystick.Run: a training run in the hands of a Python program. The command line drives the same Experiment."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from algos.base import Agent, Array
+from config import own
+from config.loader import ConfigError, RunConfig, load
+from framework import compatibility
+from framework.callbacks import from_functions
+from framework.catalog import ALGOS, ENVS
+from framework.checkpoint.atomic import remove_folder
+from framework.errors import JoystickError
+from framework.iteration import Count, Result
+from framework.output.console import Console
+from framework.output.formatting import clock, counted, listed, short
+from framework.runs.experiment import Experiment
+from framework.runs.task_dir import circumstances
+
+Settings = Mapping[str, Any]
+CLOSED = "closed by the program"
+"""Outcome of a run that no stop rule has ended."""
+
+
+class Run:
+    """A training run. `train` trains for an iteration and returns its result; `close`, or the end of a `with`, saves
+    it and ends its processes. Settings that the command line would refuse raise a ConfigError."""
+
+    def __init__(
+        self,
+        algo: str | None = None,
+        env: str | Callable[..., Any] | None = None,
+        *,
+        seed: int | None = None,
+        general_cfg: Settings | None = None,
+        algo_cfg: Settings | None = None,
+        env_cfg: Settings | None = None,
+        env_name: str | None = None,
+        yaml: str | Path | None = None,
+        words: Iterable[str] = (),
+        into: str | Path | None = None,
+        allow_import: Iterable[str] = (),
+        callbacks: type | Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
+        metrics: Sequence[str] = (),
+        show: bool = False,
+    ) -> None:
+        """Starts a run in a new task directory. algo and env choose a preset, as --algo and --env do; env may also be a
+        class or function that makes an environment, or a registered name. words: further settings as
+        section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
+        give; show: print what the command line prints."""
+        if isinstance(callbacks, Mapping):
+            callbacks = from_functions(callbacks, metrics)
+        if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
+            env_name = "python"
+        general = {"env_name": env_name, "seed": seed, "callbacks": callbacks}
+        values = {
+            "general_cfg": {**(general_cfg or {}), **{k: value for k, value in general.items() if value is not None}},
+            "algo_cfg": algo_cfg or {},
+            "env_cfg": env_cfg or {},
+        }
+        self._begin(show, yaml, words, values, algo=algo, env=env, into=into, allow_import=allow_import)
+
+    @classmethod
+    def resume(cls, name: str | Path, words: Iterable[str] = (), **options: Any) -> "Run":
+        """Continues a run in its own task directory, as --resume does. options: allow_import and show."""
+        run = cls.__new__(cls)
+        run._begin(options.pop("show", False), None, words, {}, resume=str(name), **options)
+        return run
+
+    @classmethod
+    def branch(cls, name: str | Path, step: int | str, words: Iterable[str] = (), **options: Any) -> "Run":
+        """Continues from a checkpoint of a run (its update, or best) in a new task directory. options: into,
+        allow_import and show."""
+        run = cls.__new__(cls)
+        which = {"load_checkpoint": True, "load_path": str(name), "load_model_step": step}
+        run._begin(options.pop("show", False), None, words, {"general_cfg": which}, **options)
+        return run
+
+    def _begin(
+        self, show: bool, yaml: str | Path | None, words: Iterable[str], values: Mapping[str, Settings], **flags: Any
+    ) -> None:
+        if flags.get("into") is not None:
+            flags["into"] = str(flags["into"])
+        flags, values = own.by_name(flags), own.by_name(values)
+        config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
+        if config.general.mode != "train":
+            raise ConfigError(["Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model"])
+        compatibility.check(config)
+        self._show = show
+        self._open(config)
+
+    def _open(self, config: RunConfig) -> None:
+        self._broken = ""
+        """Reason why this run can neither train nor save; empty while it can."""
+        self._reason: str | None = None
+        """Stop rule that has ended the training."""
+        self._closed = False
+        say: Callable[[str], None] = print if self._show else (lambda text: None)
+        self._experiment = Experiment(
+            config,
+            facts=circumstances([sys.executable, *sys.argv]),
+            make_console=lambda log, cfg: Console(log, cfg, show=self._show),
+            say=say,
+            handle=lambda experiment: self,
+        )
+        self._experiment.__enter__()
+        self._experiment.start_clock()
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> "Run":
+        """Returns a run for the callbacks of an experiment that the command line drives."""
+        run = cls.__new__(cls)
+        run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
+        return run
+
+    # facts ------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> RunConfig:
+        """All settings of the run."""
+        return self._experiment.config
+
+    @property
+    def task(self) -> Path:
+        """Task directory."""
+        return self._experiment.task.path
+
+    @property
+    def count(self) -> Count:
+        """Environment steps, episodes and updates so far."""
+        return self._experiment.trainer.count
+
+    @property
+    def agent(self) -> Agent:
+        """Agent with the latest weights. With mp_backend ray it is a copy: use set_weights to change the learner's."""
+        return self._rested().trainer.agent
+
+    # training ---------------------------------------------------------------------------------------------
+
+    def train(self, steps: int | None = None) -> Result:
+        """Trains for an iteration: in rounds, until at least `steps` more environment steps are made
+        (general_cfg.iteration_steps if it is None). Evaluates and saves when that is due. Returns the result of the
+        iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing."""
+        if steps is not None and steps < 1:
+            raise ValueError(f"train({steps}): an iteration has at least one step")
+        with self._in_use() as experiment:
+            if self._reason is None:
+                self._reason = experiment.iterate(steps or self.config.general.iteration_steps)
+            trainer = experiment.trainer
+            result = trainer.last or trainer.iteration.result(trainer.count, trainer.seconds())
+        return {**result, "done": self._reason is not None, "reason": self._reason}
+
+    def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
+        """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
+        mean, std, min, max, median, episodes and returns. Training is not changed by it."""
+        experiment = self._rested()
+        evaluation = experiment.evaluator.play(
+            experiment.trainer.agent, episodes or self.config.general.online_eval_episode
+        )
+        return {**evaluation.facts(), "returns": evaluation.returns.tolist()}
+
+    def save(self) -> Path:
+        """Saves a checkpoint now, and returns its folder."""
+        with self._in_use() as experiment:
+            trainer = experiment.trainer
+            if self._reason is None:
+                trainer.save()
+            if trainer.unsaved:
+                raise JoystickError(
+                    f"checkpoint {trainer.count.update} could not be saved; logs/log.txt has the reason"
+                )
+            return experiment.store.folder / str(trainer.count.update)
+
+    def restore(self, checkpoint: int | str | Path) -> None:
+        """Goes back to a checkpoint of this run: its update, its folder, or best. Later checkpoints are deleted, and
+        log files continue from there. Works also after an error has broken off a round."""
+        if self._closed:
+            raise JoystickError(f"the run is closed; Run.resume({self.task.name!r}) continues it")
+        experiment = self._experiment
+        saved = experiment.store.read(self._name(checkpoint))
+        number = int(saved.facts["update"])
+        experiment.store.read(number)  # best may have outlived its numbered checkpoint
+        experiment.close()
+        for later in experiment.store.numbers():
+            if later > number:
+                remove_folder(experiment.store.folder / str(later))
+        config = experiment.config
+        explicit = config.explicit - {"general_cfg.load_model_step"}
+        self._open(replace(config, task=experiment.task.path, into=None, explicit=explicit, notes=()))
+
+    def _name(self, checkpoint: int | str | Path) -> int | str:
+        """Returns the name of a checkpoint in models/."""
+        path = Path(str(checkpoint))
+        if path.name != str(checkpoint) and path.resolve().parent != self._experiment.store.folder.resolve():
+            raise JoystickError(f"{path} is no checkpoint of {self.task}; Run.branch continues from another run")
+        return path.name
+
+    # the agent --------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        """Returns all arrays that acting depends on, by name."""
+        return self.agent.weights()
+
+    def set_weights(self, weights: Mapping[str, Array]) -> None:
+        """Replaces them, at the learner, and so at all workers from their next fragment on. Target networks and the
+        optimizer keep what they have."""
+        experiment = self._rested()
+        try:
+            experiment.trainer.agent.load_weights(dict(weights))  # a wrong shape fails here, before anything is sent
+        except (ValueError, KeyError) as error:
+            raise JoystickError(f"set_weights: {error}") from error
+        with self._in_use():
+            experiment.backend.set_weights(dict(weights))
+
+    def foreach_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+        """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
+        the latest weights. Returns the results in this order."""
+        experiment = self._rested()
+        return [function(experiment.trainer.agent, 0), *experiment.backend.each_worker(function)]
+
+    # the end ----------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Saves what has been trained since the last checkpoint, writes figure and report, and ends all processes.
+        Once a stop rule has ended the training, also compares the checkpoints and marks the best model."""
+        self._close(complete=True)
+
+    def _close(self, complete: bool) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        experiment = self._experiment
+        try:
+            if self._broken:
+                return
+            if self._reason is not None and complete:
+                experiment.complete(self._reason)
+            else:
+                if experiment.trainer.place() != experiment.trainer.saved_at:
+                    experiment.trainer.save()
+                experiment.trainer.log.flush()
+                experiment.interrupted(CLOSED)
+        finally:
+            experiment.close()
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._close(complete=error is None)
+
+    def __repr__(self) -> str:
+        state = "closed, " if self._closed else ""
+        return f"<joystick.Run {self.task}: {state}{counted(self.count.step, 'step')}>"
+
+    # inside -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _in_use(self) -> Iterator[Experiment]:
+        """Gives the parts of the run to a call. An error in it leaves them in the middle of a round: after that, only
+        restore and close are possible."""
+        if self._closed:
+            raise JoystickError(f"the run is closed; Run.resume({self.task.name!r}) continues it")
+        if self._broken:
+            raise JoystickError(f"an error has broken off a round ({self._broken}); restore a checkpoint, or close")
+        try:
+            yield self._experiment
+        except BaseException as error:
+            self._broken = f"{type(error).__name__}: {error}"
+            raise
+
+    def _rested(self) -> Experiment:
+        """Returns the parts of the run after all pending work is done, with the latest weights."""
+        with self._in_use() as experiment:
+            experiment.trainer.rest()
+            return experiment
+
+
+def pretty(result: Result) -> str:
+    """Formats the result of an iteration for a terminal."""
+    counts = ", ".join(counted(result[name], name) for name in ("step", "episode", "update"))
+    lines = [f"iteration {result['iteration']}   {counts} in {clock(result['seconds_total'])}"]
+    if result["episodes_this_iteration"]:
+        low, mean, high = (short(result[f"return_{name}"]) for name in ("min", "mean", "max"))
+        ended = counted(result["episodes_this_iteration"], "episode")
+        lines.append(f"return      {mean} (from {low} to {high}), length {short(result['length_mean'])}, {ended}")
+    if result["evaluation"] is not None:
+        lines.append(f"evaluation  {short(result['evaluation'])}")
+    if result["metrics"]:
+        lines.append(f"metrics     {listed(result['metrics'])}")
+    if result.get("reason"):
+        lines.append(f"done        {result['reason']}")
+    return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""Command evaluate: plays a saved model, prints its score in one line, and changes nothing in its task directory."""
+
+import json
+from pathlib import Path
+
+from config.loader import RunConfig
+from framework.checkpoint.atomic import write_whole
+from framework.errors import JoystickError
+from framework.evaluator import Evaluation, Evaluator, Interrupted
+from framework.output.formatting import scored
+from framework.runs.resume import with_seed
+from framework.runs.signals import StopSignals
+from framework.runs.test import opened
+
+
+def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSignals) -> int:
+    """Plays whole episodes: so many, or as many as make at least so many steps. out: file with a line of JSON for each.
+    Returns the exit status."""
+    if out and not Path(out).parent.is_dir():
+        raise JoystickError(f"--out: the folder {Path(out).parent} does not exist")
+
+    def check() -> None:
+        if signals.received is not None:
+            raise Interrupted
+
+    config = with_seed(config)
+    cfg = config.general
+    with opened(config) as model:
+        evaluator = Evaluator(model.env, cfg.seed, cfg.max_step, check, model.watch)
+        try:
+            evaluation = evaluator.play(model.agent, 0 if steps else cfg.max_episode, steps=steps or 0)
+        except Interrupted:
+            return signals.exit_status
+    if out:
+        write_whole(Path(out), lines(evaluation).encode())
+    if model.note:
+        print(model.note)
+    taken = sum(episode.length for episode in evaluation.episodes)
+    print(f"{model.saved.path}: {scored(evaluation.facts())}, {taken:,} steps")
+    return 0
+
+
+def lines(evaluation: Evaluation) -> str:
+    """Returns a line of JSON for each episode."""
+    return "".join(
+        json.dumps(
+            {
+                "episode": number,
+                "seed": episode.seed,
+                "return": episode.total,
+                "length": episode.length,
+                "terminated": episode.terminated,
+            }
+        )
+        + "\n"
+        for number, episode in enumerate(evaluation.episodes, start=1)
+    )

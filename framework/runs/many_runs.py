@@ -1,0 +1,99 @@
+"""Who the members of a group of runs are: one for each seed, or for each experiment of a file."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+
+from config.loader import ConfigError, RunConfig
+from envs.base import EnvError
+from framework import build, compatibility, resources
+from framework.errors import JoystickError
+from framework.runs import group
+from framework.runs.group import Member
+from framework.runs.task_dir import new_folder
+
+MOST_OF_A_NAME = 60
+"""Characters of an experiment's name that its folder has."""
+
+
+def run_seeds(config: RunConfig, command_line: list[str], seeds: Sequence[int], jobs: int | None) -> int:
+    """Trains once for each seed. Returns the exit status."""
+    _refuse(config, "--seeds", "omit --seeds")
+    env_id, fitting = _checked(config)
+    config, show = _beside_others(config), config.general.show_fig
+    members = [Member(n, f"seed {n}", f"seed_{n}", config, words=(f"general_cfg.seed={n}",)) for n in seeds]
+    folder = new_folder("seeds", env_id, config.algo_package.NAME, config.into)
+    return group.run("seed", members, folder, command_line, jobs, fitting, show)
+
+
+def run_experiments(
+    configs: Mapping[str, RunConfig],
+    title: str,
+    command_line: list[str],
+    jobs: int | None,
+    check: Callable[[RunConfig], None],
+) -> int:
+    """Trains once for each experiment of the file `title`. Returns the exit status. check: raises an error if algorithm
+    and environment do not fit; the problems of all experiments are reported at once."""
+    fitting, problems = math.inf, []
+    for name, config in configs.items():
+        try:
+            _refuse(config, "a file with several experiments", "use a file with one")
+            check(config)
+            fitting = min(fitting, _checked(config)[1])
+        except (JoystickError, EnvError, ConfigError) as error:
+            problems.append(f"{name}: {error}")
+    if problems:
+        raise ConfigError(problems)
+    folders = dict(zip(configs, file_names(configs), strict=True))
+    members = [
+        Member(name, name, folders[name], _beside_others(config), f"{folders[name]}.yaml")
+        for name, config in configs.items()
+    ]
+    [safe] = file_names([title])
+    folder = new_folder("runs", safe, str(len(members)), members[0].config.into)
+    return group.run("run", members, folder, command_line, jobs, fitting)
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """Returns a name of a folder for each name, none twice."""
+    found: list[str] = []
+    for name in names:
+        safe = re.sub(r"[^\w-]+", "-", name).strip("-")[:MOST_OF_A_NAME] or "run"
+        later = (f"{safe}_{number}" for number in itertools.count(2))
+        found.append(next(each for each in itertools.chain([safe], later) if each.lower() not in map(str.lower, found)))
+    return found
+
+
+def _beside_others(config: RunConfig) -> RunConfig:
+    """Returns the settings of a run that shares the cores with others, and opens no window."""
+    changes = {"torch_threads": config.general.torch_threads or 1, "show_fig": False}
+    return replace(config, general=config.general.model_copy(update=changes))
+
+
+def _refuse(config: RunConfig, who: str, otherwise: str) -> None:
+    """Raises ConfigError for a test or a loaded model."""
+    for key, wrong, why in (
+        ("mode", "test", f"trains; to test one of its runs, {otherwise}"),
+        ("load_checkpoint", True, f"starts every run from the beginning; omit it, or {otherwise}"),
+    ):
+        if getattr(config.general, key) == wrong:
+            place = config.where.get(f"general_cfg.{key}", "default")
+            raise ConfigError([f"{place}: general_cfg.{key}: {who} {why}"])
+
+
+def _checked(config: RunConfig) -> tuple[str, float]:
+    """Returns the environment's id and the number of runs that fit into memory. Refuses once, before there is a folder,
+    what each run would refuse. The agent is built on the CPU, so that this process takes no memory of a GPU."""
+    env = build.make_env(config, config.env.n_envs)
+    try:
+        spec = build.env_spec(config, env)
+        build.device_of(config)
+        build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
+        return spec.id, resources.memories_that_fit(config, compatibility.spec_of_all(config, spec))
+    finally:
+        env.close()

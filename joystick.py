@@ -1,0 +1,95 @@
+"""Joystick as a library: everything that is public, and the command `joystick`, which is python main.py.
+
+    import joystick
+
+    with joystick.Run("PPO", "CartPole-v1", seed=1) as run:
+        for _ in range(10):
+            print(joystick.pretty(run.train(1000)))
+
+Importing it loads neither torch nor Ray. In a clone this file is the module; pip installs a folder `joystick` with the
+layout of a clone, and this file as its __init__.py.
+"""
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+_ROOT = Path(__file__).resolve().parent
+
+
+def _open_house() -> None:
+    """Makes the packages beside this file importable. Raises ImportError if one of their names means another module.
+
+    The path is appended, so that no module of the user is replaced by one of ours.
+    """
+    if str(_ROOT) not in sys.path:
+        sys.path.append(str(_ROOT))
+    for name in ("algos", "config", "envs", "framework"):
+        spec = find_spec(name)
+        places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+        place = next((Path(place).resolve() for place in places if place), _ROOT)
+        if not place.is_relative_to(_ROOT):
+            raise ImportError(
+                f"joystick has a package {name!r}, and in this program that name means {place}; "
+                "rename it, or move it into a package of your own",
+                name=name,
+                path=str(place),
+            )
+
+
+_open_house()
+
+
+if TYPE_CHECKING:
+    from config.loader import ConfigError as ConfigError
+    from config.own import register as register
+    from envs.base import EnvContext as EnvContext
+    from envs.base import EnvError as EnvError
+    from envs.python.old_gym import OldGym as OldGym
+    from framework.callbacks import Callbacks as Callbacks
+    from framework.errors import JoystickError as JoystickError
+    from framework.runs.api import Run as Run
+    from framework.runs.api import pretty as pretty
+    from framework.runs.policy import Policy as Policy
+    from framework.runs.policy import load as load
+
+_HOMES = {
+    "Callbacks": "framework.callbacks",
+    "EnvContext": "envs.base",
+    "OldGym": "envs.python.old_gym",
+    "ConfigError": "config.loader",
+    "EnvError": "envs.base",
+    "JoystickError": "framework.errors",
+    "Policy": "framework.runs.policy",
+    "Run": "framework.runs.api",
+    "load": "framework.runs.policy",
+    "pretty": "framework.runs.api",
+    "register": "config.own",
+    "register_env": "config.own",
+}
+"""Public name -> module that defines it, imported on first use."""
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'joystick' has no attribute {name!r}; public are {', '.join(_HOMES)}")
+    return getattr(import_module(_HOMES[name]), "register" if name == "register_env" else name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)
+
+
+def command() -> int:
+    """Runs the command line as `python main.py` does, and returns the exit status."""
+    sys.path.insert(0, str(_ROOT))
+    from main import main
+
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(command())
