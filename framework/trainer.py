@@ -121,7 +121,6 @@ class Trainer:
         self.last = self.iteration.result(self.count, self.seconds())
         self.last_return = self.last["return_mean"]
         self.iteration = Iteration(self.iteration.number + 1, self.count.step, self.seconds())
-        self.end_of_iteration = self.count.step + self.cfg.iteration_steps
         for observer in self.observers:
             observer.result(self.last)
 
