@@ -103,7 +103,7 @@ class Strict(BaseModel):
         return f"{other} is {value if isinstance(value, str) else json.dumps(value)}"
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
     """Converts 1e5 to a whole number; leaves 64.5 as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -120,7 +120,7 @@ def listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Int = Annotated[int, BeforeValidator(_whole)]
+Int = Annotated[int, BeforeValidator(whole)]
 PositiveInt = Annotated[Int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveFraction = Annotated[float, Field(gt=0.0, le=1.0)]
