@@ -16,7 +16,6 @@ import cloudpickle
 import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
-from gymnasium.vector.utils import CloudpickleWrapper
 
 from config import machine
 from envs.base import Array, EnvError, Rules, Step, VectorEnv
@@ -90,13 +89,13 @@ class Row(gymnasium.Wrapper):
         except Exception as error:
             raise self._failed("close", error) from error
 
-    def visit(self, function: CloudpickleWrapper, mask: Array) -> bytes | None:
+    def visit(self, function: bytes, mask: Array) -> bytes | None:
         """Calls a function with the innermost environment and its row, if the mask has this row. Returns result and
-        error as bytes: what cannot be sent must not end the process of the row."""
+        error as bytes: an error here would end the process of the row."""
         if not mask[self.number]:
             return None
         try:
-            return _as_bytes(function.fn(self.env.unwrapped, self.number), None)
+            return _as_bytes(cloudpickle.loads(function)(self.env.unwrapped, self.number), None)
         except Exception as error:
             return _as_bytes(None, error)
 
@@ -259,8 +258,7 @@ def _async(maker: Maker, name: str, rows: int, known: Known) -> VectorEnv:
 def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
     """Calls a function in the processes of the masked rows, and returns the results."""
     try:
-        sent = CloudpickleWrapper(function)
-        cloudpickle.dumps(sent)
+        sent = cloudpickle.dumps(function)
     except Exception as error:
         raise EnvError(f"the function cannot be sent to the processes of the rows: {error}") from error
     results = []
@@ -280,8 +278,9 @@ def _as_bytes(result: Any, error: Exception | None) -> bytes:
         cloudpickle.loads(answer)
         return answer
     except Exception as fault:
-        text = f"a result of type {type(result).__name__} cannot be sent: {fault}" if error is None else None
-        answer = cloudpickle.dumps((None, EnvError(text or f"{type(error).__name__}: {error}")))
+        unsent = f"a result of type {type(result).__name__} cannot be sent: {fault}"
+        text = unsent if error is None else f"{type(error).__name__}: {error}"
+        answer = cloudpickle.dumps((None, EnvError(text)))
         return answer
 
 
