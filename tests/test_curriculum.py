@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import runpy
 import threading
 from pathlib import Path
 from typing import Any
@@ -334,6 +335,16 @@ def test_an_old_environment_has_its_own_methods():
     assert old.limit == 3
     with pytest.raises(AttributeError, match="set_task"):
         joystick.OldGym(old).set_task(3)
+
+
+def test_the_example_of_the_page_trains_in_three_phases(tmp_path, monkeypatch):
+    page = Path(__file__).parent.parent / "docs" / "curriculum.md"
+    [code] = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "example.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("example.py")
+    [task] = (tmp_path / "tasks").iterdir()
+    assert {row["phase"] for row in read_csv(task / "results" / "train.csv")} == {0, 1, 2}
 
 
 # --------------------------------------------------------------------------------------------------- foreach_env
