@@ -155,6 +155,29 @@ def test_a_phase_that_the_program_sets_is_saved_at_the_close(tmp_path):
     assert "1.5" in {row.split(",")[9] for row in files(tmp_path / "run")["train.csv"].decode().splitlines()}
 
 
+def test_a_resume_may_move_the_bounds_but_not_drop_the_present_phase(tmp_path):
+    with run_of(tmp_path / "run", LIST) as run:
+        for _ in range(3):
+            run.train()
+        assert run.train()["phase"] == 1
+    moved = "{metric: step, phases: [{below: 40, value: 0}, {below: 150, value: 1}, {value: 2}]}"
+    with joystick.Run.resume(tmp_path / "run", [f"general_cfg.curriculum={moved}"]) as run:
+        assert [run.train()["phase"] for _ in range(2)] == [2, 2]
+        [because] = run._experiment.task.read_run()["resumes"][-1]["inexact_because"]
+        assert because.startswith("general_cfg.curriculum: {")
+    with pytest.raises(JoystickError, match="the checkpoint is in phase 2, which"):
+        joystick.Run.resume(tmp_path / "run", ["general_cfg.curriculum={metric: step, phases: [{value: 0}]}"])
+
+
+def test_a_run_without_a_curriculum_gets_none_in_its_directory(tmp_path):
+    with run_of(tmp_path / "run", None) as run:
+        run.train()
+    before = files(tmp_path / "run")
+    with pytest.raises(JoystickError, match="other columns"):
+        joystick.Run.resume(tmp_path / "run", ["general_cfg.curriculum={}"])
+    assert files(tmp_path / "run") == before
+
+
 def test_a_replacement_of_a_lost_worker_begins_in_the_present_phase(tmp_path, monkeypatch):
     monkeypatch.setattr("framework.distributed.worker_pool.FIRST_PAUSE", 0.0)
     with run_of(tmp_path / "run", {}, workers=1, general={"run_ahead": 0}) as run:
