@@ -31,7 +31,8 @@ class Rows:
 
     def copy(self) -> "Rows":
         small = (self.obs, self.episode, self.seed, self.length, self.total, self.born, self.phase)
-        return Rows(*(array.copy() for array in small), self.state)
+        obs, episode, seed, length, total, born, phase = (array.copy() for array in small)
+        return Rows(obs, episode, seed, length, total, born, phase, self.state)
 
 
 class Mark(NamedTuple):
