@@ -264,9 +264,9 @@ def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array
     results = []
     for answer in env.call("visit", sent, mask):
         if answer is not None:
-            result, error = cloudpickle.loads(answer)
-            if error is not None:
-                raise error
+            result, raised = cloudpickle.loads(answer)
+            if raised is not None:
+                raise raised
             results.append(result)
     return results
 
