@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
+from typing import Any, get_args
 
 import yaml
 from pydantic.fields import FieldInfo
@@ -149,7 +149,7 @@ def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | No
     for section, owner, model in owners:
         key = model.field_name(name)
         if key in model.model_fields:
-            entry = next(_settings(model, [key]))
+            entry = "".join(_settings(model, [key]))
             entries.setdefault(entry, []).append(section if section == "general_cfg" else f"{section} of {owner}")
     if not entries:
         return None
@@ -216,7 +216,8 @@ def _text(model: type[Strict]) -> str:
     return textwrap.fill(" ".join((model.__doc__ or "").split()), WIDTH)
 
 
-def _settings(model: type[Strict], names: Iterable[str]) -> Iterator[str]:
+def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> Iterator[str]:
+    """Yields the help of each setting, and of the keys of one that is a mapping. prefix: names before its own."""
     schema = json_schema(model)
     spellings: dict[str, list[str]] = {}
     for alias, name in model.ALIASES.items():
@@ -228,15 +229,25 @@ def _settings(model: type[Strict], names: Iterable[str]) -> Iterator[str]:
         facts = [_default(field)] if kind == help_text.rstrip(".") else [kind, _default(field)]
         if name in spellings:
             facts.append(f"also {', '.join(spellings[name])}")
-        entry = f"- `{name}` ({'; '.join(facts)}): {help_text}"
+        entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {help_text}"
         yield textwrap.fill(entry, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
+        for keys in _mappings(field.annotation):
+            yield from _settings(keys, keys.model_fields, f"{prefix}{name}.")
+
+
+def _mappings(annotation: Any) -> Iterator[type[Strict]]:
+    """Yields the models of the mappings in a type; layers have pages of their own."""
+    if isinstance(annotation, type) and issubclass(annotation, Strict):
+        yield from () if "layer_type" in annotation.model_fields else (annotation,)
+    for part in get_args(annotation):
+        yield from _mappings(part)
 
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "must be given"
     value = field.get_default(call_default_factory=True)
-    if isinstance(value, list):
+    if isinstance(value, list) and value:
         return "default " + ", ".join(_layer(item) if isinstance(item, Strict) else str(item) for item in value)
     return "default " + yaml.dump(value, Dumper=Dumper, default_flow_style=True).removesuffix("\n").removesuffix(
         "\n..."

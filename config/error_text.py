@@ -172,7 +172,10 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     if kind == "extra_forbidden":
         if len(loc) == 1:
             return f"unknown setting{hint(str(loc[0]))}"
-        return f"unknown setting{did_you_mean(str(loc[-1]), _at(root, loc[:-1]).get('properties', {}))}"
+        node = _at(root, loc[:-1])
+        options = [resolve(option, root) for option in node.get("anyOf", [node])]
+        known = [key for option in options for key in option.get("properties", {})]
+        return f"unknown setting{did_you_mean(str(loc[-1]), known)}"
     if kind == "missing":
         return f"{loc[-1]} is missing; expected {expected(_at(root, loc), root)}"
     if kind == "value_error":

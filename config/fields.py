@@ -105,7 +105,7 @@ class Strict(BaseModel):
         return f"{other} is {value if isinstance(value, str) else json.dumps(value)}"
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
     """Converts 1e5 to a whole number; leaves 64.5 as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -137,7 +137,7 @@ def _no_factor(value: Any) -> Any:
     return value
 
 
-Int = Annotated[int, BeforeValidator(_whole)]
+Int = Annotated[int, BeforeValidator(whole)]
 PositiveInt = Annotated[Int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 PositiveFraction = Annotated[float, Field(gt=0.0, le=1.0)]

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from config import joyrl, machine, own
+from config.curriculum import Curriculum
 from config.program import PROGRAM
 from config.schema import Int, PositiveInt, Problem, Strict, lower
 
@@ -133,6 +134,9 @@ class GeneralConfig(Strict):
     # code of your own
     callbacks: str | None = None
     """Class that sees episodes and results, as my_module:MyCallbacks with --allow-import my_module. null: none."""
+    curriculum: Curriculum | None = None
+    """Phases of training, as {metric: return_mean, method: set_phase, phases: [{below: 100, value: 0}, {value: 1}]}:
+    before each reset, the environment's method gets the value of the phase. null: none."""
 
     # what to keep and show
     collect_traj: bool = False
@@ -170,13 +174,20 @@ class GeneralConfig(Strict):
         for key in RUN_LIMITS if self.mode == "train" else ():
             if getattr(self, key) == 0:
                 yield Problem(key, "a limit of 0 trains nothing; -1 means no limit", depends_on=("mode",))
-        if self.callbacks and not own.is_own(self.callbacks):
-            yield Problem("callbacks", own.missing(self.callbacks))
         in_cluster = self.mode == "train" and self.mp_backend == "ray" and self.ray_address is not None
         if not in_cluster and (why := machine.missing_device(self.device)):
             yield Problem("device", why, depends_on=("mode", "mp_backend", "ray_address"))
+        yield from self._problems_of_code()
         if not self.share_buffer:
             yield Problem("share_buffer", "false is not supported: all learners share one memory")
+
+    def _problems_of_code(self) -> Iterator[Problem]:
+        if self.callbacks and not own.is_own(self.callbacks):
+            yield Problem("callbacks", own.missing(self.callbacks))
+        for fault in self.curriculum.faults() if self.curriculum else ():
+            yield Problem("curriculum", fault)
+        if self.curriculum and self.curriculum.metric == "evaluation" and not self.online_eval:
+            yield Problem("curriculum", "metric evaluation needs online_eval: true", depends_on=("online_eval",))
 
     @property
     def gpu_device(self) -> bool:

@@ -139,8 +139,19 @@ def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:
     source = Source(written=True)
     for section, settings in values.items():
         for key, value in settings.items():
-            source.put(section, key, _builtin(value), Place(text, f"{section}.{key}"))
+            plain = _builtin(value)
+            source.put(section, key, plain, _placed(plain, text, f"{section}.{key}"))
     return source
+
+
+def _placed(value: Any, text: str, path: str) -> Place:
+    """Returns the place of a value, and the places of its parts."""
+    place = Place(text, path)
+    if isinstance(value, dict):
+        place.parts |= {key: _placed(part, text, f"{path}.{key}") for key, part in value.items()}
+    elif isinstance(value, list):
+        place.parts |= {i: _placed(part, text, f"{path}[{i}]") for i, part in enumerate(value)}
+    return place
 
 
 def _builtin(value: Any) -> Any:

@@ -41,4 +41,5 @@ def make(package: ModuleType, cfg: Any, rows: int, context: EnvContext | None = 
     place = EnvContext() if context is None else context
     takes = "context" in inspect.signature(maker).parameters
     env: VectorEnv = maker(cfg, rows, **({"context": place} if takes else {}))
+    env.context = place.row(cfg.constructor, 0, rows)
     return env

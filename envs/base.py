@@ -6,7 +6,8 @@ N rows are stepped together. `step` never resets and returns the true successor,
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,6 +104,11 @@ class VectorEnv(ABC):
     goal: Goal | None = None
     """Goal interface; None if the environment has no goals."""
 
+    context: EnvContext = EnvContext()
+    """Settings and place in the run; set by envs.make."""
+    phase_method: str = "set_phase"
+    """Method of an environment that gets the phase of a curriculum; set by the factory."""
+
     @property
     def model(self) -> Rules | None:
         """Transition model of a finite environment, built on first use; None if it is unknown."""
@@ -116,6 +122,22 @@ class VectorEnv(ABC):
     @abstractmethod
     def step(self, action: Array) -> Step:
         """Steps all rows with action [N, ...]. The next step may reuse the returned arrays: copy what you keep."""
+
+    def set_phase(self, mask: Array, phases: Sequence[float]) -> None:
+        """Sets the phase of the next episode in the masked rows; called before their reset, if there is a curriculum.
+        phases: of all rows."""
+        if type(self).each is VectorEnv.each:
+            raise EnvError(f"{type(self).__name__} has no method set_phase(mask, phases), which a curriculum needs")
+        self.each(partial(_set_phase, self.phase_method, phases), mask)
+
+    def each(self, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
+        """Returns function(environment, row) for the masked rows, with the innermost environment of each, called in the
+        process that has it."""
+        raise EnvError(f"{type(self).__name__} has no method each(function, mask), so its rows cannot be reached")
+
+    def visit(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
+        """Returns function(environment, context) for each row."""
+        return self.each(partial(_with_context, function, self.context), np.ones(self.rows, bool))
 
     def encode(self, obs: Any) -> Array:
         """Returns an observation of the environment itself as the agent gets it."""
@@ -139,3 +161,19 @@ class VectorEnv(ABC):
 
     def close(self) -> None:
         """Closes windows and ends processes."""
+
+
+def _set_phase(method: str, phases: Sequence[float], env: Any, row: int) -> None:
+    """Gives an environment its phase."""
+    setter = getattr(env, method, None)
+    if not callable(setter):
+        raise EnvError(f"{type(env).__name__} has no method {method}(value), which general_cfg.curriculum.method names")
+    try:
+        setter(phases[row])
+    except Exception as error:
+        name = f"{type(env).__name__}.{method}({phases[row]})"
+        raise EnvError(f"{name} failed in row {row}: {type(error).__name__}: {error}") from error
+
+
+def _with_context(function: Callable[[Any, EnvContext], Any], context: EnvContext, env: Any, row: int) -> Any:
+    return function(env, context.row(context, row, context.num_envs))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from algos.base import Agent, Array, Progress, Tree
+from envs.base import EnvContext
 from framework.checkpoint.journal import Frame
 from framework.collector import Collector
 from framework.errors import JoystickError
@@ -76,11 +77,16 @@ class Backend(Protocol):
         """Calls function(agent, index) in each worker, with index 1 and up, and returns the results; nothing if there
         are no workers. Called after `rest`."""
 
+    def each_env(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
+        """Calls function(environment, context) for each training row, with the innermost environment, and returns the
+        results in the order of workers and rows. Called after `rest`."""
+
     def state(self) -> Tree:
         """Returns the state of the agent, of the collectors (one tree each) and of the memory."""
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> list[str]:
-        """Restores `state` and the memory's journal. Returns the rows whose running episodes could not be replayed."""
+        """Restores `state`, given with the rest of the run's, and the memory's journal. Returns the rows whose running
+        episodes could not be replayed."""
 
 
 def accepted(fragment: Fragment, episodes: list[Episode], progress: Progress) -> Accepted:
@@ -130,6 +136,9 @@ class SingleProcess:
 
     def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
         return []
+
+    def each_env(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
+        return self.collector.env.visit(function)
 
     def state(self) -> Tree:
         return {

@@ -10,6 +10,7 @@ import algos
 import envs
 from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config import machine, own
+from config.fields import whole
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import EnvContext, Goal, VectorEnv
@@ -33,7 +34,15 @@ def make_env(config: RunConfig, rows: int, draw: bool = False, worker: int = 0, 
     cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
     workers = config.general.n_workers if config.general.mp_backend == "ray" else 0
     context = EnvContext(worker_index=worker, num_workers=workers, recreated=recreated)
-    return envs.make(config.env_package, cfg, rows, context)
+    env = envs.make(config.env_package, cfg, rows, context)
+    if (curriculum := config.general.curriculum) is not None:
+        env.phase_method = curriculum.method
+        try:
+            env.set_phase(np.ones(rows, bool), [whole(curriculum.first)] * rows)  # an error comes before any process
+        except BaseException:
+            env.close()
+            raise
+    return env
 
 
 @contextlib.contextmanager
@@ -124,7 +133,7 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     own.provide(config.objects)
     try:
         cls = own.find(name)
-        fault = callbacks.problem(cls, EPISODE_COLUMNS)
+        fault = callbacks.problem(cls, (*EPISODE_COLUMNS, "phase"))
         made: Callbacks | None = None if fault else cls()
     except Exception as error:  # the user's own code may raise anything
         raise JoystickError(f"general_cfg.callbacks: {error}") from error
@@ -149,9 +158,12 @@ def make_collector(
     episodes: np.ndarray | None = None,
     remembered: int = 1,
     watch: Watch | None = None,
+    phase: float | None = None,
 ) -> Collector:
     """Makes the collector of a worker, or the only one in a single process. The replacement of a lost worker has a
-    later incarnation, with a stream of its own, and continues with these episode numbers [N]."""
+    later incarnation, with a stream of its own, and continues with these episode numbers [N] in the present phase."""
+    curriculum = config.general.curriculum
+    first = curriculum.first if curriculum and phase is None else phase
 
     def seed_of(row: int, episode: int) -> int:
         return number(seed, "episode", worker, row, episode)
@@ -169,4 +181,5 @@ def make_collector(
         first_episode=episodes,
         remembered=remembered,
         watch=watch or Watch(),
+        phase=first if curriculum else None,
     )

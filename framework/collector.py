@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
+from config.fields import whole
 from envs.base import Array, Step, VectorEnv
 from framework.collector_state import Mark, Rows, Tape
 from framework.errors import NumericsError
@@ -38,6 +39,8 @@ class Collector:
     remembered: int = 1
     """Number of complete rounds whose state is still available."""
     watch: Watch = field(default_factory=Watch)
+    phase: float | None = None
+    """Phase of the curriculum of the first episodes; later ones get that of the progress. None: there are no phases."""
     _tape: Tape = field(default_factory=Tape)
     _buffers: Columns = field(default_factory=dict)
 
@@ -46,9 +49,10 @@ class Collector:
         zeros = np.zeros(rows, np.int64)
         episode = zeros if self.first_episode is None else self.first_episode.copy()
         seeds = np.array([self.episode_seed(row, number) for row, number in enumerate(episode.tolist())], np.int64)
-        obs = self._reset(np.ones(rows, bool), seeds)
+        phases = np.full(rows, self.phase or 0.0)
+        obs = self._reset(np.ones(rows, bool), seeds, phases)
         state = self.agent.initial_state(rows)
-        self._now = Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), state)
+        self._now = Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), phases, state)
         self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
         self._marks: deque[Mark] = deque(maxlen=self.remembered)
         self.settle()
@@ -86,7 +90,7 @@ class Collector:
             masks = {"action_mask": mask, "next_action_mask": self.env.action_mask}
             act = act._replace(columns={**act.columns, **masks})
         ended = step.terminated | step.truncated
-        episodes = self._finish(ended, step) if np.count_nonzero(ended) else []
+        episodes = self._finish(ended, step, progress.phase) if np.count_nonzero(ended) else []
         return obs, act, step, episodes
 
     def _advance(self, action: Array) -> Step:
@@ -103,7 +107,7 @@ class Collector:
         now.obs = obs.copy()
         return step
 
-    def _finish(self, ended: Array, step: Step) -> list[Episode]:
+    def _finish(self, ended: Array, step: Step, phase: float) -> list[Episode]:
         now, episodes = self._now, []
         for row in np.flatnonzero(ended).tolist():
             episode = Episode(
@@ -115,15 +119,21 @@ class Collector:
                 length=int(now.length[row]),
                 terminated=bool(step.terminated[row]),
                 steps=self.steps,
+                phase=None if self.phase is None else whole(float(now.phase[row])),
             )
             for recorder in self.recorders:
                 if metrics := recorder.end(episode, self.env):
                     episode = episode._replace(metrics={**episode.metrics, **metrics})
             episodes.append(episode)
+        now.phase[ended] = phase
         self._begin(ended)
         return episodes
 
-    def _reset(self, rows: Array, seeds: Array) -> Array:
+    def _reset(self, rows: Array, seeds: Array, phases: Array) -> Array:
+        """Starts an episode in the masked rows, each in its phase."""
+        if self.phase is not None:
+            with self.watch("set_phase"):
+                self.env.set_phase(rows, [whole(phase) for phase in phases.tolist()])
         with self.watch("reset"):
             return self.env.reset(rows, seeds)
 
@@ -136,7 +146,7 @@ class Collector:
         now.length[rows] = 0
         now.total[rows] = 0.0
         now.born[rows] = self._tape.end
-        now.obs = self._reset(rows, now.seed)
+        now.obs = self._reset(rows, now.seed, now.phase)
         self._forget(rows)
         self._begun(rows)
 
@@ -222,6 +232,8 @@ class Collector:
         at = mark.rows
         tape = self._tape.between(mark.first_action(), mark.end, self.env.rows)
         rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
+        if self.phase is not None:
+            rows["phase"] = at.phase
         age = mark.end - at.born
         return {
             "rows": rows,
@@ -247,7 +259,7 @@ class Collector:
         rows = state["rows"]
         self._now = Rows(
             rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
-            np.zeros_like(rows["total"]), np.zeros_like(rows["length"]),
+            np.zeros_like(rows["total"]), np.zeros_like(rows["length"]), self._phases(rows),
             None if state["policy"] is None else state["policy"].copy(),
         )  # fmt: skip
         same = self._replay(state) if self.env.replayable else np.zeros(self.env.rows, bool)
@@ -262,8 +274,15 @@ class Collector:
         self.settle()
         return np.flatnonzero(~same).tolist()
 
+    def _phases(self, rows: Tree) -> Array:
+        """Returns the phases of the running episodes; the first one for a run that had no curriculum yet."""
+        known = rows.get("phase")
+        return np.full(self.env.rows, self.phase or 0.0) if known is None else np.array(known, float)
+
     def _begin_at(self, state: Tree) -> None:
         """Restores a state made by `beginning`."""
+        if self.phase is not None and state.get("phase") is not None:
+            self.phase = state["phase"]
         self.first_episode, self.steps = state["rows"]["episode"], int(state["steps"])
         self.incarnation = int(state["incarnation"])
         restore_stream(self.rng, state["rng"])
@@ -302,7 +321,7 @@ class Collector:
 
     def _restart(self, rows: Array) -> None:
         now = self._now
-        now.obs = self._reset(rows, now.seed)
+        now.obs = self._reset(rows, now.seed, now.phase)
         now.length[rows] = 0
         now.total[rows] = 0.0
         self._dropped(rows)

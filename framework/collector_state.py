@@ -24,14 +24,15 @@ class Rows:
     total: Array
     born: Array
     """Index on the tape of the first action of the running episode."""
+    phase: Array
+    """Phase of the curriculum that each running episode is played in."""
     state: Array | None = None
     """Recurrent state of the policy [N, S]."""
 
     def copy(self) -> "Rows":
-        obs, episode, seed, length, total, born = (
-            array.copy() for array in (self.obs, self.episode, self.seed, self.length, self.total, self.born)
-        )
-        return Rows(obs, episode, seed, length, total, born, self.state)
+        small = (self.obs, self.episode, self.seed, self.length, self.total, self.born, self.phase)
+        obs, episode, seed, length, total, born, phase = (array.copy() for array in small)
+        return Rows(obs, episode, seed, length, total, born, phase, self.state)
 
 
 class Mark(NamedTuple):
@@ -77,6 +78,10 @@ class Tape:
             self.start = before
 
 
-def beginning(episode: Array, steps: int, incarnation: int, rng: np.random.Generator) -> Tree:
-    """Returns the state of a collector that replaces a lost one and is about to begin these episodes [N]."""
-    return {"rows": {"episode": episode}, "steps": steps, "incarnation": incarnation, "rng": stream_state(rng)}
+def beginning(
+    episode: Array, steps: int, incarnation: int, rng: np.random.Generator, phase: float | None = None
+) -> Tree:
+    """Returns the state of a collector that replaces a lost one and is about to begin these episodes [N]. phase: that
+    of the curriculum; None: the first one."""
+    rows = {"episode": episode}
+    return {"rows": rows, "phase": phase, "steps": steps, "incarnation": incarnation, "rng": stream_state(rng)}

@@ -78,9 +78,11 @@ class Evaluator:
         check: Callable[[], None] = lambda: None,
         watch: Watch | None = None,
         recorders: Iterable[Recorder] = (),
+        phase: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """recorders: see every evaluation, but not the random policy."""
+        """recorders: see every evaluation, but not the random policy. phase: returns the phase of the curriculum."""
         self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
+        self.phase = phase
         self.recorders = tuple(recorders)
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
 
@@ -90,7 +92,8 @@ class Evaluator:
 
     def _play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder], steps: int = 0) -> Evaluation:
         collector = self._collector(agent, recorders)
-        evaluation = Evaluation(collector.play(episodes, Progress(), self.check, steps))
+        progress = Progress(phase=collector.phase or 0)
+        evaluation = Evaluation(collector.play(episodes, progress, self.check, steps))
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
                 "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",
@@ -130,7 +133,7 @@ class Evaluator:
 
         return Collector(
             self.env, agent, stream(self.seed, "evaluation actions"), seed_of, self.longest,
-            recorders=tuple(recorders), explore=False, watch=self.watch,
+            recorders=tuple(recorders), explore=False, watch=self.watch, phase=self.phase(),
         )  # fmt: skip
 
 
@@ -176,6 +179,6 @@ def replay(
     policy: Any = Replayed(actions)
     collector = Collector(
         env, policy, stream(0, "unused"), lambda row, number: episode.seed,
-        max_step=len(actions), recorders=(recorder,), explore=False, watch=watch or Watch(),
+        max_step=len(actions), recorders=(recorder,), explore=False, watch=watch or Watch(), phase=episode.phase,
     )  # fmt: skip
     return collector.play(1, Progress(), check)[0].total

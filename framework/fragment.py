@@ -68,6 +68,8 @@ class Episode(NamedTuple):
     terminated: bool
     steps: int
     """Number of steps that its collector had made when it ended."""
+    phase: float | None = None
+    """Phase of the curriculum that it was played in; None without one."""
     metrics: Mapping[str, float] = {}
     """Numbers that recorders gave it."""
 

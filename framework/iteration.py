@@ -47,13 +47,18 @@ class Means:
 class EpisodeRows:
     """Makes the rows of train.csv: an episode, the means of the metrics since the last one, and the exploration."""
 
-    def __init__(self, agent: Agent, custom: Sequence[str] = ()) -> None:
+    def __init__(self, agent: Agent, custom: Sequence[str] = (), phased: bool = False) -> None:
+        """phased: True with a curriculum, which adds a column."""
         self.agent = agent
+        phase = ("phase",) if phased else ()
         self.custom = tuple(custom)
         """Names of the numbers that callbacks give an episode."""
         exploration = tuple(agent.exploration(Progress()))
-        self.columns = (*EPISODE_COLUMNS, *agent.metric_names(), *exploration, *self.custom)
-        self.progress_columns = (*COUNTED, *agent.metric_names(), *(c for name in self.custom for c in _spread(name)))
+        self.columns = (*EPISODE_COLUMNS, *phase, *agent.metric_names(), *exploration, *self.custom)
+        measured = (*agent.metric_names(), *(c for name in self.custom for c in _spread(name)))
+        self.progress_columns = (*COUNTED, *phase, *measured)
+        self.metrics = (*COUNTED, *measured)
+        """Entries of a result that may decide on the phase of a curriculum."""
         self.shown = (*agent.METRICS, *exploration)
         """Columns that the console shows beside the return."""
         self._since = Means()
@@ -81,6 +86,7 @@ class EpisodeRows:
             "seed": episode.seed,
             "worker": episode.worker,
             "row": episode.row,
+            **({} if episode.phase is None else {"phase": episode.phase}),
             **self.last,
             **self.agent.exploration(progress),
             **episode.metrics,
@@ -147,8 +153,9 @@ class Iteration:
         """Notes an evaluation."""
         self.evaluation = evaluation.mean
 
-    def result(self, count: Count, seconds: float) -> Result:
-        """Returns its figures so far. seconds: duration of training so far."""
+    def result(self, count: Count, seconds: float, phase: float | None = None) -> Result:
+        """Returns its figures so far. seconds: duration of training so far. phase: that of the curriculum in this
+        iteration."""
         returns, lengths = self.returns, self.lengths
         some = returns.count > 0
         return {
@@ -160,6 +167,7 @@ class Iteration:
             "return_max": returns.high if some else None,
             "length_mean": lengths.mean if some else None,
             "evaluation": self.evaluation,
+            "phase": phase,
             "metrics": self.metrics.means(),
             "custom": {
                 name: value
@@ -193,7 +201,8 @@ class Iteration:
 
 def progress_row(result: Result) -> Row:
     """Returns the row of results/progress.csv. It holds no time, so that equal runs write equal bytes."""
-    return {**{name: result[name] for name in COUNTED}, **result["metrics"], **result["custom"]}
+    phase = {} if result["phase"] is None else {"phase": result["phase"]}
+    return {**{name: result[name] for name in COUNTED}, **phase, **result["metrics"], **result["custom"]}
 
 
 def _spread(name: str) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ from config.general import GeneralConfig
 from framework.backend import Accepted, Backend
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore, Saved
+from framework.curriculum import Phases
 from framework.evaluator import Evaluation, Evaluator, Interrupted
 from framework.fragment import Episode
 from framework.iteration import Count, EpisodeRows, Iteration, Result
@@ -43,6 +44,7 @@ class Trainer:
         observers: Sequence[Observer] = (),
         facts: dict[str, Any] | None = None,
         stopping: Callable[[], bool] = lambda: False,
+        phases: Phases | None = None,
     ) -> None:
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.store, self.console, self.rows = store, console, rows
@@ -50,6 +52,7 @@ class Trainer:
         self.observers = (console, log, *observers)
         self.facts = facts or {}
         """Facts that every checkpoint is saved with."""
+        self.phases = phases or Phases(None)
         self.count = Count()
         self.iteration = Iteration()
         self.last: Result | None = None
@@ -118,11 +121,17 @@ class Trainer:
         return self.iteration.complete(self.count.step)
 
     def _end_iteration(self) -> None:
-        self.last = self.iteration.result(self.count, self.seconds())
+        self.last = self.result()
         self.last_return = self.last["return_mean"]
         self.iteration = Iteration(self.iteration.number + 1, self.count.step, self.seconds())
         for observer in self.observers:
             observer.result(self.last)
+        if self.phases.follow(self.last):
+            self.console.note(f"phase {self.phases.now:g} begins after {self.count.step:,} steps")
+
+    def result(self) -> Result:
+        """Returns the figures of the running iteration so far."""
+        return self.iteration.result(self.count, self.seconds(), self.phases.shown)
 
     @contextlib.contextmanager
     def _clock(self) -> Iterator[None]:
@@ -174,7 +183,7 @@ class Trainer:
 
     def progress(self) -> Progress:
         """Returns the counters and the share of the planned run, for schedules. Never depends on the clock."""
-        return Progress(*self.count, self.cfg.share(*self.count))
+        return Progress(*self.count, self.cfg.share(*self.count), self.phases.now)
 
     def seconds(self) -> float:
         """Returns the seconds of training over all sessions."""
@@ -274,7 +283,7 @@ class Trainer:
         that iteration."""
         self.save()
         if self.iteration.first_step < self.count.step:
-            self.last = self.iteration.result(self.count, self.seconds())
+            self.last = self.result()
             for observer in self.observers:
                 observer.result(self.last)
         self.log.flush()
@@ -291,6 +300,7 @@ class Trainer:
             "evaluated": self.evaluated,
             "iteration": self.iteration.state(),
             "last_return": self.last_return,
+            "phase": self.phases.shown,
             "rows": self.rows.state(),
             "observers": [observer.state() for observer in self.observers],
             "trajectories": self.trajectories.state() if self.trajectories else None,
@@ -307,6 +317,7 @@ class Trainer:
         running episodes could not be replayed."""
         tree = saved.tree
         self.count = Count(**tree["count"])
+        self.phases.load(tree.get("phase"))
         different = self.backend.load_state(tree, saved.journal or ())
         self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
         self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]

@@ -15,7 +15,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.call = ""
-        """Name of the running call: make, reset, step, render or close; empty between calls."""
+        """Name of the running call: make, set_phase, reset, step, render or close; empty between calls."""
         self.calls = 0
         """Number of calls that have begun."""
         self.action: Array | None = None

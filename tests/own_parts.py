@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from envs.base import EnvContext
+from framework.callbacks import Callbacks
 
 NOT_CALLABLE = 3
 
@@ -101,3 +102,45 @@ def old_line(limit: int = 6) -> gymnasium.Env:
 def lines(num_envs: int, size: int = 3, mode: str = "SameStep") -> Any:
     """A vector environment of gymnasium."""
     return gymnasium.vector.SyncVectorEnv([lambda: Line(size)] * num_envs, autoreset_mode=mode)
+
+
+class Staged(gymnasium.Env):
+    """Episodes of 4 steps plus 2 for each phase, and a reward of 1 a step. Observes the phase, the time, and a number
+    of the seed, so that nothing but the right phase repeats an episode."""
+
+    observation_space, action_space = Box(-100, 100, (3,)), Discrete(2)
+    broken: ClassVar[float] = -1
+
+    def __init__(self, first: float = 0) -> None:
+        self.phase, self.time, self.number, self.wind = first, 0, 0.0, 0.0
+
+    def set_phase(self, value: float) -> None:
+        assert isinstance(value, int if value == round(value) else float)
+        if value == Staged.broken:
+            raise ValueError("there is no such phase")
+        self.next_phase = value
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.phase, self.time = getattr(self, "next_phase", self.phase), 0
+        self.number = float(self.np_random.uniform())
+        return self._seen(), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        return self._seen(), 1.0, self.time == 4 + 2 * self.phase, False, {}
+
+    def _seen(self) -> np.ndarray:
+        return np.array([self.phase, self.time, self.number + self.wind], np.float32)
+
+
+class PhaseByHand(Callbacks):
+    """Sets the phases as the configuration of the tests does."""
+
+    def on_train_result(self, *, run: Any, result: Any) -> None:
+        run.set_phase(by_hand(result))
+
+
+def by_hand(result: Any) -> int:
+    """The phase that the configuration of the tests chooses after an iteration."""
+    return sum(result["step"] >= bound for bound in (40, 100))

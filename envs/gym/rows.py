@@ -12,6 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import gymnasium
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
@@ -92,6 +93,16 @@ class Row(gymnasium.Wrapper):
         except Exception as error:
             raise self._failed("close", error) from error
 
+    def visit(self, function: bytes, mask: Array) -> bytes | None:
+        """Calls a function with the innermost environment and its row, if the mask has this row. Returns result and
+        error as bytes: an error here would end the process of the row."""
+        if not mask[self.number]:
+            return None
+        try:
+            return _as_bytes(cloudpickle.loads(function)(self.env.unwrapped, self.number), None)
+        except Exception as error:
+            return _as_bytes(None, error)
+
     def _checked(self, obs: Any) -> Any:
         """Returns the observation as one array; a wrong shape or a NaN is an error, not broadcast or learned from."""
         obs = self._encode(obs)
@@ -160,6 +171,9 @@ class SyncVector(VectorEnv):
 
     def member(self, row: int) -> Any:
         return self._rows[row].env
+
+    def each(self, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
+        return [function(self._rows[i].env.unwrapped, i) for i in np.flatnonzero(mask).tolist()]
 
     @property
     def model(self) -> Rules | None:
@@ -243,7 +257,36 @@ def _async(maker: Maker, name: str, rows: int, known: Known) -> VectorEnv:
     parent = os.getpid()
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
-    return GymnasiumVector(Masked(env), name, known)
+    return GymnasiumVector(Masked(env), name, known, visit=partial(_visit, env))
+
+
+def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
+    """Calls a function in the processes of the masked rows, and returns the results."""
+    try:
+        sent = cloudpickle.dumps(function)
+    except Exception as error:
+        raise EnvError(f"the function cannot be sent to the processes of the rows: {error}") from error
+    results = []
+    for answer in env.call("visit", sent, mask):
+        if answer is not None:
+            result, raised = cloudpickle.loads(answer)
+            if raised is not None:
+                raise raised
+            results.append(result)
+    return results
+
+
+def _as_bytes(result: Any, error: Exception | None) -> bytes:
+    """Returns result and error as bytes; an error in words if one of them cannot be sent."""
+    try:
+        answer: bytes = cloudpickle.dumps((result, error))
+        cloudpickle.loads(answer)
+        return answer
+    except Exception as fault:
+        unsent = f"a result of type {type(result).__name__} cannot be sent: {fault}"
+        text = unsent if error is None else f"{type(error).__name__}: {error}"
+        answer = cloudpickle.dumps((None, EnvError(text)))
+        return answer
 
 
 def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:

@@ -4,7 +4,7 @@ Each mode defines how rows are reset and where the true successor of a step is f
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -16,8 +16,13 @@ from envs.gym import masks
 from envs.gym.known import Known
 from envs.gym.spaces import Actions, Observations, empty_step, finite
 
+Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
 Outcome = tuple[Any, Array, Array, Array, dict[str, Any]]
 """Observations as one array of N rows, rewards, terminated, truncated, infos."""
+
+_UNREACHABLE = (
+    "a vector environment whose rows cannot be reached one by one; env_cfg.vectorization: sync makes single ones"
+)
 
 
 class Mode(ABC):
@@ -142,7 +147,10 @@ class NextStep(Mode):
 class GymnasiumVector(VectorEnv):
     """A gymnasium vector environment in its autoreset mode."""
 
-    def __init__(self, mode: Mode, name: str, known: Known | None = None, obey_masks: bool = True) -> None:
+    def __init__(
+        self, mode: Mode, name: str, known: Known | None = None, obey_masks: bool = True, visit: Visit | None = None
+    ) -> None:
+        """visit: calls a function in the processes of the masked rows."""
         codec = Observations(mode.env.single_observation_space)
         self._actions = Actions(mode.env.single_action_space)
         self.rows, self.replayable = mode.rows, mode.replayable
@@ -153,7 +161,7 @@ class GymnasiumVector(VectorEnv):
         self.observation_start, self.action_start = self._known.start, self._actions.start
         self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
-        self._mode, self._name, self._floating = mode, name, codec.floating
+        self._mode, self._name, self._floating, self._visit = mode, name, codec.floating, visit
         self._step = empty_step(self.observation_space, self.rows)
         self._obs = self._step.obs.copy()
         self._infos: dict[str, Any] = {}
@@ -211,6 +219,33 @@ class GymnasiumVector(VectorEnv):
                 f"{self._name} reports in row {row} that no action is legal (seed of the episode {self._seeds[row]})"
             )
         self.action_mask = mask
+
+    def set_phase(self, mask: Array, phases: Sequence[float]) -> None:
+        if not self.replayable:
+            raise EnvError(
+                f"{self._name} begins the next episode by itself (autoreset), before it can get a phase; set "
+                "env_cfg.vectorization: sync, or autoreset_mode DISABLED in a vector environment of your own"
+            )
+        if (whole := getattr(self._mode.env.unwrapped, self.phase_method, None)) is not None:
+            try:
+                whole(mask, phases)
+            except Exception as error:
+                raise self._failed(self.phase_method, error) from error
+        elif self._visit is None and self._members() is None:
+            raise EnvError(f"{self._name} has no method {self.phase_method}(mask, phases), and is {_UNREACHABLE}")
+        else:
+            super().set_phase(mask, phases)
+
+    def each(self, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
+        if self._visit is not None:
+            return self._visit(function, mask)
+        if (members := self._members()) is None:
+            raise EnvError(f"{self._name} is {_UNREACHABLE}")
+        return [function(members[row].unwrapped, row) for row in np.flatnonzero(mask).tolist()]
+
+    def _members(self) -> Any:
+        """Returns the environments of the rows; None if they are not objects in this process."""
+        return getattr(self._mode.env.unwrapped, "envs", None)
 
     @property
     def model(self) -> Rules | None:

@@ -18,6 +18,12 @@ class OldGym(gymnasium.Env):
         self.metadata = {"render_modes": old.get("render_modes", old.get("render.modes", [])),
                          "render_fps": old.get("render_fps", old.get("video.frames_per_second"))}  # fmt: skip
 
+    def __getattr__(self, name: str) -> Any:
+        """Returns a method or an attribute that only the old environment has, such as one for phases."""
+        if name.startswith("_") or name == "env":
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         if "seed" in inspect.signature(self.env.reset).parameters:

@@ -10,6 +10,7 @@ import torch.distributed
 
 from algos.base import Agent, Array, EnvSpec, Tree
 from config.loader import RunConfig
+from envs.base import EnvContext
 from framework import compatibility, resources
 from framework.backend import Accepted, Lost, Now
 from framework.checkpoint.journal import Frame
@@ -264,7 +265,11 @@ class RayBackend:
         self.version, self.weights = self.version + 1, self.learners[0].weights.remote()
 
     def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
-        return self.pool.each(function, self.version, self.weights)
+        return self.pool.each(lambda worker: worker.call.remote(function, self.version, self.weights))
+
+    def each_env(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
+        found = self.pool.each(lambda worker: worker.visit.remote(function))
+        return [result for results in found for result in results]
 
     # stopping and going on --------------------------------------------------------------------------------
 
@@ -280,6 +285,7 @@ class RayBackend:
         self.agent.load_state(state["agent"])
         self.weights = self.learners[0].weights.remote()
         self.owed = self.memory.load_state(state["memory"], frames)
+        self.pool.phase = state.get("phase")
         count = len(self.pool.workers)
         self._others = state["collectors"][count:]
         return self.pool.load_state(state["collectors"][:count])

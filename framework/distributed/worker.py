@@ -8,6 +8,7 @@ import numpy as np
 
 from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
+from envs.base import EnvContext
 from framework import build
 from framework.backend import Accepted, accepted
 from framework.callbacks import CallbackRecorder
@@ -47,7 +48,13 @@ class Worker:
     """Collects a fragment at each call."""
 
     def __init__(
-        self, config: RunConfig, spec: EnvSpec, number: int, incarnation: int = 0, episode: Array | None = None
+        self,
+        config: RunConfig,
+        spec: EnvSpec,
+        number: int,
+        incarnation: int = 0,
+        episode: Array | None = None,
+        phase: float | None = None,
     ) -> None:
         cfg = config.general
         build.choose_threads(config, spec, learns=False)
@@ -58,7 +65,17 @@ class Worker:
         if (callbacks := build.make_callbacks(config)) is not None:
             recorders.append(CallbackRecorder(callbacks, self.env.rows, number))
         self.collector = build.make_collector(
-            config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING, watch
+            config,
+            self.env,
+            self.agent,
+            cfg.seed,
+            number,
+            recorders,
+            incarnation,
+            episode,
+            1 + OUTSTANDING,
+            watch,
+            phase,
         )
         self.fragments, self.version, self.busy = 0, -1, BusyShare()
         Watchdog(cfg.env_timeout, watch, lambda: leave(HUNG))
@@ -100,6 +117,10 @@ class Worker:
         """Returns function(agent, index) with these weights; index is 1 for the first worker."""
         self._update(version, weights)
         return function(self.agent, self.collector.worker + 1)
+
+    def visit(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
+        """Returns function(environment, context) for each row."""
+        return self.env.visit(function)
 
     def state(self, fragments: int) -> Tree:
         """Returns the state after this number of fragments: the last one, or one of the OUTSTANDING before it."""

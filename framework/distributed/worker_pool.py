@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algos.base import Agent, EnvSpec, Progress, Tree
+from algos.base import EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from framework import build
@@ -89,11 +89,15 @@ class WorkerPool:
         asked = (cfg.num_cpus_per_worker, cfg.num_gpus_per_worker) if cfg.ray_address else (0, 0)
         self._kind = ray.remote(**ray_cluster.options(*asked))(Worker)
         self._config = ray.put(config)
+        self.phase: float | None = None
+        """Phase of the curriculum that a replacement begins in; None: the first one."""
         for worker in self.workers:
             self._start(worker)
 
     def _start(self, worker: WorkerHandle) -> None:
-        worker.actor = self._kind.remote(self._config, self.spec, worker.number, worker.incarnation, worker.episode)
+        worker.actor = self._kind.remote(
+            self._config, self.spec, worker.number, worker.incarnation, worker.episode, self.phase
+        )
         worker.accepted, worker.born, worker.begun = 0, time.monotonic(), worker.actor.pid.remote()
         if worker.incarnation:
             worker.actor.continue_at.remote(worker.steps)
@@ -106,6 +110,7 @@ class WorkerPool:
 
     def send(self, worker: WorkerHandle, steps: int, progress: Progress, version: int, weights: Any) -> None:
         """Asks for a fragment of so many steps."""
+        self.phase = progress.phase
         report, fragment = worker.actor.collect.options(num_returns=2).remote(steps, progress, version, weights)
         if not worker.asked:
             worker.heard = time.monotonic()
@@ -158,10 +163,10 @@ class WorkerPool:
         if worker.heard - worker.born > CALM_SECONDS:
             worker.deaths = 0
 
-    def each(self, function: Callable[[Agent, int], Any], version: int, weights: Any) -> list[Any]:
-        """Returns what a function gives in each worker that is alive."""
-        alive = [worker for worker in self.workers if worker.actor is not None]
-        calls = [worker.actor.call.remote(function, version, weights) for worker in alive]
+    def each(self, ask: Callable[[Any], Any]) -> list[Any]:
+        """Returns the answers of all workers that are alive. ask: calls one, and returns the reference to its
+        answer."""
+        calls = [ask(worker.actor) for worker in self.workers if worker.actor is not None]
         try:
             return list(self.ray.get(calls))
         except self.ray.exceptions.RayTaskError as error:
@@ -210,7 +215,7 @@ class WorkerPool:
                 self._failed(worker, error)
         rng = build.acting_stream(self.config.general.seed, worker.number, worker.incarnation)
         episode = np.zeros(self.config.env.n_envs, np.int64) if worker.episode is None else worker.episode
-        return beginning(episode, worker.steps, worker.incarnation, rng)
+        return beginning(episode, worker.steps, worker.incarnation, rng, self.phase)
 
     def load_state(self, states: list[Tree]) -> list[str]:
         """Restores the states of the collectors; workers without one start afresh. Returns the rows that could not be

@@ -139,7 +139,7 @@ def _metrics(train: Rows) -> str:
     cells = []
     for name in train[-1] if train else ():
         known = [row[name] for row in train if isinstance(row.get(name), int | float) and row[name] == row[name]]
-        if name not in EPISODE_COLUMNS and known:
+        if name not in (*EPISODE_COLUMNS, "phase") and known:
             cells.append((Name(name), float(known[0]), float(known[-1]), float(min(known)), float(max(known))))
     return table(("metric", "first", "last", "lowest", "highest"), cells)
 
@@ -152,6 +152,8 @@ def _resumes(run: Facts) -> str:
         sentences.append(
             f"Resumed from checkpoint {resume.get('from')} at {resume.get('started')}{_exactness(resume)}."
         )
+    if run.get("foreach_env"):
+        sentences.append(f"The {run['foreach_env']}; a resume begins without that, and is not exact.")
     for name in run.get("altered_files") or ():
         sentences.append(f"{name} was altered or damaged before a resume; its earlier rows may not be the run's own.")
     return "".join(map(paragraph, sentences))

@@ -11,6 +11,7 @@ from typing import Any
 from algos.base import Agent, Array
 from config import own
 from config.loader import ConfigError, RunConfig, load
+from envs.base import EnvContext
 from framework import compatibility
 from framework.callbacks import from_functions
 from framework.catalog import ALGOS, ENVS
@@ -152,7 +153,7 @@ class Run:
             if self._reason is None:
                 self._reason = experiment.iterate(steps or self.config.general.iteration_steps)
             trainer = experiment.trainer
-            result = trainer.last or trainer.iteration.result(trainer.count, trainer.seconds())
+            result = trainer.last or trainer.result()
         return {**result, "done": self._reason is not None, "reason": self._reason}
 
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
@@ -223,6 +224,24 @@ class Run:
         experiment = self._rested()
         return [function(experiment.trainer.agent, 0), *experiment.backend.each_worker(function)]
 
+    def set_phase(self, value: float) -> None:
+        """Sets the phase of the curriculum: every row gets it with its next episode. Needs general_cfg.curriculum
+        without phases; a callback may call it in on_train_result."""
+        if self._closed:
+            raise JoystickError(f"the run is closed; Run.resume({self.task.name!r}) continues it")
+        trainer = self._experiment.trainer
+        if trainer.phases.set(value):
+            trainer.saved_at = None
+
+    def foreach_env(self, function: Callable[[Any, EnvContext], Any], changes: bool = True) -> list[Any]:
+        """Calls function(environment, context) for the innermost environment of each training row, in the process that
+        has it, and returns the results in the order of workers and rows. changes: False if it only reads; otherwise a
+        resume from a later checkpoint is not exact, and is reported so."""
+        experiment = self._rested()
+        if changes:
+            experiment.note_env_change()
+        return experiment.backend.each_env(function)
+
     # the end ----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -291,6 +310,8 @@ def pretty(result: Result) -> str:
         lines.append(f"return      {mean} (from {low} to {high}), length {short(result['length_mean'])}, {ended}")
     if result["evaluation"] is not None:
         lines.append(f"evaluation  {short(result['evaluation'])}")
+    if result["phase"] is not None:
+        lines.append(f"phase       {result['phase']:g}")
     if result["metrics"]:
         lines.append(f"metrics     {listed(result['metrics'])}")
     if result.get("reason"):

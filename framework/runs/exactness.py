@@ -34,6 +34,8 @@ HARMLESS = frozenset(
     )
 ) | {"env_cfg.render_mode"}  # fmt: skip
 """Settings that change no number, or that are compared as facts."""
+ENVS_CHANGED = "foreach_env"
+"""Fact of a checkpoint: sentence on changes that the program has made to the environments; absent without one."""
 
 
 class Exactness(NamedTuple):
@@ -86,6 +88,7 @@ def compare(
         reasons.append(f"workers run ahead of the learner (run_ahead {now['run_ahead']})")
     reasons += [change for change in changed if change.partition(":")[0] not in HARMLESS]
     if before is not None:
+        reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []
         reasons += [
             f"{label}: {before.get(key)} -> {now[key]}" for key, label in _LABELS.items() if before.get(key) != now[key]
         ]

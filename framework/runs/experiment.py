@@ -20,6 +20,7 @@ from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
 from framework.callbacks import CallbackObserver, CallbackRecorder
 from framework.checkpoint.store import BAD_CONTENT, Saved
+from framework.curriculum import Phases
 from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.iteration import Count, EpisodeRows
@@ -80,6 +81,7 @@ class Experiment:
         """True after the last save: whatever fails later costs a warning."""
         self.load = ""
         """Load of the processes over the whole training."""
+        self._env_changes = 0
         self._stack = contextlib.ExitStack()
 
     # setup ------------------------------------------------------------------------------------------------
@@ -117,6 +119,9 @@ class Experiment:
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
+        user = self.callbacks
+        rows = EpisodeRows(backend.agent, user.METRICS if user else (), cfg.curriculum is not None)
+        phases = Phases(cfg.curriculum, rows.metrics)
         self.start = start(config, self.spec)
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
@@ -127,8 +132,6 @@ class Experiment:
             self._stack.callback(trajectories.close)
             backend.record(trajectories)
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
-        user = self.callbacks
-        rows = EpisodeRows(backend.agent, user.METRICS if user else ())
         evaluated = user.METRICS if user and user.IN_EVALUATION else ()
         log = RunLog(self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated)
         self._stack.callback(log.close)
@@ -141,11 +144,13 @@ class Experiment:
             "exactness": self.numbers,
         }
         recorders = [CallbackRecorder(user, eval_env.rows)] if user and user.IN_EVALUATION else []
-        self.evaluator = Evaluator(eval_env, cfg.seed, cfg.max_step, self._check, self.watch, recorders)
+        self.evaluator = Evaluator(
+            eval_env, cfg.seed, cfg.max_step, self._check, self.watch, recorders, phases.evaluation
+        )
         observers = [CallbackObserver(user, self.handle(self))] if user else []
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, trajectories,
-            observers, facts, self.stopping,
+            observers, facts, self.stopping, phases,
         )  # fmt: skip
 
     @contextlib.contextmanager
@@ -239,6 +244,15 @@ class Experiment:
         if reason is not None:
             self._finish()
         return reason
+
+    def note_env_change(self) -> None:
+        """Records that the program changes the environments: those of a resume begin without the change."""
+        self._env_changes += 1
+        times = f"{self._env_changes} times, the last time " if self._env_changes > 1 else ""
+        text = f"environments were changed by foreach_env {times}at step {self.trainer.count.step}"
+        self.numbers[exactness.ENVS_CHANGED] = text
+        self.trainer.saved_at = None
+        self.task.write_run({exactness.ENVS_CHANGED: text})
 
     def start_clock(self) -> None:
         """Starts the console's clock of training."""

@@ -12,6 +12,7 @@ from envs.base import EnvError, VectorEnv
 from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore, Saved
+from framework.curriculum import Phases
 from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
 from framework.output import wrap_up
@@ -141,7 +142,9 @@ class _Test:
         recorders: list[Any] = [tape]
         if cfg.collect_traj:
             recorders.append(TrajectoryRecorder(TrajectoryWriter(self.task.results), self.env.rows))
-        evaluator = Evaluator(self.env, cfg.seed, cfg.max_step, self._check, self.watch)
+        phases = Phases(cfg.curriculum)
+        phases.load(self.saved.tree.get("phase"))
+        evaluator = Evaluator(self.env, cfg.seed, cfg.max_step, self._check, self.watch, phase=phases.evaluation)
         try:
             return evaluator.play(self.agent, episodes, recorders), tape
         finally:
