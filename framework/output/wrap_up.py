@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from config.loader import RunConfig
-from framework.compatibility import can_draw
+from framework.compatibility import drawing_faults
 from framework.evaluator import Evaluation, Interrupted
 from framework.iteration import Count
 from framework.output import figures, html_report
@@ -63,7 +63,7 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
         "best_update": score.update,
         "random_return": ending.random_return,
         "worse_than_random": worse,
-        "can_film": can_draw(config),
+        "can_film": not drawing_faults(config),
     }
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
@@ -80,7 +80,7 @@ def tell(config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending) -> 
         expected_return=config.expected_return,
         figure=ending.figure,
         best_model=best if best.is_dir() else None,
-        can_film=can_draw(config),
+        can_film=not drawing_faults(config),
         allowed=config.allow_import,
     )
     if ending.finished:
