@@ -197,6 +197,19 @@ def test_a_dummy_step_belongs_to_no_episode() -> None:
     assert json.loads(text)["t"] == [0, 1, 0, 1, 2]
 
 
+def test_the_example_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = Path(__file__).parent.parent / "docs" / "traces.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert capsys.readouterr().out.startswith("(1000, 4)\nreturn of the longest episode: ")
+    rows = read_csv(names["run"].task / "results/train.csv")
+    assert {row["seed"]: row["return"] for row in rows}.items() <= sums(names["steps"]).items()
+
+
 # ------------------------------------------------------------------------------------------------------- resume
 
 
@@ -314,7 +327,7 @@ def test_a_missing_file_is_named_with_the_remedy(tmp_path: Path, capsys: pytest.
     (path,) = (task / "results/traces").iterdir()
     path.unlink()
     words = ["--resume", str(task), "--allow-import", "own_parts", "general_cfg.max_total_step=300"]
-    assert main(words) == 1
+    assert main(words) == 2
     said = capsys.readouterr().err
     assert path.name in said
     assert "general_cfg.traces=null resumes without it" in said

@@ -124,6 +124,9 @@ class RunLog(Observer):
     def close(self) -> None:
         """Writes buffered rows and closes the files."""
         with contextlib.ExitStack() as stack:
-            for file in (*self.files.values(), *self.writers.values(), self.board):
+            stack.callback(self.board.close)
+            for file in self.files.values():
                 stack.callback(file.close)
+            for writer in self.writers.values():
+                stack.callback(writer.close)
             self.flush()

@@ -151,7 +151,8 @@ class Experiment:
 
     def _writers(self) -> dict[str, RecordWriter]:
         """Returns what writes the records of training, by their kind."""
-        cfg, writers = self.config.general, {}
+        cfg = self.config.general
+        writers: dict[str, RecordWriter] = {}
         if cfg.collect_traj:
             writers[TRAJECTORIES] = TrajectoryWriter(self.task.results)
         if cfg.traces:
