@@ -1,6 +1,6 @@
 """The contract of an observer: it receives the events of training, in the process that drives it, and changes nothing.
 
-The Trainer calls its observers in this order: the console, the log files, and the callbacks of the user.
+The Trainer calls its observers in this order: the console, the log files, the callbacks of the user, and the videos.
 """
 
 from collections.abc import Mapping

@@ -90,7 +90,8 @@ class TrainingVideos(Observer):
 
     def recorded(self, kind: str, item: Any) -> None:
         if kind == TAPES:
-            key, self._tapes[key] = item[0], item[1]
+            key, actions = item
+            self._tapes[key] = actions
 
     def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
         self._last = row["episode"]
