@@ -38,10 +38,13 @@ def levels(task: Path) -> set[str]:
 def test_the_level_decides_what_is_written_and_warnings_are_always_shown(
     level: str, written: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def talking(self: own_parts.Line, *given: object) -> None:
-        LOGGER.warning("a warning of mine")
+    step = own_parts.Line.step
 
-    monkeypatch.setattr(own_parts.Line, "close", talking)
+    def talking(self: own_parts.Line, action: object) -> object:
+        LOGGER.warning("a warning of mine")
+        return step(self, action)
+
+    monkeypatch.setattr(own_parts.Line, "step", talking)
     task = train(tmp_path / "run", PLAIN, 200, f"general_cfg.log_level={level}")
     said = capsys.readouterr().out
     assert levels(task) == written

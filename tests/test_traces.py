@@ -205,7 +205,8 @@ def test_the_example_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(code, names)
-    assert capsys.readouterr().out.startswith("(1000, 4)\nreturn of the longest episode: ")
+    count = names["run"].count.step
+    assert capsys.readouterr().out.startswith(f"{count} steps, observations ({count}, 4)\nreturn of the longest")
     rows = read_csv(names["run"].task / "results/train.csv")
     assert {row["seed"]: row["return"] for row in rows}.items() <= sums(names["steps"]).items()
 
@@ -288,7 +289,7 @@ def test_an_environment_that_fails_leaves_nothing_of_its_last_fragment(
 
     with monkeypatch.context() as patch:
         patch.setattr(own_parts.Line, "step", failing)
-        assert main([*words, "general_cfg.max_total_step=400", "--into", str(tmp_path / "cut")]) == 1
+        assert main([*words, "general_cfg.max_total_step=400", "--into", str(tmp_path / "cut")]) == 2
     assert len(steps) == 185
     assert main(["--resume", str(tmp_path / "cut"), "--allow-import", "own_parts"]) == 0
     assert written(tmp_path / "cut") == written(straight)

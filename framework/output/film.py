@@ -47,9 +47,11 @@ def film_into(
 def _difference(episode: Episode, again: Episode) -> str:
     """Describes how the repetition of an episode differs from it; empty if it does not."""
     same = abs(again.total - episode.total) <= 1e-6 * max(1.0, abs(episode.total))
-    if same and again.length == episode.length:
+    if same and (again.length, again.terminated) == (episode.length, episode.terminated):
         return ""
     text = f"return {again.total} for {episode.total}, length {again.length} for {episode.length}"
+    if again.terminated != episode.terminated:
+        text += f", {'' if again.terminated else 'not '}terminated"
     return f"the filmed episode with seed {episode.seed} went differently: {text}"
 
 
