@@ -174,7 +174,7 @@ def test_an_episode_that_goes_differently_costs_one_warning(
 def test_an_environment_that_cannot_be_replayed_is_not_filmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("envs.gym.vector.Mode.replayable", False)
+    monkeypatch.setattr("envs.base.VectorEnv.replayable", False)
     task = train(tmp_path / "run", DQN, 200, EVERY, NO_TRACES)
     (warning,) = warnings_of(capsys)
     assert "cannot be repeated from seeds and actions" in warning
