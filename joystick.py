@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
     from framework.errors import JoystickError as JoystickError
+    from framework.output.trace_reader import read_traces as read_traces
     from framework.runs.api import Run as Run
     from framework.runs.api import pretty as pretty
     from framework.runs.policy import Policy as Policy
@@ -66,6 +67,7 @@ _HOMES = {
     "Run": "framework.runs.api",
     "load": "framework.runs.policy",
     "pretty": "framework.runs.api",
+    "read_traces": "framework.output.trace_reader",
     "register": "config.own",
     "register_env": "config.own",
 }

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from config import joyrl, machine, own
 from config.curriculum import Curriculum
 from config.program import PROGRAM
-from config.schema import Int, PositiveInt, Problem, Strict, lower
+from config.schema import Int, Positive, PositiveInt, Problem, Strict, lower
 
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
 """Settings that end a training run."""
@@ -25,6 +25,14 @@ def _address(text: str) -> str:
     return text
 
 
+def task_folder(text: str) -> str:
+    """Returns the path of a folder in the task directory. Raises ValueError if it leads elsewhere."""
+    parts = text.split("/")
+    if not all(re.fullmatch(r"[\w-][\w.-]*", part) for part in parts) or parts[0] in ("models", "tb_logs"):
+        raise ValueError("a folder in the task directory, such as results/traces; models and tb_logs are taken")
+    return text
+
+
 class GeneralConfig(Strict):
     """Algorithm, environment, limits, evaluation, checkpoints, processes and output of a run."""
 
@@ -36,6 +44,8 @@ class GeneralConfig(Strict):
         "ray_address": ("mp_backend", ("ray",)),
         "num_gpus_per_learner": ("gpu_device", ()),
         "num_gpus_per_worker": ("ray_address", ()),
+        "traces_compress": ("traces", ()),
+        "traces_file_mb": ("traces", ()),
         "reward_threshold": ("online_eval", (True,)),
         "reward_threshold_limit": ("online_eval", (True,)),
     }
@@ -141,6 +151,20 @@ class GeneralConfig(Strict):
     # what to keep and show
     collect_traj: bool = False
     """Write every episode to results/trajs.pkl."""
+    traces: Annotated[str, AfterValidator(task_folder)] | None = None
+    """Folder in the task directory for the steps of training as JSON lines, in the format of RLlib's SampleBatch, such
+    as results/traces. null: none. joystick.read_traces reads them (docs/traces.md)."""
+    traces_compress: list[Literal["obs", "new_obs", "actions", "rewards"]] = ["obs", "new_obs"]
+    """Columns of the traces that are compressed: base64 of zlib of a NumPy file. []: none, every line is plain JSON."""
+    traces_file_mb: Positive = 64
+    """Size in MiB from which on a further file of traces begins."""
+    video_fre: Annotated[Int, Field(ge=0)] = 0
+    """Number of training episodes between videos: every so many episodes, one is repeated from its seed and its actions
+    in an environment that draws, into videos/. 0: none. No number of the training changes. env_cfg.render_mode is
+    not needed."""
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = "info"
+    """Lowest level of what logs/log.txt contains, and of the notes that the terminal shows. debug adds the shapes of
+    the first data, and size and duration of each checkpoint. The terminal shows warnings at any level."""
     save_fig: bool = True
     """Draw results/learning_curve.png."""
     show_fig: bool = False

@@ -1,6 +1,6 @@
 """Runs the three objects: the contract between a Trainer and what collects, stores and learns for it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from algos.base import Agent, Array, Progress, Tree
@@ -8,11 +8,10 @@ from envs.base import EnvContext
 from framework.checkpoint.journal import Frame
 from framework.collector import Collector
 from framework.errors import JoystickError
-from framework.fragment import Episode, Fragment
+from framework.fragment import Episode, Fragment, Record
 from framework.learner import Learned, Learner
 from framework.memory import Memory
-from framework.output.recorders import TrajectoryRecorder
-from framework.output.trajectories import TrajectoryWriter
+from framework.output.forwarding import FirstShapes
 
 
 class Lost(JoystickError):
@@ -31,6 +30,8 @@ class Accepted(NamedTuple):
     """Episodes that ended in it."""
     progress: Progress
     """Progress with which it was collected."""
+    records: Sequence[Record] = ()
+    """Records that its collector's recorders have made of it."""
 
 
 Now = Callable[[], Progress]
@@ -67,9 +68,6 @@ class Backend(Protocol):
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Completes pending work: afterwards `agent` is up to date and `state` may be called."""
 
-    def record(self, writer: TrajectoryWriter) -> None:
-        """Writes every training episode to this writer from now on."""
-
     def set_weights(self, weights: dict[str, Array]) -> None:
         """Replaces the weights that acting depends on, at the learners and at all collectors; called after `rest`."""
 
@@ -89,11 +87,13 @@ class Backend(Protocol):
         episodes could not be replayed."""
 
 
-def accepted(fragment: Fragment, episodes: list[Episode], progress: Progress) -> Accepted:
+def accepted(
+    fragment: Fragment, episodes: list[Episode], progress: Progress, records: Sequence[Record] = ()
+) -> Accepted:
     """Returns the event for a fragment that was added."""
     valid = fragment.columns.get("valid")
     steps = fragment.steps * fragment.rows if valid is None else int(valid.sum())
-    return Accepted(steps, fragment.rows, fragment.origin.first_step, episodes, progress)
+    return Accepted(steps, fragment.rows, fragment.origin.first_step, episodes, progress, records)
 
 
 class SingleProcess:
@@ -104,6 +104,7 @@ class SingleProcess:
     def __init__(self, collector: Collector, memory: Memory, learner: Learner) -> None:
         self.collector, self.memory, self.learner = collector, memory, learner
         self.agent = learner.agent
+        self._shapes = FirstShapes()
         self._others: list[Tree] = []
         """States of collectors of an earlier session with more workers; saved again unchanged."""
 
@@ -115,9 +116,11 @@ class SingleProcess:
         """
         progress = now()
         fragment, episodes = self.collector.collect(self.learner.spec.fragment, progress)
+        self._shapes("fragment", fragment.columns)
         self.memory.add(fragment)
-        yield accepted(fragment, episodes, progress)
+        yield accepted(fragment, episodes, progress, self.collector.records)
         while (chunk := self.memory.take((progress := now()).fraction)) is not None:
+            self._shapes("chunk", chunk.columns)
             learned = self.learner.learn(chunk, progress)
             if learned.priorities is not None and chunk.keys is not None:
                 self.memory.feedback(chunk.keys, learned.priorities)
@@ -127,9 +130,6 @@ class SingleProcess:
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Does nothing: no work is pending between rounds."""
         yield from ()
-
-    def record(self, writer: TrajectoryWriter) -> None:
-        self.collector.record(TrajectoryRecorder(writer, self.collector.env.rows))
 
     def set_weights(self, weights: dict[str, Array]) -> None:
         self.agent.load_weights(weights)

@@ -15,11 +15,14 @@ from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import callbacks, memory, resources
-from framework.callbacks import Callbacks
-from framework.collector import Collector, Recorder
+from framework.callbacks import CallbackRecorder, Callbacks
+from framework.collector import Collector
 from framework.errors import JoystickError
+from framework.fragment import Recorder
 from framework.iteration import EPISODE_COLUMNS
 from framework.output import LOGGER
+from framework.output.recorders import Tape, TrajectoryRecorder
+from framework.output.traces import TraceRecorder
 from framework.seeding import number, stream
 from framework.watch import Watch
 
@@ -140,6 +143,19 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     if fault:
         raise JoystickError(f"general_cfg.callbacks: {fault}")
     return made
+
+
+def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
+    """Makes what records the episodes of a collector in training."""
+    cfg = config.general
+    recorders: list[Recorder] = [] if callbacks is None else [CallbackRecorder(callbacks, env.rows, worker)]
+    if cfg.collect_traj:
+        recorders.append(TrajectoryRecorder(None, env.rows))
+    if cfg.traces:
+        recorders.append(TraceRecorder(env.rows, cfg.traces_compress))
+    if cfg.video_fre and env.replayable:
+        recorders.append(Tape(env.rows))
+    return recorders
 
 
 def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:

@@ -11,7 +11,7 @@ from config.fields import whole
 from envs.base import Array, Step, VectorEnv
 from framework.collector_state import Mark, Rows, Tape
 from framework.errors import NumericsError
-from framework.fragment import Columns, Episode, Fragment, Origin, Recorder
+from framework.fragment import Columns, Episode, Fragment, Origin, Record, Recorder
 from framework.watch import Watch
 
 
@@ -41,6 +41,8 @@ class Collector:
     watch: Watch = field(default_factory=Watch)
     phase: float | None = None
     """Phase of the curriculum of the first episodes; later ones get that of the progress. None: there are no phases."""
+    records: list[Record] = field(default_factory=list)
+    """Records of the latest fragment."""
     _tape: Tape = field(default_factory=Tape)
     _buffers: Columns = field(default_factory=dict)
 
@@ -57,12 +59,6 @@ class Collector:
         self._marks: deque[Mark] = deque(maxlen=self.remembered)
         self.settle()
         self._begun(np.ones(rows, bool))
-
-    def record(self, recorder: Recorder) -> None:
-        """Adds a recorder before the first step."""
-        self.recorders = (*self.recorders, recorder)
-        for row in range(self.env.rows):
-            recorder.begin(row, int(self._now.seed[row]), self._now.obs, self.env)
 
     def _begun(self, rows: Array) -> None:
         """Tells the recorders that an episode begins in the masked rows."""
@@ -183,7 +179,9 @@ class Collector:
             if self.env.valid is not None:
                 buffers["valid"][t] = self.env.valid
         _check_finite(buffers, origin.first_step)
-        return Fragment(buffers, start, origin), episodes
+        fragment = Fragment(buffers, start, origin)
+        self.records = [record for each in self.recorders for record in each.collected(fragment, self.env)]
+        return fragment, episodes
 
     def play(
         self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None, steps: int = 0

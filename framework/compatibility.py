@@ -30,8 +30,17 @@ def check(config: RunConfig) -> None:
         message = f"{config.algo.schedule()} follows the plan of the run, and there is none"
         limits = "general_cfg.max_episode, max_total_step or max_update"
         raise ConfigError([f"{place}: algo_cfg.lr_schedule: {message}; set {limits}"])
+    if config.general.video_fre and (faults := drawing_faults(config)):
+        place = config.where.get("general_cfg.video_fre", "default")
+        raise ConfigError([f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
     if problems:
         raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
+
+
+def drawing_faults(config: RunConfig) -> list[str]:
+    """Returns the reasons why the environment cannot give pictures, with render_mode rgb_array."""
+    check = getattr(config.env_package, "check", lambda cfg: ())
+    return [fault.message for fault in check(config.env.model_copy(update={"render_mode": "rgb_array"}))]
 
 
 ROW_BYTES = 2048

@@ -174,11 +174,11 @@ def replay(
     recorder: Recorder,
     check: Callable[[], None] = lambda: None,
     watch: Watch | None = None,
-) -> float:
-    """Repeats an episode in a one-row environment that draws. Returns its return. `check` may raise before a step."""
+) -> Episode:
+    """Repeats an episode in a one-row environment that draws, and returns it. `check` may raise before a step."""
     policy: Any = Replayed(actions)
     collector = Collector(
         env, policy, stream(0, "unused"), lambda row, number: episode.seed,
         max_step=len(actions), recorders=(recorder,), explore=False, watch=watch or Watch(), phase=episode.phase,
     )  # fmt: skip
-    return collector.play(1, Progress(), check)[0].total
+    return collector.play(1, Progress(), check)[0]

@@ -1,8 +1,8 @@
 """Data that a collector returns: fragments of steps, and finished episodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,13 @@ class Episode(NamedTuple):
     """Numbers that recorders gave it."""
 
 
+class Record(NamedTuple):
+    """What a recorder has made of a fragment, on its way to the process that drives the run."""
+
+    kind: str
+    item: Any
+
+
 class Recorder:
     """Receives every step of a collector, for trajectories, videos and callbacks. Ignores all; a subclass overrides
     what it wants. On a resume the steps of the running episodes come again."""
@@ -90,3 +97,7 @@ class Recorder:
 
     def drop(self, row: int) -> None:
         """Discards the running episode of this row."""
+
+    def collected(self, fragment: Fragment, env: VectorEnv) -> Iterable[Record]:
+        """A fragment is complete. Returns the records that go with it: they take effect if it is accepted."""
+        return ()

@@ -1,6 +1,6 @@
 """The contract of an observer: it receives the events of training, in the process that drives it, and changes nothing.
 
-The Trainer calls its observers in this order: the console, the log files, and the callbacks of the user.
+The Trainer calls its observers in this order: the console, the log files, the callbacks of the user, and the videos.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,9 @@ from framework.learner import Learned
 class Observer:
     """Ignores all events; a subclass overrides those that it wants."""
 
+    def recorded(self, kind: str, item: Any) -> None:
+        """Receives a record of a fragment that was accepted, before the episodes that ended in it."""
+
     def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
         """Receives an episode that has ended, and its row in train.csv."""
 
@@ -31,6 +34,9 @@ class Observer:
 
     def result(self, result: Result) -> None:
         """Receives the result of an iteration."""
+
+    def settled(self) -> None:
+        """A round is complete, and its state could be saved."""
 
     def state(self) -> Tree:
         """Returns what it keeps in checkpoints."""

@@ -16,9 +16,9 @@ from framework.fragment import Episode
 from framework.iteration import Count, EpisodeRows, Iteration, Result
 from framework.learner import Learned
 from framework.observer import Observer
+from framework.output import LOGGER
 from framework.output.console import Console
 from framework.output.run_log import RunLog
-from framework.output.trajectories import TrajectoryWriter
 
 
 class Score(NamedTuple):
@@ -40,7 +40,6 @@ class Trainer:
         console: Console,
         rows: EpisodeRows,
         log: RunLog,
-        trajectories: TrajectoryWriter | None = None,
         observers: Sequence[Observer] = (),
         facts: dict[str, Any] | None = None,
         stopping: Callable[[], bool] = lambda: False,
@@ -48,7 +47,7 @@ class Trainer:
     ) -> None:
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.store, self.console, self.rows = store, console, rows
-        self.log, self.trajectories = log, trajectories
+        self.log = log
         self.observers = (console, log, *observers)
         self.facts = facts or {}
         """Facts that every checkpoint is saved with."""
@@ -151,6 +150,8 @@ class Trainer:
         self._account(self.backend.round(self.progress))
         processes = self.backend.processes
         self.console.round(self.count, *([processes.load] if processes else []))
+        for observer in self.observers:
+            observer.settled()
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Counts and logs the events of a round as they happen."""
@@ -159,6 +160,9 @@ class Trainer:
             if isinstance(event, Learned):
                 self._learned(event)
                 continue
+            for record in event.records:
+                for observer in self.observers:
+                    observer.recorded(*record)
             for number, episode in enumerate(event.episodes, start=1):
                 step = before.step + (episode.steps - event.first_step) * event.rows
                 self._episode(episode, Count(step, before.episode + number, before.update), event.progress)
@@ -255,8 +259,11 @@ class Trainer:
         self.unsaved = True
         self.rest()
         facts = {**self.facts, **self.count._asdict(), "save_point": self.point == self.count.update}
+        began = time.monotonic()
         try:
             path = self.store.save(self.count.update, self.state(), self.backend.memory, facts)
+            size = sum(file.stat().st_size for file in path.iterdir())
+            LOGGER.debug("checkpoint %s: %d bytes in %.3f s", path.name, size, time.monotonic() - began)
             if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
                 self.store.mark_best(self.count.update)
             self.unsaved, self.saved_at = False, self.place()
@@ -302,8 +309,7 @@ class Trainer:
             "last_return": self.last_return,
             "phase": self.phases.shown,
             "rows": self.rows.state(),
-            "observers": [observer.state() for observer in self.observers],
-            "trajectories": self.trajectories.state() if self.trajectories else None,
+            "observers": {type(observer).__name__: observer.state() for observer in self.observers},
             "best": self.best,
             "best_update": self.best_update,
             "reached": self.reached,
@@ -329,8 +335,7 @@ class Trainer:
             if not saved.facts.get("save_point", True):
                 self.interim = self.count.update
             self.store.realign_best(self.best_update)
-            for observer, state in zip(self.observers, tree["observers"], strict=False):
-                observer.load_state(state)
-            if self.trajectories and tree["trajectories"] and not self.trajectories.restore(tree["trajectories"]):
-                self.log.altered(self.trajectories.path)
+            for observer in self.observers:
+                if (name := type(observer).__name__) in tree["observers"]:
+                    observer.load_state(tree["observers"][name])
         return different

@@ -3,7 +3,7 @@
 import copy
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from framework import build, compatibility
 from framework.backend import Accepted, Backend, SingleProcess
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.journal import Journal, JournalPart
-from framework.distributed import worker_pool
+from framework.distributed import ray_cluster, worker_pool
 from framework.distributed.ray_backend import RayBackend
 from framework.iteration import Count
 from framework.learner import Learned, Learner
@@ -201,3 +201,23 @@ def without_pauses(monkeypatch: Any) -> None:
     monkeypatch.setattr(worker_pool, "FIRST_PAUSE", 0.0)
     monkeypatch.setattr(worker_pool, "MOST_DEATHS", 10**6)
     monkeypatch.setattr("framework.runs.experiment.FIRST_PAUSE", 0.0)
+
+
+class Rays(list):
+    """Every Ray that was started; `fate` decides who dies in the next one."""
+
+    fate = staticmethod(lambda call: None)
+
+
+def fake_rays(monkeypatch: Any) -> Rays:
+    """Makes runs with mp_backend ray use a Ray that runs everything in this process."""
+    without_pauses(monkeypatch)
+    found = Rays()
+
+    @contextmanager
+    def started(cfg: Any, store_bytes: int) -> Iterator[FakeRay]:
+        found.append(FakeRay(len(found), found.fate))
+        yield found[-1]
+
+    monkeypatch.setattr(ray_cluster, "started", started)
+    return found

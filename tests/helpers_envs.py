@@ -94,3 +94,21 @@ def cartpole(kind: str, rows: int = 3) -> VectorEnv:
 def foreign(kind: type, mode: str, factory: Callable[[], gymnasium.Env] = Corridor, rows: int = 3) -> VectorEnv:
     """A vector environment that is not ours, in one of gymnasium's autoreset modes."""
     return GymnasiumVector(mode_of(kind([factory] * rows, autoreset_mode=mode)), "corridor")
+
+
+def counting_from(obs: int, action: int) -> type[gymnasium.Env]:
+    """An environment of 5 steps, whose observations and actions begin at other numbers than 0."""
+
+    class Counted(gymnasium.Env):
+        observation_space, action_space = Discrete(3, start=obs), Discrete(4, start=action)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            self.steps = 0
+            return np.int64(obs), {}
+
+        def step(self, action: Any) -> Any:
+            assert self.action_space.contains(action)
+            self.steps += 1
+            return np.int64(obs + self.steps % 3), 1.0, self.steps == 5, False, {"action": action}
+
+    return Counted

@@ -1,16 +1,14 @@
 """Whole runs through the command line, with a Ray that runs everything in this process."""
 
-import contextlib
 import hashlib
 import json
 from collections import Counter
 
 import pytest
-from fake_ray import FakeRay
-from helpers_distributed import without_pauses
+from helpers_distributed import fake_rays
 
 from framework.checkpoint.store import CheckpointStore
-from framework.distributed import ray_cluster, worker_pool
+from framework.distributed import worker_pool
 from framework.distributed.ray_backend import RayBackend
 from framework.output.csv_log import read_csv
 from framework.output.trajectories import read
@@ -38,20 +36,7 @@ LOCKSTEP = ("general_cfg.mp_backend=ray", "general_cfg.run_ahead=0")
 @pytest.fixture
 def rays(monkeypatch):
     """Every Ray that was started; `rays.fate` decides who dies in the next one."""
-    without_pauses(monkeypatch)
-
-    class Rays(list):
-        fate = staticmethod(lambda call: None)
-
-    found = Rays()
-
-    @contextlib.contextmanager
-    def started(cfg, store_bytes):
-        found.append(FakeRay(len(found), found.fate))
-        yield found[-1]
-
-    monkeypatch.setattr(ray_cluster, "started", started)
-    return found
+    return fake_rays(monkeypatch)
 
 
 def train(folder, algo, steps, *words):

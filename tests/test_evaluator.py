@@ -79,7 +79,7 @@ def test_an_episode_can_be_played_again_from_its_seed_and_its_actions():
     for episode in episodes:
         again, actions = StepRecorder(), tape.episodes[episode.row, episode.number]
         assert len(actions) == episode.length
-        assert replay(gym_env.make(Gym(vectorization="sync"), 1), episode, actions, again) == episode.total
+        assert replay(gym_env.make(Gym(vectorization="sync"), 1), episode, actions, again).total == episode.total
         assert (episode.row, again.ended[0][1]) in seen.ended
 
 

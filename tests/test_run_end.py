@@ -19,7 +19,7 @@ from framework.backend import SingleProcess
 from framework.checkpoint.store import CheckpointStore
 from framework.evaluator import Evaluation, Evaluator
 from framework.fragment import Episode
-from framework.output import figures, html_report, wrap_up
+from framework.output import figures, film, html_report
 from framework.output.console import Console
 from framework.output.csv_log import read_csv
 from framework.runs.experiment import Experiment
@@ -249,7 +249,7 @@ PHASES: dict[str, tuple[Any, str, int, list[str]]] = {
     "last evaluation": (Evaluator, "play", 7, ONLINE),
     "random return": (Evaluator, "random_return", 1, []),
     "figure": (figures, "learning_curve", 1, []),
-    "film": (wrap_up, "replay", 2, FILMED),
+    "film": (film, "replay", 2, FILMED),
     "report": (html_report, "write", 1, []),
 }
 """Where the signal comes: at which call of what, in a run with which words."""
@@ -309,7 +309,7 @@ def test_a_resumed_run_shows_the_mean_and_the_best_of_all_its_returns(monkeypatc
 
 def test_a_film_in_test_mode_obeys_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     train("run")
-    replay = wrap_up.replay
+    replay = film.replay
     films: list[None] = []
 
     def signalled(*args: Any) -> Any:
@@ -317,7 +317,7 @@ def test_a_film_in_test_mode_obeys_a_signal(monkeypatch: pytest.MonkeyPatch) -> 
         os.kill(os.getpid(), signal.SIGINT)
         return replay(*args)
 
-    monkeypatch.setattr(wrap_up, "replay", signalled)
+    monkeypatch.setattr(film, "replay", signalled)
     words = [
         "general_cfg.mode=test",
         "general_cfg.load_checkpoint=true",

@@ -238,7 +238,7 @@ def end_of(run):
 
 def test_a_kill_between_the_cut_and_the_stop_byte_of_trajectories_costs_nothing(run, tmp_path):
     straight = shutil.copytree(run, tmp_path / "straight")
-    state = CheckpointStore(run / "models").read(80).tree["trajectories"]
+    state = CheckpointStore(run / "models").read(80).tree["observers"]["RunLog"]["records"]["trajectories"]
     os.truncate(run / "results" / "trajs.pkl", state["offset"])
     assert (resume(run), resume(straight)) == (0, 0)
     assert end_of(run) == end_of(straight)

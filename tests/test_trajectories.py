@@ -8,12 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
 from helpers_core import PolicyOfNothing, collector_of
-from helpers_envs import assembled
+from helpers_envs import assembled, counting_from
 
 from algos.base import Progress
 from framework.output import LOGGER, trajectories
@@ -221,20 +220,8 @@ def test_episodes_that_find_no_room_wait_and_are_written_later(tmp_path: Path, m
 def test_values_are_those_of_the_environment_and_not_of_the_agent(tmp_path: Path) -> None:
     """ENV-6: what is stored may be fed back; the agent's actions and observations begin at 0."""
 
-    class Counted(gymnasium.Env):
-        observation_space, action_space = spaces.Discrete(3, start=10), spaces.Discrete(4, start=5)
-
-        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-            self.steps = 0
-            return np.int64(10), {}
-
-        def step(self, action: Any) -> Any:
-            assert self.action_space.contains(action)
-            self.steps += 1
-            return np.int64(10 + self.steps % 3), 1.0, self.steps == 5, False, {"action": action}
-
     for kind in ("sync", "async"):
-        env = assembled(Counted, "counted", 2, kind)
+        env = assembled(counting_from(10, 5), "counted", 2, kind)
         writer = TrajectoryWriter(tmp_path / kind)
         recorder = TrajectoryRecorder(writer, 2)
         collector = collector_of(env, PolicyOfNothing(4), recorders=(recorder,))

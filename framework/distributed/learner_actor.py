@@ -15,6 +15,7 @@ from framework import build, learner
 from framework.distributed.utilization import BusyShare
 from framework.learner import Learned
 from framework.memory.chunk import Chunk, Keys
+from framework.output.forwarding import FirstShapes, Line, Lines
 
 PATIENCE = timedelta(seconds=120)
 """Time that learners wait for one another."""
@@ -29,6 +30,8 @@ class LearnerReport(NamedTuple):
     """Duration of learning from the chunk."""
     busy: float
     """Share of its recent time that this learner has worked."""
+    log: list[Line] = []
+    """Lines that were logged in this process since the last report."""
 
 
 class LearnerActor:
@@ -39,6 +42,7 @@ class LearnerActor:
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
         self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
         self.rank, self.world, self.busy = rank, world, BusyShare()
+        self.log, self.shapes = Lines(config.general.log_level), FirstShapes()
         self.whole_gpu = agent.device.type == "cuda" and config.general.gpus >= 1
 
     def address(self) -> tuple[str, int]:
@@ -61,16 +65,17 @@ class LearnerActor:
 
     def learn(self, chunk: Chunk | None, progress: Progress) -> tuple[LearnerReport, dict[str, Array] | None]:
         """Makes all updates that a chunk allows. Returns the report, and the weights of the first learner."""
-        with self.busy:
+        with self.busy, self.log.captured():
             if chunk is None:
                 return LearnerReport(Learned({}, 0), None, 0.0, self.busy.share), None
             arrived = None if chunk.arrived is None else np.array(chunk.arrived)
             columns = {name: np.array(value) for name, value in chunk.columns.items()}
             own = chunk._replace(columns=columns, arrived=arrived)
+            self.shapes("chunk", columns)
             learned = self.learner.learn(own, progress)
             weights = self.learner.agent.weights() if self.rank == 0 else None
         keys = chunk.keys if learned.priorities is not None else None
-        return LearnerReport(learned, keys, self.busy.seconds, self.busy.share), weights
+        return LearnerReport(learned, keys, self.busy.seconds, self.busy.share, self.log.take()), weights
 
     def digest(self) -> str:
         """Returns a digest of all weights, which is the same for every learner."""

@@ -25,7 +25,7 @@ from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
 from framework.learner import Learned
 from framework.output import LOGGER
-from framework.output.trajectories import TrajectoryWriter
+from framework.output.forwarding import repeat
 
 ROUNDING = 1e-6
 """Backlog that is attributed to rounding errors."""
@@ -64,8 +64,6 @@ class RayBackend:
         self.processes = self
         self.say: Callable[[str], None] = LOGGER.warning
         self.stopping = stopping
-        self.keep: Callable[[dict[str, Any]], None] = lambda episode: None
-        """Stores a trajectory."""
         self.pool: WorkerPool
         self._others: list[Tree] = []
         """States of workers that the run had before, and does not have now."""
@@ -222,8 +220,7 @@ class RayBackend:
         for worker, report, _ in arrived:
             self.pool.accept(worker, report)
             self.utilization.collected(worker.number, report.busy, self.version - report.version)
-            for episode in report.trajectories:
-                self.keep(episode)
+            repeat(f"worker {worker.number}", report.log)
             yield report.accepted
 
     def _added(self, ref: Any) -> None:
@@ -234,6 +231,8 @@ class RayBackend:
 
     def _learned(self, chunk: PendingChunk) -> Iterator[Learned]:
         reports: list[LearnerReport] = self._get(chunk.reports)
+        for rank, report in enumerate(reports):
+            repeat(f"learner {rank}", report.log)
         learned = _joined([report.learned for report in reports])
         self._updates += learned.updates
         self.pace.learned(max(report.seconds for report in reports))
@@ -305,9 +304,6 @@ class RayBackend:
         self.pool.end()
         for part in (self.server, *self.learners):
             self.ray.kill(part)
-
-    def record(self, writer: TrajectoryWriter) -> None:
-        self.keep = writer.add
 
     def load(self, whole: bool = False) -> tuple[str, str]:
         text, limit = self.utilization.text()

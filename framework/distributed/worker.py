@@ -1,7 +1,7 @@
 """Runs a Collector in a process of its own."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,9 @@ from config.loader import RunConfig
 from envs.base import EnvContext
 from framework import build
 from framework.backend import Accepted, accepted
-from framework.callbacks import CallbackRecorder
 from framework.distributed.utilization import BusyShare
-from framework.fragment import Fragment, Recorder
-from framework.output.recorders import TrajectoryRecorder
-from framework.output.trajectories import plain
+from framework.fragment import Fragment
+from framework.output.forwarding import FirstShapes, Line, Lines
 from framework.runs.signals import Watchdog, leave
 from framework.watch import Watch
 
@@ -39,9 +37,10 @@ class Report(NamedTuple):
     """Number of steps that each row has made so far."""
     episode: Array
     """Number [N] of the running episode in each row."""
-    trajectories: list[dict[str, Any]]
     busy: float
     """Share of its recent time that this worker has worked."""
+    log: list[Line]
+    """Lines that were logged in this process since the last report."""
 
 
 class Worker:
@@ -58,31 +57,22 @@ class Worker:
     ) -> None:
         cfg = config.general
         build.choose_threads(config, spec, learns=False)
-        self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)
-        self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
-        self.shelf, watch = _Shelf(), Watch()
-        recorders: list[Recorder] = [TrajectoryRecorder(self.shelf, self.env.rows)] if cfg.collect_traj else []
-        if (callbacks := build.make_callbacks(config)) is not None:
-            recorders.append(CallbackRecorder(callbacks, self.env.rows, number))
-        self.collector = build.make_collector(
-            config,
-            self.env,
-            self.agent,
-            cfg.seed,
-            number,
-            recorders,
-            incarnation,
-            episode,
-            1 + OUTSTANDING,
-            watch,
-            phase,
-        )
+        self.log, self.shapes, watch = Lines(cfg.log_level), FirstShapes(), Watch()
+        with self.log.captured():
+            self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)
+            self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
+            recorders = build.make_recorders(config, self.env, build.make_callbacks(config), number)
+            self.collector = build.make_collector(
+                config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING, watch,
+                phase,
+            )  # fmt: skip
         self.fragments, self.version, self.busy = 0, -1, BusyShare()
         Watchdog(cfg.env_timeout, watch, lambda: leave(HUNG))
 
     def load_state(self, state: Tree) -> list[int]:
         """Restores the state of a collector. Returns the rows that could not be replayed and start a new episode."""
-        return self.collector.load_state(state)
+        with self.log.captured():
+            return self.collector.load_state(state)
 
     def continue_at(self, steps: int) -> None:
         """Continues the step count of a worker that died."""
@@ -91,20 +81,21 @@ class Worker:
 
     def collect(self, steps: int, progress: Progress, version: int, weights: dict | None) -> tuple[Report, Fragment]:
         """Collects a fragment, with new weights if their version differs from the present one."""
-        with self.busy:
+        with self.busy, self.log.captured():
             self._update(version, weights)
             fragment, episodes = self.collector.collect(steps, progress)
             self.collector.settle()
             self.fragments += 1
+            self.shapes("fragment", fragment.columns)
         report = Report(
-            accepted(fragment, episodes, progress),
+            accepted(fragment, episodes, progress, self.collector.records),
             self.fragments,
             version,
             self.busy.seconds,
             self.collector.steps,
             self.collector.running(),
-            self.shelf.take(),
             self.busy.share,
+            self.log.take(),
         )
         return report, fragment
 
@@ -133,18 +124,3 @@ class Worker:
     def pid(self) -> int:
         """Returns its process id."""
         return os.getpid()
-
-
-class _Shelf:
-    """Keeps recorded episodes until the report of the fragment that they ended in."""
-
-    def __init__(self) -> None:
-        self.episodes: list[dict[str, Any]] = []
-
-    def add(self, episode: Mapping[str, Any]) -> None:
-        self.episodes.append({**episode, "info": [plain(step) for step in episode["info"]]})
-
-    def take(self) -> list[dict[str, Any]]:
-        """Returns the episodes that were added since the last call."""
-        taken, self.episodes = self.episodes, []
-        return taken

@@ -18,7 +18,7 @@ from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.iteration import Count
 from framework.observer import Observer
-from framework.output import LOGGER, terminal
+from framework.output import LOGGER, level_of, terminal
 from framework.output.formatting import (
     clock,
     counted,
@@ -64,8 +64,9 @@ class Console(Observer):
         """show: False prints warnings only, to stderr."""
         self.cfg = cfg
         self._screen = terminal.choose(sys.stdout if stream is None else stream) if show else terminal.Silent()
-        self._handlers = (_LogFile(log), _Warnings(self._screen if show else terminal.choose(sys.stderr)))
-        LOGGER.setLevel(logging.INFO)
+        warnings = self._screen if show else terminal.choose(sys.stderr)
+        self._handlers = (_LogFile(log, cfg.log_level.upper()), _Terminal(self._screen, warnings))
+        LOGGER.setLevel(level_of(cfg.log_level))
         LOGGER.propagate = False
         for handler in self._handlers:
             LOGGER.addHandler(handler)
@@ -142,7 +143,7 @@ class Console(Observer):
         self._highest_mean = max(self._highest_mean, mean)
         text = f"evaluation: {self._evaluation}{', the best so far' if news else ''}"
         LOGGER.info(text)
-        if news or isinstance(self._screen, terminal.Plain):
+        if LOGGER.isEnabledFor(logging.INFO) and (news or isinstance(self._screen, terminal.Plain)):
             self._screen.say(text, "green" if news else "")
 
     def state(self) -> Tree:
@@ -155,9 +156,10 @@ class Console(Observer):
     # single lines -----------------------------------------------------------------------------------------
 
     def note(self, text: str, style: str = "") -> None:
-        """Prints and logs a line."""
+        """Prints and logs a line, unless log_level leaves out notes."""
         LOGGER.info(text)
-        self._screen.say(text, style)
+        if LOGGER.isEnabledFor(logging.INFO):
+            self._screen.say(text, style)
 
     def warn(self, text: str) -> None:
         """Prints and logs a problem that does not end the run."""
@@ -165,7 +167,7 @@ class Console(Observer):
 
     def log_traceback(self, error: BaseException) -> None:
         """Writes the traceback of an error to logs/log.txt only."""
-        LOGGER.info("".join(traceback.format_exception(error)).rstrip())
+        LOGGER.error("".join(traceback.format_exception(error)).rstrip())
 
     # the end ----------------------------------------------------------------------------------------------
 
@@ -193,7 +195,9 @@ class Console(Observer):
     def _table(self, rows: list[terminal.Row]) -> None:
         width = max(len(label) for label, _ in rows)
         for label, text in rows:
-            self.note(f"{label:<{width}}  {text}", _STYLES.get(label, ""))
+            line = f"{label:<{width}}  {text}"
+            LOGGER.info(line)
+            self._screen.say(line, _STYLES.get(label, ""))
 
     # parts of the picture ---------------------------------------------------------------------------------
 
@@ -223,9 +227,10 @@ class Console(Observer):
 class _LogFile(logging.FileHandler):
     """Writes logs/log.txt. A full disk costs lines of the log, not the run."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, level: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
+        self.setLevel(level)
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
 
     def _open(self) -> Any:
@@ -235,15 +240,19 @@ class _LogFile(logging.FileHandler):
         """Drops the line."""
 
 
-class _Warnings(logging.Handler):
-    """Prints warnings from any part of the framework."""
+class _Terminal(logging.Handler):
+    """Prints the warnings and debug lines of any part of the framework. Notes are printed by Console.note, tracebacks
+    are not."""
 
-    def __init__(self, screen: terminal.Screen) -> None:
-        super().__init__(logging.WARNING)
-        self._screen = screen
+    def __init__(self, screen: terminal.Screen, warnings: terminal.Screen) -> None:
+        super().__init__()
+        self._screen, self._warnings = screen, warnings
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._screen.say(f"warning: {record.getMessage()}", "yellow")
+        if record.levelno == logging.WARNING:
+            self._warnings.say(f"warning: {record.getMessage()}", "yellow")
+        elif record.levelno == logging.DEBUG:
+            self._screen.say(record.getMessage())
 
 
 _STYLES = {"finished": "green", "stopped": "yellow", "score": "bold"}

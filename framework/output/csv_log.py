@@ -16,6 +16,8 @@ from framework.errors import TaskDirError
 
 FLUSH_SECONDS = 2.0
 """Seconds between two writes of the waiting rows while training, so that a person can watch the file grow."""
+FLUSH_BYTES = 2**20
+"""Number of waiting bytes from which on they are written at once."""
 TAIL_BYTES = 4096
 """Upper bound of the size of a row."""
 MOST_BYTES = 2**30
@@ -30,6 +32,8 @@ class LineLog(ABC):
     def __init__(self, path: Path, header: str = "") -> None:
         self.path = path
         self._rows: list[str] = []
+        self.waiting = 0
+        """Bytes of the rows that are not written yet."""
         self._next_flush = time.monotonic() + FLUSH_SECONDS
         first = header.encode()
         # unbuffered: what a failed write left behind must be known exactly
@@ -63,8 +67,13 @@ class LineLog(ABC):
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row."""
-        self._rows.append(self._line(row) + "\n")
-        if time.monotonic() >= self._next_flush:
+        self.append_line(self._line(row))
+
+    def append_line(self, line: str) -> None:
+        """Adds a row as the line that it is in the file, in ASCII and without its end."""
+        self._rows.append(line + "\n")
+        self.waiting += len(line) + 1
+        if self.waiting > FLUSH_BYTES or time.monotonic() >= self._next_flush:
             try:
                 self.flush()
             except OSError:
@@ -74,6 +83,7 @@ class LineLog(ABC):
         """Writes the waiting rows. After an OSError the file ends where it did, and the rows still wait."""
         self._write("".join(self._rows).encode())
         self._rows.clear()
+        self.waiting = 0
         self._next_flush = time.monotonic() + FLUSH_SECONDS
 
     def _write(self, data: bytes) -> None:
@@ -96,6 +106,11 @@ class LineLog(ABC):
         return self._size
 
     @property
+    def size(self) -> int:
+        """Size in bytes, with the waiting rows."""
+        return self._size + self.waiting
+
+    @property
     def crc(self) -> int:
         """CRC-32 of everything up to `position()`."""
         return self._crc
@@ -104,6 +119,7 @@ class LineLog(ABC):
         """Drops every row after this position. Returns False if those before it are no longer the bytes of this
         checksum; None compares nothing."""
         self._rows.clear()
+        self.waiting = 0
         self._file.seek(max(position - 1, 0))
         if position < self._least or (position and self._file.read(1) != b"\n"):
             raise ValueError(

@@ -1,24 +1,31 @@
 """Recorders see every step of a collector: they keep actions or whole trajectories."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
 from envs.base import Array, Step, VectorEnv
-from framework.fragment import Episode, Recorder
+from framework.fragment import Episode, Fragment, Record, Recorder
+from framework.output.trajectories import plain
+
+TAPES = "tapes"
+TRAJECTORIES = "trajectories"
 
 
 class Tape(Recorder):
-    """Records the actions of each episode, so that it can be replayed for a video."""
+    """Records the actions of each episode, so that it can be replayed for a video. In training, they travel with the
+    fragment that the episode ended in."""
 
     def __init__(self, rows: int) -> None:
         self._running: list[list[Array]] = [[] for _ in range(rows)]
         self.episodes: dict[tuple[int, int], Array] = {}
+        """Actions [T, ...] of each finished episode, by its row and its number in the row."""
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
         for row, actions in enumerate(self._running):
-            actions.append(action[row].copy())
+            if env.valid is None or env.valid[row]:
+                actions.append(action[row].copy())
 
     def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
         self.episodes[episode.row, episode.number] = np.array(self._running[episode.row])
@@ -28,6 +35,10 @@ class Tape(Recorder):
     def drop(self, row: int) -> None:
         self._running[row] = []
 
+    def collected(self, fragment: Fragment, env: VectorEnv) -> Iterable[Record]:
+        finished, self.episodes = self.episodes, {}
+        return [Record(TAPES, ((fragment.origin.worker, *key), actions)) for key, actions in finished.items()]
+
 
 class Writer(Protocol):
     """Receives whole trajectories."""
@@ -36,10 +47,12 @@ class Writer(Protocol):
 
 
 class TrajectoryRecorder(Recorder):
-    """Collects the steps of every row and passes each episode to the writer when it ends."""
+    """Collects the steps of every row. Passes each episode to the writer when it ends; without a writer, episodes
+    travel with the fragment that they ended in."""
 
-    def __init__(self, writer: Writer, rows: int) -> None:
+    def __init__(self, writer: Writer | None, rows: int) -> None:
         self.writer = writer
+        self._finished: list[dict[str, Any]] = []
         self._running: list[list[tuple[Any, ...]]] = [[] for _ in range(rows)]
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
@@ -55,9 +68,17 @@ class TrajectoryRecorder(Recorder):
         names = ("state", "action", "reward", "next_state", "terminated", "truncated")
         *columns, infos = zip(*self._running[episode.row], strict=True)
         arrays: dict[str, Any] = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
-        self.writer.add({**arrays, "info": list(infos)})
+        whole = {**arrays, "info": [plain(info) for info in infos]}
+        if self.writer is None:
+            self._finished.append(whole)
+        else:
+            self.writer.add(whole)
         self.drop(episode.row)
         return {}
 
     def drop(self, row: int) -> None:
         self._running[row] = []
+
+    def collected(self, fragment: Fragment, env: VectorEnv) -> Iterable[Record]:
+        finished, self._finished = self._finished, []
+        return [Record(TRAJECTORIES, episode) for episode in finished]

@@ -1,9 +1,10 @@
-"""Log files of a training run: train.csv, eval.csv, progress.csv, result.json and TensorBoard."""
+"""Files that a training run appends to: train.csv, eval.csv, progress.csv, result.json, TensorBoard, and records."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from algos.base import Tree
 from framework.evaluator import Evaluation
@@ -19,6 +20,26 @@ from framework.runs.task_dir import TaskDir
 EVAL_COLUMNS = ("update", "step", "episode", "mean", "std", "min", "max", "median", "episodes", "best")
 
 
+class RecordWriter(Protocol):
+    """Writes the records of one kind, such as trajectories."""
+
+    @property
+    def path(self) -> Path:
+        """The current file, or the folder of the files."""
+
+    def add(self, item: Any) -> None:
+        """Writes a record."""
+
+    def state(self) -> Tree:
+        """Returns the end of the files, which is on the disk now."""
+
+    def restore(self, state: Any) -> bool:
+        """Drops everything after `state`. Returns False if what is before it was changed."""
+
+    def close(self) -> None:
+        """Closes the files."""
+
+
 class RunLog(Observer):
     """Buffers rows until `flush`. `state` holds the positions in the files, for an exact resume."""
 
@@ -30,8 +51,11 @@ class RunLog(Observer):
         every_episodes: int,
         every_updates: int,
         evaluated: Sequence[str] = (),
+        writers: Mapping[str, RecordWriter] | None = None,
     ) -> None:
-        """evaluated: numbers that callbacks give the episodes of an evaluation."""
+        """evaluated: numbers that callbacks give the episodes of an evaluation. writers: by the kind of their
+        records."""
+        self.writers = writers or {}
         self.task, self.console = task, console
         self.every_episodes, self.every_updates = every_episodes, every_updates
         self.files: dict[str, LineLog] = {
@@ -41,6 +65,10 @@ class RunLog(Observer):
             "result": JsonLog(task.results / "result.json"),
         }
         self.board = TensorBoard(task.tb_logs, console.warn)
+
+    def recorded(self, kind: str, item: Any) -> None:
+        if kind in self.writers:
+            self.writers[kind].add(item)
 
     def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
         self.files["train"].append(row)
@@ -71,7 +99,8 @@ class RunLog(Observer):
         """Returns the positions in the files."""
         self.flush()
         files = {name: {"position": file.position(), "crc": file.crc} for name, file in self.files.items()}
-        return {"files": files, "board": self.board.position()}
+        writers = {kind: writer.state() for kind, writer in self.writers.items()}
+        return {"files": files, "board": self.board.position(), "records": writers}
 
     def load_state(self, state: Any) -> None:
         """Truncates the files to their saved positions: one curve, no row twice."""
@@ -79,6 +108,9 @@ class RunLog(Observer):
             if not self.files[name].restore(**place):
                 self.altered(self.files[name].path)
         self.board.restore(state["board"])
+        for kind, writer in self.writers.items():
+            if kind in state["records"] and not writer.restore(state["records"][kind]):
+                self.altered(writer.path)
 
     def altered(self, path: Path) -> None:
         """Reports a file whose bytes before the checkpoint are no longer those that were written. Nothing that the
@@ -91,7 +123,10 @@ class RunLog(Observer):
 
     def close(self) -> None:
         """Writes buffered rows and closes the files."""
-        self.flush()
-        self.board.close()
-        for file in self.files.values():
-            file.close()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.board.close)
+            for file in self.files.values():
+                stack.callback(file.close)
+            for writer in self.writers.values():
+                stack.callback(writer.close)
+            self.flush()

@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from config.loader import RunConfig
-from envs.base import VectorEnv
-from framework import build
-from framework.evaluator import Evaluation, Interrupted, replay
+from framework.compatibility import drawing_faults
+from framework.evaluator import Evaluation, Interrupted
 from framework.iteration import Count
 from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
 from framework.output.csv_log import read_csv
+from framework.output.film import film_into
 from framework.output.formatting import counted, not_above_random
-from framework.output.gif import Camera, GifWriter
 from framework.output.recorders import Tape
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Score, Trainer
@@ -67,7 +66,7 @@ def tell(
         "best_update": score.update,
         "random_return": ending.random_return,
         "worse_than_random": worse,
-        "can_film": can_film(config),
+        "can_film": not drawing_faults(config),
     }
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
@@ -85,7 +84,7 @@ def tell(
         expected_return=config.expected_return,
         figure=ending.figure,
         best_model=best if best.is_dir() else None,
-        can_film=can_film(config),
+        can_film=not drawing_faults(config),
         allowed=config.allow_import,
     )
     if ending.finished:
@@ -143,42 +142,14 @@ def film(
 ) -> Path | None:
     """Replays the episodes in an environment that draws, into videos/video.gif or a window. `check` is called before
     each step and may raise. Returns the path of the video."""
-    during = console.during(f"filming {counted(len(evaluation.episodes), 'episode')}")
-    with build.opened_env(config, 1, watch, draw=True) as env, during:
-        return _filmed(config, env, evaluation, tape, task, console, check, watch)
-
-
-def _filmed(
-    config: RunConfig,
-    env: VectorEnv,
-    evaluation: Evaluation,
-    tape: Tape,
-    task: TaskDir,
-    console: Console,
-    check: Callable[[], None],
-    watch: Watch,
-) -> Path | None:
-    writer = GifWriter(task.videos / "video.gif", env.render_fps)
-    camera = Camera(writer, len(evaluation.episodes), watch)
-    try:
-        for episode in evaluation.episodes:
-            total = replay(env, episode, tape.episodes[episode.row, episode.number], camera, check, watch)
-            if abs(total - episode.total) > 1e-6 * max(1.0, abs(episode.total)):
-                text = f"the filmed episode with seed {episode.seed} went differently: {total} for {episode.total}"
-                console.warn(text)
-            if writer.full:
-                break
-    finally:
-        made = camera.close()
+    taped = [(episode, tape.episodes[episode.row, episode.number]) for episode in evaluation.episodes]
+    with console.during(f"filming {counted(len(taped), 'episode')}"):
+        made, different = film_into(task.videos / "video.gif", config, taped, check, watch)
+    if different:
+        console.warn(different)
     if config.env.render_mode == "rgb_array":
         console.note(made.text)
     return made.path
-
-
-def can_film(config: RunConfig) -> bool:
-    """Returns True if the environment offers rgb_array."""
-    check = getattr(config.env_package, "check", None)
-    return not (check and check(config.env.model_copy(update={"render_mode": "rgb_array"})))
 
 
 def write_report(task: TaskDir, console: Console) -> None:

@@ -25,11 +25,14 @@ from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.iteration import Count, EpisodeRows
 from framework.learner import Learner
+from framework.observer import Observer
 from framework.output import wrap_up
 from framework.output.console import Console
+from framework.output.film import TrainingVideos
 from framework.output.formatting import resume_command
-from framework.output.recorders import Tape
-from framework.output.run_log import RunLog
+from framework.output.recorders import TRAJECTORIES, Tape
+from framework.output.run_log import RecordWriter, RunLog
+from framework.output.traces import TRACES, TraceWriter
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
 from framework.runs import exactness, record
@@ -126,14 +129,11 @@ class Experiment:
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
-        trajectories = None
-        if cfg.collect_traj:
-            trajectories = TrajectoryWriter(self.task.results)
-            self._stack.callback(trajectories.close)
-            backend.record(trajectories)
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
         evaluated = user.METRICS if user and user.IN_EVALUATION else ()
-        log = RunLog(self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated)
+        log = RunLog(
+            self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers()
+        )
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
@@ -147,11 +147,23 @@ class Experiment:
         self.evaluator = Evaluator(
             eval_env, cfg.seed, cfg.max_step, self._check, self.watch, recorders, phases.evaluation
         )
-        observers = [CallbackObserver(user, self.handle(self))] if user else []
+        observers: list[Observer] = [CallbackObserver(user, self.handle(self))] if user else []
+        if cfg.video_fre:
+            observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
         self.trainer = Trainer(
-            cfg, backend, self.evaluator, self.store, self.console, rows, log, trajectories,
-            observers, facts, self.stopping, phases,
+            cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
+            self.stopping, phases,
         )  # fmt: skip
+
+    def _writers(self) -> dict[str, RecordWriter]:
+        """Returns what writes the records of training, by their kind."""
+        cfg = self.config.general
+        writers: dict[str, RecordWriter] = {}
+        if cfg.collect_traj:
+            writers[TRAJECTORIES] = TrajectoryWriter(self.task.results)
+        if cfg.traces:
+            writers[TRACES] = TraceWriter(self.task.path, cfg.traces, cfg.traces_file_mb)
+        return writers
 
     @contextlib.contextmanager
     def _make_backend(self) -> Iterator[Backend]:
@@ -166,7 +178,7 @@ class Experiment:
             return
         agent = build.make_agent(config, spec, seed, build.device_of(config))
         memory = build.make_memory(config, spec, seed, env.goal)
-        recorders = [CallbackRecorder(self.callbacks, env.rows)] if self.callbacks else []
+        recorders = build.make_recorders(config, env, self.callbacks)
         collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)
         yield SingleProcess(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
 
