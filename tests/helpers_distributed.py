@@ -29,7 +29,7 @@ from framework.output.run_log import Count
 torch.set_num_threads(1)
 SMALL = {
     "batch_size": 16, "sgd_batch_size": 8, "k_epochs": 2, "learning_starts": 20, "start_steps": 20, "lookup_step": 3,
-    "burn_in": 1, "batch_episode": 2, "n_members": 3, "target_update": 5, "updates_per_train": 2,
+    "burn_in": 1, "batch_episode": 2, "n_members": 3, "target_update": 5, "updates_per_train": 1,
     "baseline": "value",
 }  # fmt: skip
 """Where an algorithm has such a setting."""
