@@ -5,8 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from helpers_process import Forked, forked
 from PIL import Image, ImageSequence
 
 import algos
@@ -121,6 +120,7 @@ def tiny(algo: str) -> dict[str, Any]:
     env: dict[str, Any] = {"id": "CartPole-v1" if "Discrete" in default.ACTION_SPACES else "Pendulum-v1"}
     general = {
         "algo_name": algo, "model_save_fre": 30, "model_save_unit": "step", "max_total_step": 120, "max_step": 25,
+        "online_eval_episode": 1,
     }  # fmt: skip
     if "Box" not in default.OBSERVATION_SPACES:
         env = {"id": "FrozenLake-v1"}
@@ -221,12 +221,11 @@ def test_killed_at_any_moment_and_resumed_is_never_killed(name: str) -> None:
     long = {"max_total_step": 300} if name in TINY_RUNS else {}  # time to be killed in
     straight = train(settings(name, **long))
     before = set(tasks())
-    command = [sys.executable, str(ROOT / "main.py")]
-    process = subprocess.Popen([*command, "--yaml", "run.yaml"], stdout=subprocess.DEVNULL)
+    process = Forked("--yaml", "run.yaml")
     while not (made := set(tasks()) - before) or len(list((next(iter(made)) / "models").glob("[0-9]*"))) < 2:
         assert process.poll() is None
         time.sleep(0.02)
-    process.kill()
+    os.kill(process.pid, signal.SIGKILL)
     process.wait()
     (cut,) = made
     assert main(["--resume", str(cut)]) == 0
@@ -300,16 +299,14 @@ def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: in
     run = settings("DQN", max_total_step=1000)
     straight = train(run)
     before = set(tasks())
-    command = [sys.executable, str(ROOT / "main.py"), "--yaml", "run.yaml"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = Forked("--yaml", "run.yaml")
     while not (made := set(tasks()) - before) or not list((next(iter(made)) / "models").glob("[0-9]*")):
         assert process.poll() is None
         time.sleep(0.02)
     os.kill(process.pid, number)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == status
+    assert process.wait() == status
     (cut,) = made
-    assert f"python main.py --resume {cut}" in out
+    assert f"python main.py --resume {cut}" in process.stdout
     assert main(["--resume", str(cut)]) == 0
     assert fingerprint(cut) == fingerprint(straight)
 
@@ -405,8 +402,7 @@ def test_the_config_is_on_disk_before_the_first_step_and_is_itself_a_valid_yaml(
 def test_an_environment_that_hangs_is_named_and_the_run_is_kept() -> None:
     """ENV-5: a watchdog ends it, after saving."""
     words = ["general_cfg.env_name=toy", "env_cfg.id=hang", "general_cfg.env_timeout=1", "general_cfg.save_fig=false"]
-    command = [sys.executable, str(ROOT / "main.py"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = forked(*words)
     assert done.returncode == 2
     assert "hang has not answered for 1 s" in done.stderr
     (task,) = tasks()
