@@ -1,7 +1,9 @@
 """Small runs in one process and, with the fake Ray, in many: the loop of the Trainer without anything around it."""
 
 import copy
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -27,7 +29,7 @@ from framework.learner import Learned, Learner
 torch.set_num_threads(1)
 SMALL = {
     "batch_size": 16, "sgd_batch_size": 8, "k_epochs": 2, "learning_starts": 20, "start_steps": 20, "lookup_step": 3,
-    "burn_in": 1, "batch_episode": 2, "n_members": 3, "target_update": 5, "updates_per_train": 2,
+    "burn_in": 1, "batch_episode": 2, "n_members": 3, "target_update": 5, "updates_per_train": 1,
     "baseline": "value",
 }  # fmt: skip
 """Where an algorithm has such a setting."""
@@ -97,13 +99,21 @@ def remote(config: RunConfig, ray: FakeRay | None = None) -> RayBackend:
     return RayBackend(ray or FakeRay(), config, spec, build.make_agent(config, spec, config.general.seed, build.CPU))
 
 
+class Folder:
+    """A temporary folder that is removed with the last object that refers to it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 class Run:
     """What a Trainer counts."""
 
     def __init__(self, config: RunConfig, backend: Backend) -> None:
         self.cfg, self.backend, self.count = config.general, backend, Count()
-        self._folder = tempfile.TemporaryDirectory()
-        self.journal = Journal(Path(self._folder.name))
+        self._folder = Folder()
+        self.journal = Journal(self._folder.path)
         self.accepted: list[Accepted] = []
         self.learned: list[Learned] = []
         backend.say = lambda text: None
@@ -163,7 +173,7 @@ class Run:
 class Saved:
     """A checkpoint, and the folder of its journal for as long as somebody needs it."""
 
-    def __init__(self, count: Count, state: dict[str, Any], journal: JournalPart | None, folder: Any) -> None:
+    def __init__(self, count: Count, state: dict[str, Any], journal: JournalPart | None, folder: Folder) -> None:
         self.count, self.state, self.journal, self.folder = count, state, journal, folder
 
 

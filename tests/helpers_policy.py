@@ -14,7 +14,7 @@ QUICK = {
     "REINFORCE": {"actor_layers": LAYERS["actor_layers"], "lr": 0.02, "batch_episode": 64},
     "TRPO": {**LAYERS, "critic_lr": 0.01, "batch_size": 128, "max_kl": 0.05},
 }
-ROUNDS = {"A2C": 60, "PPO": 15, "REINFORCE": 200, "TRPO": 12}
+ROUNDS = {"A2C": 45, "PPO": 12, "REINFORCE": 150, "TRPO": 9}
 """Fragments; one of REINFORCE is a single step."""
 
 

@@ -90,7 +90,7 @@ def test_a_cut_in_an_episode_and_a_resume_give_the_same_numbers(general):
 def test_events_of_the_run_come_in_order_and_the_state_is_in_the_checkpoints():
     to_the_end(run_of(own_callbacks.Heard))
     saved = CheckpointStore(Path("run/models")).newest(print)
-    heard = [tuple(event) for event in saved.tree["observers"][-1]["heard"]]
+    heard = [tuple(event) for event in saved.tree["observers"]["CallbackObserver"]["heard"]]
     assert [event for event in heard if event[0] == "result"] == [("result", 1, 200), ("result", 2, 400)]
     assert [step for kind, _, step in heard if kind == "evaluation"] == [100, 200, 300, 400]
     assert [step for kind, _, step in heard if kind == "checkpoint"] == [100, 200, 300, 400]

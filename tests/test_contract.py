@@ -44,6 +44,10 @@ def able(algo, toy):
 
 CASES = [(algo, toy) for algo in algos.available() for toy in (SPECIAL if needs(algo) else PLAIN) if able(algo, toy)]
 every_case = pytest.mark.parametrize(("algo", "toy"), CASES)
+SPACES = list({(algos.agent_class(algos.get(algo)), toy): (algo, toy) for algo, toy in reversed(CASES)}.values())
+ONCE = {algo: (algo, toy) for algo, toy in CASES if algo not in {one for one, _ in SPACES}}
+every_agent = pytest.mark.parametrize(("algo", "toy"), [*SPACES, *ONCE.values()])
+"""Every class of agents in every kind of space, and every algorithm once."""
 every_algorithm = pytest.mark.parametrize(("algo", "toy"), list({algo: (algo, toy) for algo, toy in CASES}.values()))
 ROWS = 4
 SMALL = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 2, "start_steps": 50, "updates_per_train": 1}
@@ -52,9 +56,19 @@ STATISTICS = ("mean", "deviation", "count")
 HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)
 
 
+def small(algo):
+    """The settings of SMALL that an algorithm has, and its default networks with layers of 16."""
+    default = algos.get(algo).Config()
+    settings = {name: value for name, value in SMALL.items() if name in type(default).model_fields}
+    for name in type(default).model_fields:
+        if name.endswith("_layers"):
+            layers = [layer.model_dump() for layer in getattr(default, name)]
+            settings[name] = [{**layer, "layer_size": [16]} if "layer_size" in layer else layer for layer in layers]
+    return settings
+
+
 def agent_for(algo, toy, seed=1):
-    fields = algos.get(algo).Config.model_fields
-    return agent_of(algo, spec_of(toy_of(toy, ROWS)), seed, **{k: v for k, v in SMALL.items() if k in fields})
+    return agent_of(algo, spec_of(toy_of(toy, ROWS)), seed, **small(algo))
 
 
 def has_network(algo):
@@ -120,7 +134,7 @@ def test_actions_are_in_the_space_one_for_each_row(algo, toy):
     assert all(len(column) == ROWS for column in act.columns.values())
 
 
-@every_case
+@every_agent
 def test_the_weights_are_all_that_acting_depends_on(algo, toy):
     """The same observations and rng give the same actions, also after the first agent has learned more."""
     one, other = Work(algo, toy, seed=1), Work(algo, toy, seed=2)
@@ -187,11 +201,11 @@ def test_the_best_action_is_the_same_every_time_and_acting_changes_nothing(algo,
 # ----------------------------------------------------------------------------------------------------- learning
 
 
-@every_case
+@every_agent
 def test_an_update_moves_every_weight_and_gives_the_metrics_that_it_names(algo, toy):
     work = Work(algo, toy)
     before = work.agent.weights()
-    results = work.learn(work.chunks(20))
+    results = work.learn(work.chunks(6))
     assert all(set(result.metrics) == set(work.agent.metric_names()) for result in results)
     assert all(np.isfinite(values).all() for result in results for values in result.metrics.values())
     after = work.agent.weights()
@@ -200,7 +214,7 @@ def test_an_update_moves_every_weight_and_gives_the_metrics_that_it_names(algo, 
     assert work.agent.parameter_count() == sum(array.size for array in before.values())
 
 
-@every_case
+@every_agent
 def test_the_state_goes_on_to_the_bit(algo, toy):
     """RES-1: the same chunks after load_state give the same updates, into an agent with another past."""
     one, other = Work(algo, toy, seed=1), Work(algo, toy, seed=2)
@@ -276,9 +290,8 @@ def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo
     """The toy raises at one. What was learned from targets that knew the masks has no value of its own here, but must
     be finite."""
     env = toy_of("masked", ROWS, mask=mask)
-    fields = algos.get(algo).Config.model_fields
-    agent = agent_of(algo, spec_of(env), **{k: v for k, v in SMALL.items() if k in fields})
-    trained(agent, env, 6 if agent.cfg.memory(ROWS).fragment > 1 else 120)
+    agent = agent_of(algo, spec_of(env), **small(algo))
+    trained(agent, env, 4 if agent.cfg.memory(ROWS).fragment > 1 else 60)
     assert np.isfinite(score(agent, toy_of("masked", ROWS, mask=mask)))
     assert all(np.isfinite(array).all() for array in agent.weights().values())
 
@@ -327,11 +340,9 @@ def test_the_defaults_are_valid_and_say_which_memory_is_wanted(algo):
 @every_algorithm
 def test_everything_is_on_the_device_that_was_asked_for(algo, toy):
     work = Work(algo, toy)
-    fields = algos.get(algo).Config.model_fields
-    settings = {name: value for name, value in SMALL.items() if name in fields}
-    agent = agent_of(algo, work.agent.spec, device="cuda", **settings)
+    agent = agent_of(algo, work.agent.spec, device="cuda", **small(algo))
     for chunk in work.chunks(2):
         assert Learner(agent, agent.cfg.memory(ROWS)).learn(chunk, HALFWAY).updates > 0
-    copy = agent_of(algo, work.agent.spec, device="cuda", **settings)
+    copy = agent_of(algo, work.agent.spec, device="cuda", **small(algo))
     copy.load_state(agent.state())
     trained(copy, work.collector.env, 4)

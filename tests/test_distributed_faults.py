@@ -1,6 +1,8 @@
 """Deaths, and going on from a saved state, with a Ray that runs everything in this process."""
 
+from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -68,7 +70,7 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
     backend = remote(config, ray)
     run = Run(config, backend)
     backend.say = said.append
-    run.until(600).rest()
+    run.until(350).rest()
     assert len(said) == 1
     assert "worker 1 died" in said[0]
     assert [worker.incarnation for worker in backend.pool.workers] == [0, 1]
@@ -78,8 +80,9 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
     assert second[0].origin.first_step == sum(fragment.steps for fragment in first)
     assert second[0].start["first"].all()
     ended = [episode for accepted in run.accepted for episode in accepted.episodes if episode.worker == 1]
-    rows = {episode.row for episode in ended}
-    assert rows == {0, 1, 2, 3}
+    for row in range(4):
+        numbers = {episode.number for episode in ended if episode.row == row}
+        assert len(set(range(max(numbers))) - numbers) == 1, "the episode that was lost is not begun again"
     if first:  # rows, steps and chances are the same; what was drawn is not
         assert not np.array_equal(first[0].columns["action"], second[0].columns["action"])
 
@@ -104,7 +107,7 @@ def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(see
     config = config_of(algo, workers=3, ahead=ahead, rows=4)
     run = Run(config, remote(config, FakeRay(seed, fate)))
     dying.append("from now on")
-    for steps in (200, 500, 800):
+    for steps in (150, 300, 450):
         run.until(steps).saved()
     assert {"collect"} < set(dying)
     nothing_twice(run.episodes())
@@ -181,12 +184,25 @@ def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
 # --------------------------------------------------------------------------------------- the others, and going on
 
 
+class Straight(NamedTuple):
+    """The end of a run of 200 steps from which nobody died and which nobody stopped."""
+
+    state: dict
+    episodes: list
+
+
+@cache
+def straight(algo):
+    config = config_of(algo, *KINDS[algo], workers=2)
+    run = Run(config, remote(config)).until(200)
+    return Straight(run.state(), run.episodes())
+
+
 @pytest.mark.parametrize("algo", KINDS)
 @pytest.mark.parametrize("kind", ["LearnerActor", "DataServer"])
 def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, algo):
     """RAY-1: in lockstep, to the bit."""
     config = config_of(algo, *KINDS[algo], workers=2)
-    straight = Run(config, remote(config)).until(200).state()
     method = "learn" if kind == "LearnerActor" else "take"
     calls = 4 if algo == "PPO" else 30
     backend = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
@@ -196,7 +212,7 @@ def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, alg
     with pytest.raises(Lost, match=rf"^{who} died \(killed before {method}\)$"):
         run.until(200)
     backend.restart()
-    assert run.load(saved).until(200).state() == straight
+    assert run.load(saved).until(200).state() == straight(algo).state
 
 
 @pytest.mark.parametrize(
@@ -204,15 +220,14 @@ def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, alg
 )
 def test_what_was_on_its_way_on_a_node_that_is_gone_comes_back_from_the_checkpoint(call):
     """RAY-1: nobody has died, and yet a fragment, a chunk or the weights that a call was given cannot be had."""
-    config = config_of("DQN", workers=2)
-    straight = Run(config, remote(config)).until(200).state()
+    config = config_of("DQN", *KINDS["DQN"], workers=2)
     backend = remote(config, FakeRay(2, dies_once(call[0], 0, call[1], 30, "lost")))
     run = Run(config, backend).until(50)
     saved = run.saved()
     with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectLostError\)"):
         run.until(200)
     backend.restart()
-    assert run.load(saved).until(200).state() == straight
+    assert run.load(saved).until(200).state() == straight("DQN").state
 
 
 class Moments:
@@ -231,7 +246,6 @@ class Moments:
 def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(moment, algo):
     """RES-1, RAY-4: whatever workers, data server and learner were at; in another order of arrival, too."""
     config = config_of(algo, *KINDS[algo], workers=2)
-    straight = Run(config, remote(config)).until(240)
     backend = remote(config, FakeRay(moment))
     cut = Run(config, backend)
     moments = Moments(moment)
@@ -239,9 +253,9 @@ def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(mome
     while moments.left > 0:
         cut.take_in(backend.round(cut.now))
     saved = cut.saved()
-    again = Run(config, remote(config, FakeRay(7))).load(saved).until(240)
-    assert again.state() == straight.state()
-    assert cut.episodes() + again.episodes() == straight.episodes()
+    again = Run(config, remote(config, FakeRay(7))).load(saved).until(200)
+    assert again.state() == straight(algo).state
+    assert cut.episodes() + again.episodes() == straight(algo).episodes
 
 
 @pytest.mark.parametrize("algo", ["DQN", "PPO", "RecurrentPPO", "PQN"])
@@ -268,7 +282,7 @@ def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(s
 
 
 @pytest.mark.parametrize("algo", KINDS)
-@pytest.mark.parametrize("counts", [(2, 3, 1, 2), (3, 0, 2), (1, 2, 0, 3)])
+@pytest.mark.parametrize("counts", [(2, 3, 1, 2), (1, 2, 0, 3)])
 def test_with_another_number_of_workers_each_goes_on_where_it_stood(counts, algo):
     """RAY-4: 0 is one process, whose collector is worker 0. Nobody repeats a seed, whoever rests for a while."""
     episodes, saved, steps, running = [], None, 0, {}
@@ -277,7 +291,7 @@ def test_with_another_number_of_workers_each_goes_on_where_it_stood(counts, algo
         run = Run(config, remote(config) if count else local(config))
         if saved is not None:
             run.load(saved)
-        steps += 130
+        steps += 100
         run.until(steps)
         saved = run.saved()
         episodes += run.episodes()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -163,6 +164,23 @@ def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays,
     assert "another takes its place" in capsys.readouterr().out
     rows = counted_once(task)
     assert {row["worker"] for row in rows} == {0, 1}
+
+
+def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(rays, tmp_path, capsys, monkeypatch):
+    """RAY-2: replaced later and later, and not for ever. What was collected before is saved."""
+    monkeypatch.setattr(worker_pool, "MOST_DEATHS", 5)
+    monkeypatch.setattr(worker_pool, "FIRST_PAUSE", 0.001)
+    fatal = ("Worker", "collect", 30)
+    rays.fate = lambda call: "before" if (call.kind, call.method, call.count) == fatal else None
+    words = (*LOCKSTEP, "general_cfg.max_total_step=2000")
+    assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
+    out, err = (" ".join(text.split()) for text in capsys.readouterr())
+    pauses = re.findall(r"worker 0 died \(killed before collect.*?\); another takes its place in (\S+) s", out)
+    assert pauses == ["0.001", "0.002", "0.004", "0.008", "0.016"]
+    assert "worker 0 died 6 times, the last time because killed before collect" in err
+    assert "--resume" in err
+    assert "Traceback" not in out + err
+    counted_once(tmp_path / "run")
 
 
 @pytest.mark.parametrize("words", [(), (*LOCKSTEP, "general_cfg.n_workers=2")], ids=["one process", "two workers"])

@@ -1,14 +1,13 @@
 """What the pages say is true: links lead somewhere, commands are understood, the example trains."""
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from helpers_process import forked
 
 import algos
 import main
@@ -152,7 +151,7 @@ def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.Captur
     assert set(read(QUICKSTART).value) == {"general_cfg", "algo_cfg", "env_cfg"}
 
 
-def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path) -> None:
+def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy gives 1 for the right of two actions, so knowing nothing is worth 0."""
     files = code_of_the_example()
     assert {Path(path).name for path in files} == {"__init__.py", "config.py", "agent.py"}
@@ -163,14 +162,8 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path) -> None:
         "--allow-import mine general_cfg.algo_name=mine.actor_critic general_cfg.env_name=toy env_cfg.n_envs=8 "
         "general_cfg.max_episode=3000 general_cfg.seed=1 general_cfg.save_fig=false algo_cfg.lr=0.01"
     )
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "main.py"), *words.split()],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    monkeypatch.chdir(tmp_path)
+    done = forked(*words.split())
     assert done.returncode == 0, done.stderr
     [task] = (tmp_path / "tasks").iterdir()
     assert "ActorCritic" in task.name

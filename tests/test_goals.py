@@ -403,7 +403,7 @@ def moved_to_its_goal(algo, **settings):
     warm = {"batch_size": 32, "start_steps": 200, "learning_starts": 200, "updates_per_train": 2}
     rates = {"actor_lr": 5e-3, "critic_lr": 5e-3, "gamma": 0.95}
     agent = agent_of(algo, spec_of(env), **{**small(algo, 16), **warm, **rates, **settings})
-    return score(trained(agent, env, 300), env, 40)
+    return score(trained(agent, env, 220), env, 40)
 
 
 def test_a_point_learns_by_hindsight_to_go_where_it_is_told_and_not_without_it():

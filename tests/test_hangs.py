@@ -1,18 +1,18 @@
 """Environments that never come back, from any call: the run is saved, says where it hangs, and leaves no process."""
 
-import subprocess
-import sys
+import contextlib
+import os
 import time
 from pathlib import Path
 
 import pytest
+from helpers_process import forked
 
 from framework.checkpoint.store import CheckpointStore
 from framework.runs.signals import Watchdog
 from framework.runs.task_dir import TaskDir
 from framework.watch import Watch
 
-ROOT = Path(__file__).parent.parent
 MODULE = """
 import os, time
 import gymnasium
@@ -40,7 +40,7 @@ class Stuck(gymnasium.Env):
                 file.write("x")
             self.calls = os.path.getsize("closed")
         while self.calls == self.number or (call == "step" and self.time > 2 and os.path.exists("stop")):
-            pass
+            time.sleep(0 if call == "step" else 0.01)  # one of them is always busy
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -76,17 +76,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def run(at, number, *words, into="run"):
-    command = [
-        sys.executable,
-        str(ROOT / "main.py"),
-        *WORDS,
-        "--into",
-        into,
-        f"env_cfg.at={at}",
-        f"env_cfg.number={number}",
-        *words,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return forked(*WORDS, "--into", into, f"env_cfg.at={at}", f"env_cfg.number={number}", *words)
 
 
 @pytest.mark.parametrize(("at", "number"), [("reset", 6), ("step", 33)])
@@ -125,9 +115,7 @@ def test_a_resume_that_hangs_while_it_repeats_an_episode_leaves_the_checkpoint_a
     rows = Path("run/results/train.csv").read_bytes()
     Path("stop").touch()
     resume = ["--allow-import", "stuck", "--resume", str(Path("run").absolute()), "general_cfg.max_total_step=80"]
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "main.py"), *resume], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = forked(*resume)
     assert done.returncode == 2, done.stderr
     assert "has not answered for 2 s, in step" in done.stderr
     assert "saved" not in done.stderr
@@ -150,10 +138,8 @@ def test_processes_of_a_hung_environment_end_with_the_run_and_free_its_lock():
     done = run("step", 8, "env_cfg.vectorization=async", "env_cfg.n_envs=2", *online)
     assert done.returncode == 2, done.stderr
     assert "BrokenPipe" not in done.stderr
-    alive = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"env_cfg.at=step" in content(path)]
     for _ in range(20):
-        alive = [path for path in alive if b"env_cfg.at=step" in content(path)]
-        if alive:
+        if alive := others_here():
             time.sleep(0.1)
     assert not alive
     task = TaskDir(Path("run"))
@@ -170,12 +156,11 @@ def test_a_watchdog_that_is_closed_leaves_no_thread_that_wakes_up_while_python_e
         assert not dog._thread.is_alive()
 
 
-def content(path):
-    try:
-        return path.read_bytes() if str(Path.cwd()).encode() in cwd(path.parent) else b""
-    except OSError:
-        return b""
-
-
-def cwd(process):
-    return str((process / "cwd").resolve()).encode()
+def others_here():
+    """Other processes in this working directory, which is a new one for each test."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int(process.name) != os.getpid() and os.readlink(process / "cwd") == os.getcwd():
+                found.append(process)
+    return found

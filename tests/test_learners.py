@@ -120,7 +120,7 @@ WITH_NETWORK = [algo for algo in algos.available() if issubclass(algos.get(algo)
 
 @pytest.mark.parametrize("algo", WITH_NETWORK)
 def test_learners_that_share_their_batches_keep_the_same_weights(algo):
-    compared(algo)
+    compared(algo, count=2)
 
 
 EXACT = {
@@ -134,7 +134,7 @@ EXACT = {
     "PPO": ("PPO", {"normalize_advantage": True, "normalize_obs": True, "normalize_reward": True}),
     **{
         f"PPO with a limit of {limit}": ("PPO", {"normalize_advantage": True, "target_kl": limit, "lr": 3e-4})
-        for limit in (3e-5, 1e-4, 3e-4, 5e-4, 1e-3)
+        for limit in (3e-5, 3e-4, 1e-3)
     },
     "PPO with a price": ("PPO", {"ppo_type": "kl", "lr": 0.003}),
     "PPO with a memory": ("RecurrentPPO", {}),
@@ -147,13 +147,12 @@ EXACT = {
 """Those that draw nothing for each sample, so that they do the same whoever has it."""
 
 
-@pytest.mark.parametrize("world", [2, 3])
 @pytest.mark.parametrize("name", EXACT)
-def test_several_learners_learn_what_one_with_the_whole_batch_does(name, world):
+def test_several_learners_learn_what_one_with_the_whole_batch_does(name):
     """The sums come in another order, and nothing else is different: after tens of updates a thousandth of the way that
     the weights have gone at most. With three learners, the parts have different sizes."""
     algo, settings = EXACT[name]
-    alone, agents, said, results = compared(algo, world, **settings)
+    alone, agents, said, results = compared(algo, 3, **settings)
     way = apart(alone, agent_for(algo, **settings))
     assert way > 1e-3
     assert apart(alone, agents[0]) < 1e-3 * way

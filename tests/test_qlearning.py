@@ -233,8 +233,13 @@ def test_the_frozen_lake_without_slipping_is_crossed_on_a_shortest_way(rows):
     assert score(agent, gym_env.make(cfg, 1), episodes=3) == 1.0
 
 
-@pytest.mark.parametrize("exploration", ["e-greedy", "softmax", "ucb", "none"])
-@pytest.mark.parametrize("algo", ["QLearning", "ExpectedSarsa", "Sarsa", "DynaQ", "MonteCarlo"])
+TABLES = ("QLearning", "ExpectedSarsa", "Sarsa", "DynaQ", "MonteCarlo")
+WAYS = [*((algo, "e-greedy") for algo in TABLES), *(("QLearning", way) for way in ("softmax", "ucb", "none"))]
+by_all_and_with_all = pytest.mark.parametrize(("algo", "exploration"), WAYS)
+"""Every algorithm, and every exploration with one of them, since the code that explores is the same."""
+
+
+@by_all_and_with_all
 def test_the_action_that_fits_the_state_is_learned_with_every_exploration(algo, exploration):
     env = toy_of("shifted", 2)
     curious = {"initial_value": 1.0} if exploration == "none" else {}
@@ -253,8 +258,7 @@ def test_by_chance_alone_sarsa_learns_the_values_of_chance_and_q_learning_those_
     np.testing.assert_allclose(agent.table.values[1:6], known, atol=0.08)
 
 
-@pytest.mark.parametrize("exploration", ["e-greedy", "softmax", "ucb", "none"])
-@pytest.mark.parametrize("algo", ["QLearning", "ExpectedSarsa", "Sarsa", "DynaQ", "MonteCarlo"])
+@by_all_and_with_all
 def test_illegal_actions_are_never_taken_and_never_learned(algo, exploration):
     """The walk raises where one is taken; going left from place 3 is worth what it was at first."""
     env = RandomWalk(3, wall=True)

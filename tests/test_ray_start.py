@@ -22,6 +22,7 @@ from framework.catalog import ALGOS, ENVS
 from framework.distributed import launch, ray_cluster, worker_pool
 from framework.errors import JoystickError, Stopped
 from framework.runs.signals import StopSignals
+from main import main
 from tests.helpers_ray import RAY, TINY
 
 pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
@@ -38,11 +39,39 @@ def run(*words: str, before: Sequence[str] = (), **environment: str) -> subproce
     )
 
 
-def a_ray(folder: Path, text: str) -> str:
-    """A folder for PYTHONPATH with another package ray in it."""
-    (folder / "ray").mkdir()
-    (folder / "ray" / "__init__.py").write_text(text)
-    return str(folder)
+@pytest.fixture
+def refused(tmp_path, capsys):
+    """Returns what a run in this process writes to stderr that ends with status 2 and without a task directory."""
+
+    def run_here(*words: str) -> str:
+        folder = tmp_path / "run"
+        try:
+            status = main([*TINY, RAY, *words, "--into", str(folder)])
+        except SystemExit as end:
+            status = end.code
+        assert status == 2
+        assert not folder.exists()
+        return capsys.readouterr().err
+
+    return run_here
+
+
+@pytest.fixture
+def another_ray(tmp_path, monkeypatch):
+    """Installs another package ray in the place of the real one, and forgets what is known of the real one."""
+
+    def install(text: str) -> None:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "ray"]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "ray", None)  # so that it is removed again after the test
+        del sys.modules["ray"]
+        for name in (*ray_cluster.QUIET, "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+            monkeypatch.setenv(name, "")
+        (tmp_path / "ray").mkdir()
+        (tmp_path / "ray" / "__init__.py").write_text(text)
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+    return install
 
 
 @pytest.mark.parametrize(
@@ -62,14 +91,12 @@ def a_ray(folder: Path, text: str) -> str:
     ],
     ids=["missing", "broken", "does not fit", "no version", "old", "cannot start", "another version"],
 )
-def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said, tmp_path):
+def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said, another_ray, refused):
     """RAY-5: and there is no task directory, and no traceback."""
-    done = run("--into", str(tmp_path / "run"), PYTHONPATH=a_ray(tmp_path, text))
-    assert done.returncode == 2
-    (line,) = done.stderr.strip().splitlines()
+    another_ray(text)
+    (line,) = refused("--env=CartPole-v1").strip().splitlines()
     assert said in line
     assert WAY_OUT in line
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -98,13 +125,13 @@ def test_a_ray_that_does_not_work_is_one_line_that_names_the_way_out(text, said,
         (("general_cfg.n_learners=2", "--algo=QLearning", "env_cfg.id=FrozenLake-v1"), "no gradients to share"),
     ],
 )
-def test_what_processes_cannot_do_is_refused_before_any_is_started(words, said, tmp_path):
+def test_what_processes_cannot_do_is_refused_before_any_is_started(words, said, refused, monkeypatch):
     """RAY-6."""
-    done = run(*words, "--into", str(tmp_path / "run"))
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(ray_cluster, "_local", lambda *args: pytest.fail("Ray was started"))
+    env = () if any(word.startswith("env_cfg.id=") for word in words) else ("--env=CartPole-v1",)
+    err = refused(*env, *words)
+    assert said in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(
@@ -208,14 +235,11 @@ def test_a_sigterm_while_ray_starts_reaches_our_handler():
     assert signals.received == signal.SIGTERM
 
 
-def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(tmp_path):
+def test_what_listens_at_the_address_and_is_not_ray_is_said_at_once(refused):
     with socket.create_server(("127.0.0.1", 0)) as door:
         threading.Thread(target=lambda: door.accept()[0].sendall(b"HTTP/1.0 400 Bad Request"), daemon=True).start()
-        address = f"general_cfg.ray_address=127.0.0.1:{door.getsockname()[1]}"
-        done = run(RAY, address, "--into", str(tmp_path / "run"))
-    assert done.returncode == 2
-    assert "the service there is not Ray" in done.stderr
-    assert not (tmp_path / "run").exists()
+        err = refused("--env=CartPole-v1", f"general_cfg.ray_address=127.0.0.1:{door.getsockname()[1]}")
+    assert "the service there is not Ray" in err
 
 
 def test_who_listens_and_never_answers_is_found_out_in_seconds_with_auto_too(monkeypatch):

@@ -160,13 +160,13 @@ def test_what_is_legal_is_learned_and_what_is_not_is_never_tried():
 @pytest.mark.parametrize("settings", [{}, {"n_step": 2, "loss": "huber"}, {"buffer_type": "PER", "alpha": 0.1}])
 def test_the_action_that_fits_the_observation_is_learned(settings):
     env = toy_of("match")
-    agent = trained(agent_of("SAC_D", spec_of(env), **{**QUICK, **settings}), env, 250)
+    agent = trained(agent_of("SAC_D", spec_of(env), **{**QUICK, **settings}), env, 150)
     assert score(agent, env) == 1.0
 
 
 def test_numbers_of_actions_may_begin_anywhere():
     env = toy_of("shifted", 2)
-    agent = trained(agent_of("SAC_D", spec_of(env), **QUICK), env, 200)
+    agent = trained(agent_of("SAC_D", spec_of(env), **QUICK), env, 120)
     assert score(agent, env) == 1.0
 
 
@@ -179,7 +179,7 @@ def test_the_value_goes_on_past_a_time_limit():
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 1 / (1 - 0.8) = 5, and 3.4 with the cut as an end."""
     env = toy_of("time_limit", steps=5)
     settings = {**QUICK, "alpha": 1e-3, "gamma": 0.8, "tau": 0.1, "critic_lr": 3e-2}
-    agent = trained(agent_of("SAC_D", spec_of(env), **settings), env, 500)
+    agent = trained(agent_of("SAC_D", spec_of(env), **settings), env, 350)
     assert critic_at(agent, 0.0).mean().item() == pytest.approx(5.0, abs=0.3)
 
 

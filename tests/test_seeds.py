@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from helpers_process import Forked, forked
 from PIL import Image
 
 from config import arguments, machine
@@ -28,7 +28,6 @@ from framework.runs.task_dir import TaskDir
 from framework.seeding import number
 from main import main
 
-ROOT = Path(__file__).parent.parent
 TOY = ["general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=QLearning"]
 LIMITS = ["general_cfg.max_episode=-1", "general_cfg.max_total_step=200"]
 QUICK = [*TOY, *LIMITS, "general_cfg.online_eval=true", "general_cfg.model_save_fre=50"]
@@ -243,18 +242,12 @@ def write_picky(**settings: float) -> None:
     Path("mine.py").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()) + MINE)
 
 
-def start(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, str(ROOT / "main.py"), *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-
-
 def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     """One seed's first training episode raises, another's kills the process; --allow-import reaches the runs."""
     write_picky(RAISES=number(2, "episode", 0, 0, 0), DIES=number(3, "episode", 0, 0, 0))
-    process = start(*PICKY, "--seeds", "1..3", "general_cfg.max_total_step=60")
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == group.FAILED, err
+    process = forked(*PICKY, "--seeds", "1..3", "general_cfg.max_total_step=60")
+    out = process.stdout
+    assert process.returncode == group.FAILED, process.stderr
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["0", "2", "137"]
     assert "warning: seed 2 failed with status 2: error: mine:Picky-v0 failed in step 1 of row 0: RuntimeError" in out
@@ -271,13 +264,13 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     process is left."""
     write_picky(PAUSE=0.01)
     words = ["general_cfg.max_total_step=100000", "general_cfg.model_save_fre=20", "general_cfg.max_episode=-1"]
-    process = start(*PICKY, "--seeds", "1..3", "--jobs", "2", *words)
+    process = Forked(*PICKY, "--seeds", "1..3", "--jobs", "2", *words, new_session=True)
     wait_for(lambda: all(list(Path("tasks").glob(f"*/seed_{n}/models/[0-9]*/manifest.json")) for n in (1, 2)), process)
     children = children_of(process.pid)
     assert len(children) == 2
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.wait() == 130, process.stderr
+    out = process.stdout
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     folder = the_group()
     assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
@@ -307,15 +300,14 @@ def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() ->
 
 def test_a_second_signal_ends_everything_at_once() -> None:
     write_picky(PAUSE=20)
-    process = start(*PICKY, "--seeds", "1..2", "--jobs", "2", "general_cfg.online_eval_episode=1")
+    process = Forked(*PICKY, "--seeds", "1..2", "--jobs", "2", "general_cfg.online_eval_episode=1", new_session=True)
     wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/run.json"))) == 2, process)
     time.sleep(0.5)
     children = children_of(process.pid)
     os.kill(process.pid, signal.SIGINT)
     time.sleep(0.5)
     os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=3)
-    assert process.returncode == 130
+    assert process.wait(3) == 130
     wait_for(lambda: not any(alive(child) for child in children), seconds=5)
 
 
@@ -330,11 +322,11 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None, seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], process: Forked | None = None, seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
-        assert process is None or process.poll() is None, process.communicate()
+        assert process is None or process.poll() is None, process.stderr
         time.sleep(0.05)
 
 
