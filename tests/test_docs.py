@@ -1,7 +1,9 @@
 """What the pages say is true: links lead somewhere, commands are understood, the example trains."""
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
