@@ -209,7 +209,7 @@ def test_stopped_and_resumed_is_never_stopped(name: str) -> None:
     whole = settings(name)
     end = whole["general_cfg"]["max_total_step"]
     straight = train(whole)
-    cut = train(whole, f"general_cfg.max_total_step={end // 3 + 7}")
+    cut = train(whole, f"general_cfg.max_total_step={end // 3 + 9}")
     for limit in (end,) if name in TINY_RUNS else (end * 2 // 3 + 5, end):
         assert main(["--resume", str(cut), f"general_cfg.max_total_step={limit}"]) == 0
     assert fingerprint(cut) == fingerprint(straight)
