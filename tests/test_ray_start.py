@@ -180,12 +180,12 @@ def test_workers_request_cores_and_gpus_of_a_cluster_alone(monkeypatch, address,
     [
         (["device=auto"], False, 0),
         (["device=auto"], True, 0.2),
-        (["device=cuda"], False, 0.2),  # refused elsewhere, by the name of the device
         (["device=auto", "ray_address=auto"], False, 0.2),
     ],
 )
 def test_a_gpu_that_is_not_here_is_not_requested_with_device_auto(monkeypatch, capsys, words, has_gpu, gpus):
     monkeypatch.setattr("torch.cuda.is_available", lambda: has_gpu)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: int(has_gpu))
     words = [f"general_cfg.{word}" for word in ("mp_backend=ray", "num_gpus_per_learner=0.2", *words)]
     config = launch._without_absent_gpu(load(None, words, find_algo=ALGOS, find_env=ENVS))
     assert config.general.gpus == gpus
