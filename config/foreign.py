@@ -173,7 +173,7 @@ NAMES: dict[str, tuple[str, str]] = {
     # neither
     "input": ("", "there is no training from files"),
     "output": ("general_cfg.collect_traj", "true"),
-    "callbacks": ("", "a class cannot be named in a file of settings"),
+    "callbacks": ("general_cfg.callbacks", "my_module:MyCallbacks"),
 }
 """Foreign name -> our settings, of which the first that exists is meant (in algo_cfg unless another section is
 named), and a remark. Without a setting, the remark says what to do."""

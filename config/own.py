@@ -6,6 +6,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, count
 from operator import attrgetter
 from typing import Any
 
@@ -78,22 +79,13 @@ def find(name: str) -> Any:
 
 def by_name(value: Any) -> Any:
     """Replaces the classes and functions in settings from Python, in lists and mappings too, by names: module:name if
-    that leads to the object, otherwise the object's own name, under which it is registered."""
-    taken: dict[str, Any] = {}
-
-    def named(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: named(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [named(item) for item in value]
-        if not callable(value):
-            return value
-        name = _name_of(value)
-        if taken.setdefault(name, value) is not value:
-            raise ValueError(f"two objects are named {name!r}; register one under another name, and give that name")
-        return name
-
-    return named(value)
+    that leads to the object, otherwise the object's own name, under which it is registered; with a number if another
+    object has that name."""
+    if isinstance(value, Mapping):
+        return {key: by_name(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [by_name(item) for item in value]
+    return _name_of(value) if callable(value) else value
 
 
 def _name_of(thing: Callable[..., Any]) -> str:
@@ -106,7 +98,10 @@ def _name_of(thing: Callable[..., Any]) -> str:
                 return f"{module}:{path}"
         except AttributeError:
             pass
-    name = getattr(thing, "__name__", type(thing).__name__).strip("<>")
+    first = getattr(thing, "__name__", type(thing).__name__).strip("<>")
+    names = chain([first], (f"{first}_{number}" for number in count(2)))
+    # another object of this name belongs to another run of this process, which may be resumed
+    name = next(each for each in names if _REGISTERED.get(each, thing) is thing)
     register(name, thing)
     return name
 

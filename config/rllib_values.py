@@ -85,7 +85,12 @@ def _model(value: Any, known: Known) -> Meaning:
         raise NoCounterpartError("expected a mapping such as {fcnet_hiddens: [64, 64], fcnet_activation: tanh}")
     same = {"fcnet_hiddens": None, "fcnet_activation": None, "vf_share_layers": False, "use_lstm": False}
     if strange := [key for key in value if key not in same or same[key] not in (None, value[key])]:
-        hint = did_you_mean(strange[0], same) or f"; write the layers as {' and '.join(lists)}"
+        recurrent = "; write a layer {layer_type: lstm, layer_size: [64]} in the list"
+        hint = (
+            recurrent
+            if strange[0] == "use_lstm"
+            else did_you_mean(strange[0], same) or f"; write the layers as {' and '.join(lists)}"
+        )
         raise NoCounterpartError(f"{strange[0]} has no counterpart here{hint} ({PROGRAM} describe linear)")
     hiddens, activation = value.get("fcnet_hiddens", [256, 256]), value.get("fcnet_activation", "tanh")
     known_by = _ACTIVATIONS.get(activation, activation) if isinstance(activation, str) else activation

@@ -86,7 +86,9 @@ def from_task(document: Document, *, testing: bool) -> Source:
     general = source.sections.get("general_cfg", {})
     for key in NOT_TAKEN_OVER:
         general.pop(key, None)
-    if not testing:
+    if testing:
+        general.pop("callbacks", None)
+    else:
         path = "general_cfg.load_model_step"
         source.put("general_cfg", "load_model_step", "latest", Place(document.place.text, path))
     return source

@@ -1,5 +1,6 @@
 """Callbacks: code of the user's own that sees episodes and results, counts its own numbers, and changes nothing."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -8,15 +9,22 @@ import numpy as np
 from algos.base import Tree
 from config.names import did_you_mean
 from envs.base import Array, EnvError, Step, VectorEnv
+from framework.checkpoint.store import flatten
 from framework.errors import CallbackError, JoystickError
 from framework.evaluator import Evaluation
 from framework.fragment import Episode, Recorder
-from framework.iteration import Count, Result
+from framework.iteration import Count, Result, spread_names
 from framework.observer import Observer
 
 EPISODE_EVENTS = ("on_episode_start", "on_episode_step", "on_episode_end")
 RUN_EVENTS = ("on_train_result", "on_evaluation", "on_checkpoint")
 EVENTS = (*EPISODE_EVENTS, *RUN_EVENTS)
+
+
+_GIVEN = {event: ("episode", "env") for event in EPISODE_EVENTS} | {
+    "on_train_result": ("run", "result"), "on_evaluation": ("run", "evaluation"), "on_checkpoint": ("run", "path"),
+}  # fmt: skip
+"""Event -> names of its arguments."""
 
 
 class Callbacks:
@@ -123,9 +131,13 @@ def problem(cls: Any, columns: Sequence[str]) -> str:
     """Returns what is wrong with a class of callbacks; empty if nothing is. columns: names METRICS must not take."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
         return f"{cls!r} is no class that inherits from joystick.Callbacks"
-    for name in vars(cls):
+    for name in dir(cls):
         if name.startswith("on_") and name not in EVENTS:
             return f"{cls.__name__} has a method {name}, and there is no such event{did_you_mean(name, EVENTS)}"
+    if fault := _signature_fault(cls):
+        return fault
+    if not isinstance(cls.METRICS, list | tuple):
+        return f"{cls.__name__}.METRICS is {cls.METRICS!r}; a tuple of names is needed"
     for name in cls.METRICS:
         if not isinstance(name, str) or not name.replace("/", "_").replace(".", "_").isidentifier():
             return f"{cls.__name__}.METRICS: {name!r} is no name of a column"
@@ -134,10 +146,32 @@ def problem(cls: Any, columns: Sequence[str]) -> str:
     return ""
 
 
-def call(callbacks: Callbacks, event: str, **given: Any) -> None:
+def _signature_fault(cls: type[Callbacks]) -> str:
+    """Returns which event cannot be called with its arguments; empty if all can."""
+    for event, given in _GIVEN.items():
+        try:
+            inspect.signature(getattr(cls, event)).bind(None, **dict.fromkeys(given))
+        except TypeError as error:
+            return f"{cls.__name__}.{event} is called with {' and '.join(given)}, by keyword: {error}"
+        except ValueError:  # a builtin, whose parameters Python cannot tell
+            continue
+    return ""
+
+
+def taken(metrics: Sequence[str], columns: Sequence[str]) -> str:
+    """Returns why these names cannot be columns beside the others, and with _min and _max; empty if they can."""
+    found = list(columns)
+    for name in (each for one in metrics for each in spread_names(one)):
+        if name in found:
+            return f"general_cfg.callbacks: METRICS gives a column {name!r}, and there is one of this name"
+        found.append(name)
+    return ""
+
+
+def call(callbacks: Callbacks, event: str, *args: Any, **given: Any) -> Any:
     """Calls a callback. An error in it ends the run, with the name of the event."""
     try:
-        getattr(callbacks, event)(**given)
+        return getattr(callbacks, event)(*args, **given)
     except (JoystickError, EnvError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -202,7 +236,12 @@ class CallbackObserver(Observer):
         call(self.callbacks, "on_train_result", run=self.run, result=result)
 
     def state(self) -> Tree:
-        return self.callbacks.state()
+        tree: Tree = call(self.callbacks, "state")
+        try:
+            flatten(tree, {})
+        except TypeError as error:
+            raise CallbackError(f"{type(self.callbacks).__name__}.state: {error}") from error
+        return tree
 
     def load_state(self, state: Tree) -> None:
-        self.callbacks.load_state(state)
+        call(self.callbacks, "load_state", state)

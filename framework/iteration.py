@@ -55,7 +55,7 @@ class EpisodeRows:
         """Names of the numbers that callbacks give an episode."""
         exploration = tuple(agent.exploration(Progress()))
         self.columns = (*EPISODE_COLUMNS, *phase, *agent.metric_names(), *exploration, *self.custom)
-        measured = (*agent.metric_names(), *(c for name in self.custom for c in _spread(name)))
+        measured = (*agent.metric_names(), *(c for name in self.custom for c in spread_names(name)))
         self.progress_columns = (*COUNTED, *phase, *measured)
         self.metrics = (*COUNTED, *measured)
         """Entries of a result that may decide on the phase of a curriculum."""
@@ -172,7 +172,7 @@ class Iteration:
             "custom": {
                 name: value
                 for one, spread in self.custom.items()
-                for name, value in zip(_spread(one), (spread.mean, spread.low, spread.high), strict=True)
+                for name, value in zip(spread_names(one), (spread.mean, spread.low, spread.high), strict=True)
             },
             "seconds": seconds - self.began,
             "seconds_total": seconds,
@@ -205,6 +205,6 @@ def progress_row(result: Result) -> Row:
     return {**{name: result[name] for name in COUNTED}, **phase, **result["metrics"], **result["custom"]}
 
 
-def _spread(name: str) -> tuple[str, str, str]:
+def spread_names(name: str) -> tuple[str, str, str]:
     """Returns the names of the mean, the minimum and the maximum of a number in a result."""
     return name, f"{name}_min", f"{name}_max"

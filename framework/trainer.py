@@ -63,6 +63,8 @@ class Trainer:
         self.best: float | None = None
         """Highest mean return of the evaluations so far."""
         self.best_update: int | None = None
+        self.saving = False
+        """True while observers are told of a checkpoint."""
         self.unsaved = False
         """True if the last save failed."""
         self.evaluated: int | None = None
@@ -120,9 +122,11 @@ class Trainer:
         return self.iteration.complete(self.count.step)
 
     def _end_iteration(self) -> None:
-        self.last = self.result()
-        self.last_return = self.last["return_mean"]
+        result = self.result()
+        self.last_return = result["return_mean"]
         self.iteration = Iteration(self.iteration.number + 1, self.count.step, self.seconds())
+        reason = self.stop_reason()
+        self.last = {**result, "done": reason is not None, "reason": reason}
         for observer in self.observers:
             observer.result(self.last)
         if self.phases.follow(self.last):
@@ -239,20 +243,24 @@ class Trainer:
         self.saved, self.point = self._done(), self.count.update
         if evaluation is not None and self.cfg.reward_threshold is not None:
             self.reached = self.reached + 1 if evaluation.mean >= self.cfg.reward_threshold else 0
+        if evaluation is not None:
+            self._evaluated(evaluation)
         self.save(evaluation)
 
     def evaluate(self) -> Evaluation:
-        """Plays and logs the evaluation episodes."""
+        """Plays the evaluation episodes."""
         with self.console.during(f"evaluating the model of update {self.count.update:,}"):
-            evaluation = self.evaluator.play(self.agent, self.cfg.online_eval_episode)
+            return self.evaluator.play(self.agent, self.cfg.online_eval_episode)
+
+    def _evaluated(self, evaluation: Evaluation) -> None:
+        """Notes an evaluation, and then tells the observers: one of them may fail, and this run be saved."""
         best = self.best is None or evaluation.mean >= self.best
         if best:
             self.best, self.best_update = evaluation.mean, self.count.update
         self.iteration.evaluated(evaluation)
+        self.evaluated = self.count.update
         for observer in self.observers:
             observer.evaluation(evaluation, self.count, best)
-        self.evaluated = self.count.update
-        return evaluation
 
     def save(self, evaluation: Evaluation | None = None) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
@@ -268,6 +276,7 @@ class Trainer:
                 self.store.mark_best(self.count.update)
             self.unsaved, self.saved_at = False, self.place()
             self._prune()
+            self.saving = True
             for observer in self.observers:
                 observer.checkpoint(path, self.count)
         except OSError as error:
@@ -275,6 +284,8 @@ class Trainer:
                 f"checkpoint {self.count.update} could not be saved ({error.strerror or error}); "
                 "the earlier ones are untouched and training continues"
             )
+        finally:
+            self.saving = False
 
     def _prune(self) -> None:
         """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was
@@ -290,7 +301,7 @@ class Trainer:
         that iteration."""
         self.save()
         if self.iteration.first_step < self.count.step:
-            self.last = self.result()
+            self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
             for observer in self.observers:
                 observer.result(self.last)
         self.log.flush()

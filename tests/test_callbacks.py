@@ -186,3 +186,71 @@ def test_a_class_without_a_module_must_be_registered_for_a_resume(monkeypatch):
         joystick.Run.resume("run")
     joystick.register("Mine", kept)
     joystick.Run.resume("run").close()
+
+
+def with_metrics(*names, **members):
+    return type("Named", (joystick.Callbacks,), {"METRICS": names, **members})
+
+
+@pytest.mark.parametrize(
+    "names", [("return_mean",), ("evaluation",), ("loss",), ("x", "x_min"), ("x", "x"), ("median",)]
+)
+def test_a_number_takes_the_name_of_no_other_column(names):
+    with pytest.raises(joystick.JoystickError, match="METRICS"):
+        run_of(with_metrics(*names))
+    assert not Path("run").exists()
+
+
+def test_two_objects_of_one_name_are_not_mixed_up_at_a_resume():
+    one, other = with_metrics("one"), with_metrics("other")
+    for callbacks, into in ((one, "a"), (other, "b")):
+        with run_of(callbacks, into) as run:
+            run.train(50)
+    for into, name in (("a", "one"), ("b", "other")):
+        with joystick.Run.resume(into) as run:
+            run.train(50)
+        assert name in read_csv(Path(into, "results", "train.csv"))[0]
+
+
+class FailsAtSecond(own_callbacks.Heard):
+    """Fails once, in the second evaluation of this process."""
+
+    failed = False
+
+    def on_evaluation(self, *, run, evaluation):
+        if run.count.step >= 200 and not FailsAtSecond.failed:
+            FailsAtSecond.failed = True
+            raise ValueError("once")
+
+
+def test_an_evaluation_that_a_callback_fails_in_is_written_once():
+    whole = to_the_end(run_of(own_callbacks.Heard, "whole"))
+    with pytest.raises(joystick.JoystickError, match=r"FailsAtSecond.on_evaluation has failed: ValueError: once"):
+        to_the_end(run_of(FailsAtSecond, "cut"))
+    to_the_end(joystick.Run.resume("cut"))
+    for name in ("train.csv", "eval.csv", "progress.csv"):
+        assert (whole / name).read_bytes() == Path("cut/results", name).read_bytes()
+
+
+def test_events_with_other_arguments_and_states_that_cannot_be_saved_are_named():
+    def of_rllib(self, *, algorithm, result):
+        pass
+
+    with pytest.raises(joystick.JoystickError, match="on_train_result is called with run and result, by keyword"):
+        run_of(with_metrics(on_train_result=of_rllib))
+    with pytest.raises(joystick.JoystickError, match=r"Named.state: set cannot be saved"):
+        to_the_end(run_of(with_metrics(state=lambda self: {"seen": {1}})))
+
+
+def test_a_callback_may_save_and_must_not_train_or_close():
+    said = []
+
+    def after(self, *, run, result):
+        run.save()
+        for call in (run.train, run.close, lambda: run.restore(0)):
+            with pytest.raises(joystick.JoystickError, match="is not possible now: a callback of train calls it"):
+                call()
+        said.append((result["iteration"], result["done"], result["reason"]))
+
+    to_the_end(run_of(with_metrics(on_train_result=after, on_checkpoint=lambda self, *, run, path: run.save())))
+    assert said == [(1, False, None), (2, True, "max_total_step 400 reached")]

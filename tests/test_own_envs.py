@@ -3,6 +3,7 @@
 import re
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -148,8 +149,12 @@ def test_a_package_of_ones_own_need_not_take_the_context(monkeypatch):
     class Module:
         __name__ = "somewhere"
 
-    monkeypatch.setattr(envs, "import_module", lambda name: type("", (), {"make": lambda cfg, rows: seen.append(rows)}))
-    envs.make(Module, None, 3, EnvContext())
+    monkeypatch.setattr(
+        envs,
+        "import_module",
+        lambda name: type("", (), {"make": lambda cfg, rows: seen.append(rows) or SimpleNamespace()}),
+    )
+    envs.make(Module, python.Config(id="own_parts:Placed"), 3, EnvContext())
     assert seen == [3]
 
 
@@ -359,8 +364,8 @@ def test_objects_of_python_are_named_by_their_module_or_registered(monkeypatch):
     }
     assert (own.find("Local"), own.find("own_parts:Line")) == (Local, Line)
     assert own.by_name(lambda: 0) == "lambda"
-    with pytest.raises(ValueError, match="two objects are named 'lambda'; register one under another name"):
-        own.by_name([lambda: 0, lambda: 1])
+    one, other = (lambda: 0), (lambda: 1)
+    assert own.by_name([one, other, one]) == ["lambda_2", "lambda_3", "lambda_2"]
     config = config_of("env_cfg.id=own_parts:Line", "env_cfg.size=3", allow=())
     assert config.allow_import == ("own_parts",)
     assert config.objects == {}

@@ -247,3 +247,59 @@ def test_iterations_end_a_run_of_the_command_line(words, reason, rows):
     assert [row["iteration"] for row in progress] == list(range(1, rows + 1))
     saved = [int(path.name) for path in Path("run/models").glob("[0-9]*")]
     assert len(saved) == (1 if rows == 1 else 2)
+
+
+def test_ctrl_c_ends_the_round_and_nothing_is_lost():
+    """A second one would break it off."""
+    import signal
+
+    with run_of(into="one") as run:
+        run.train(100)
+        trainer, rounds = run._experiment.trainer, []
+        one = trainer.round
+
+        def interrupted():
+            one()
+            rounds.append(run.count.step)
+            if len(rounds) == 3:
+                signal.raise_signal(signal.SIGINT)
+
+        trainer.round = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            run.train(100)
+        step = run.count.step
+        assert step == rounds[-1] < 200
+        assert len(rounds) == 3
+    with joystick.Run.resume("one") as again:
+        assert again.count.step == step
+        assert again.train(100)["step"] == 200
+
+
+def test_a_run_that_is_left_open_is_saved_at_the_end_of_the_program():
+    code = "import joystick; joystick.Run('QLearning', 'FrozenLake-v1', seed=1, into='open').train(200)"
+    env = {**__import__("os").environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert "open was left open; it is saved and closed" in done.stderr
+    with joystick.Run.resume("open") as run:
+        assert run.count.step >= 200
+
+
+def test_calls_with_wrong_numbers_and_texts_in_place_of_lists_are_answered():
+    with run_of(into="one") as run:
+        for call, wrong in (
+            (run.train, 0),
+            (run.train, 1.5),
+            (run.train, "100"),
+            (run.evaluate, 0),
+            (run.evaluate, -1),
+        ):
+            with pytest.raises(joystick.JoystickError, match="expected a whole number, at least 1"):
+                call(wrong)
+        with pytest.raises(joystick.JoystickError, match="is not a finite number"):
+            run.set_weights({name: array * np.nan for name, array in run.weights().items()})
+    for options in ({"words": "algo_cfg.lr=0.1"}, {"allow_import": "my_mod"}, {"callbacks": 3}):
+        with pytest.raises(joystick.ConfigError, match=r"Python: .*expected a"):
+            run_of(**options)
+    with pytest.raises(joystick.ConfigError, match=r"Python: env: got .*; expected an id, or the class or function"):
+        joystick.Run("DQN", object())
+    assert joystick.Run.branch("one", "latest", into="two").task == Path("two")

@@ -1,31 +1,39 @@
 """joystick.Run: a training run in the hands of a Python program. The command line drives the same Experiment."""
 
+import atexit
 import contextlib
+import signal
 import sys
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
+
+import numpy as np
 
 from algos.base import Agent, Array
 from config import own
 from config.loader import ConfigError, RunConfig, load
+from config.tasks import find as find_task
 from envs.base import EnvContext
 from framework import compatibility
 from framework.callbacks import from_functions
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.atomic import remove_folder
+from framework.checkpoint.store import CheckpointStore
 from framework.errors import JoystickError
 from framework.iteration import Count, Result
 from framework.output.console import Console
 from framework.output.formatting import clock, counted, listed, short
 from framework.runs.experiment import Experiment
-from framework.runs.task_dir import circumstances
+from framework.runs.task_dir import CLOSED, ROOT, circumstances
 
 Settings = Mapping[str, Any]
-CLOSED = "closed by the program"
-"""Outcome of a run that no stop rule has ended."""
+Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
+"""Callbacks from Python: a class, module:name, or functions by event."""
 
 
 class Run:
@@ -46,7 +54,7 @@ class Run:
         words: Iterable[str] = (),
         into: str | Path | None = None,
         allow_import: Iterable[str] = (),
-        callbacks: type | Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
+        callbacks: Given = None,
         metrics: Sequence[str] = (),
         show: bool = False,
     ) -> None:
@@ -54,39 +62,78 @@ class Run:
         class or function that makes an environment, or a registered name. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
-        if isinstance(callbacks, Mapping):
-            callbacks = from_functions(callbacks, metrics)
         if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
             env_name = "python"
-        general = {"env_name": env_name, "seed": seed, "callbacks": callbacks}
+        general = {"env_name": env_name, "seed": seed}
         values = {
             "general_cfg": {**(general_cfg or {}), **{k: value for k, value in general.items() if value is not None}},
             "algo_cfg": algo_cfg or {},
             "env_cfg": env_cfg or {},
         }
-        self._begin(show, yaml, words, values, algo=algo, env=env, into=into, allow_import=allow_import)
+        if not (env is None or isinstance(env, str) or callable(env)):
+            raise ConfigError([f"Python: env: got {env!r}; expected an id, or the class or function that makes it"])
+        flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import}
+        self._begin(show, yaml, words, values, callbacks, metrics, **flags)
 
     @classmethod
-    def resume(cls, name: str | Path, words: Iterable[str] = (), **options: Any) -> "Run":
-        """Continues a run in its own task directory, as --resume does. options: allow_import and show."""
+    def resume(
+        cls,
+        name: str | Path,
+        words: Iterable[str] = (),
+        *,
+        allow_import: Iterable[str] = (),
+        callbacks: Given = None,
+        metrics: Sequence[str] = (),
+        show: bool = False,
+    ) -> "Run":
+        """Continues a run in its own task directory, as the command resume does."""
         run = cls.__new__(cls)
-        run._begin(options.pop("show", False), None, words, {}, resume=str(name), **options)
+        run._begin(show, None, words, {}, callbacks, metrics, resume=str(name), allow_import=allow_import)
         return run
 
     @classmethod
-    def branch(cls, name: str | Path, step: int | str, words: Iterable[str] = (), **options: Any) -> "Run":
-        """Continues from a checkpoint of a run (its update, or best) in a new task directory. options: into,
-        allow_import and show."""
+    def branch(
+        cls,
+        name: str | Path,
+        step: int | str,
+        words: Iterable[str] = (),
+        *,
+        into: str | Path | None = None,
+        allow_import: Iterable[str] = (),
+        callbacks: Given = None,
+        metrics: Sequence[str] = (),
+        show: bool = False,
+    ) -> "Run":
+        """Continues from a checkpoint of a run (its update, best or latest) in a new task directory."""
         run = cls.__new__(cls)
+        if step == "latest":  # in the settings it means the run itself
+            step = max(CheckpointStore(find_task(str(name), ROOT) / "models").numbers(), default=0)
         which = {"load_checkpoint": True, "load_path": str(name), "load_model_step": step}
-        run._begin(options.pop("show", False), None, words, {"general_cfg": which}, **options)
+        flags = {"into": into, "allow_import": allow_import}
+        run._begin(show, None, words, {"general_cfg": which}, callbacks, metrics, **flags)
         return run
 
     def _begin(
-        self, show: bool, yaml: str | Path | None, words: Iterable[str], values: Mapping[str, Settings], **flags: Any
+        self,
+        show: bool,
+        yaml: str | Path | None,
+        words: Iterable[str],
+        values: Mapping[str, Settings],
+        callbacks: Given,
+        metrics: Sequence[str],
+        **flags: Any,
     ) -> None:
         if flags.get("into") is not None:
             flags["into"] = str(flags["into"])
+        for name, given in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
+            if isinstance(given, str):
+                raise ConfigError([f"Python: {name}: got {given!r} (text); expected a list"])
+        if isinstance(callbacks, Mapping):
+            callbacks = from_functions(callbacks, metrics)
+        if callbacks is not None:
+            if not isinstance(callbacks, str | type):
+                raise ConfigError([f"Python: callbacks: got {callbacks!r}; expected a class, or functions by event"])
+            values = {**values, "general_cfg": {**values.get("general_cfg", {}), "callbacks": callbacks}}
         flags, values = own.by_name(flags), own.by_name(values)
         config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
         if config.general.mode != "train":
@@ -101,9 +148,14 @@ class Run:
         self._reason: str | None = None
         """Stop rule that has ended the training."""
         self._closed = False
+        self._busy = ""
+        """Reason why it must not be trained, restored or closed now; empty if it may."""
+        self._asked = False
+        """True once Ctrl-C was pressed."""
         say: Callable[[str], None] = print if self._show else (lambda text: None)
         self._experiment = Experiment(
             config,
+            lambda: self._asked,
             facts=circumstances([sys.executable, *sys.argv]),
             make_console=lambda log, cfg: Console(log, cfg, show=self._show),
             say=say,
@@ -111,12 +163,14 @@ class Run:
         )
         self._experiment.__enter__()
         self._experiment.start_clock()
+        _OPEN.add(self)
 
     @classmethod
     def of(cls, experiment: Experiment) -> "Run":
         """Returns a run for the callbacks of an experiment that the command line drives."""
         run = cls.__new__(cls)
         run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
+        run._busy = "the command line drives this run"
         return run
 
     # facts ------------------------------------------------------------------------------------------------
@@ -147,18 +201,23 @@ class Run:
         """Trains for an iteration: in rounds, until at least `steps` more environment steps are made
         (general_cfg.iteration_steps if it is None). Evaluates and saves when that is due. Returns the result of the
         iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing."""
-        if steps is not None and steps < 1:
-            raise ValueError(f"train({steps}): an iteration has at least one step")
-        with self._in_use() as experiment:
+        _check_count("train", steps)
+        with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
-                self._reason = experiment.iterate(steps or self.config.general.iteration_steps)
+                with _Interrupts(self):
+                    reason = experiment.iterate(steps or self.config.general.iteration_steps)
+                self._reason = None if self._asked else reason
             trainer = experiment.trainer
             result = trainer.last or trainer.result()
+        if self._asked:
+            self._asked = False
+            raise KeyboardInterrupt  # between two rounds: the run is whole
         return {**result, "done": self._reason is not None, "reason": self._reason}
 
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
         """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
         mean, std, min, max, median, episodes and returns. Training is not changed by it."""
+        _check_count("evaluate", episodes)
         experiment = self._rested()
         evaluation = experiment.evaluator.play(
             experiment.trainer.agent, episodes or self.config.general.online_eval_episode
@@ -169,7 +228,7 @@ class Run:
         """Saves a checkpoint now, and returns its folder."""
         with self._in_use() as experiment:
             trainer = experiment.trainer
-            if self._reason is None:
+            if self._reason is None and not trainer.saving:
                 trainer.save()
             if trainer.unsaved:
                 raise JoystickError(
@@ -180,6 +239,8 @@ class Run:
     def restore(self, checkpoint: int | str | Path) -> None:
         """Goes back to a checkpoint of this run: its update, its folder, or best. Later checkpoints are deleted, and
         log files continue from there. Works also after an error has broken off a round."""
+        if self._busy:
+            raise JoystickError(f"restore is not possible now: {self._busy}")
         if self._closed:
             raise JoystickError(f"the run is closed; Run.resume({self.task.name!r}) continues it")
         experiment = self._experiment
@@ -211,9 +272,14 @@ class Run:
         """Replaces them, at the learner, and so at all workers from their next fragment on. Target networks and the
         optimizer keep what they have."""
         experiment = self._rested()
+        for name, array in weights.items():
+            if not np.isfinite(array).all():
+                raise JoystickError(f"set_weights: {name} has a value that is not a finite number")
         try:
             experiment.trainer.agent.load_weights(dict(weights))  # a wrong shape fails here, before anything is sent
-        except (ValueError, KeyError) as error:
+        except KeyError as error:
+            raise JoystickError(f"set_weights: {error} is missing") from error
+        except ValueError as error:
             raise JoystickError(f"set_weights: {error}") from error
         with self._in_use():
             experiment.backend.set_weights(dict(weights))
@@ -247,12 +313,15 @@ class Run:
     def close(self) -> None:
         """Saves what has been trained since the last checkpoint, writes figure and report, and ends all processes.
         Once a stop rule has ended the training, also compares the checkpoints and marks the best model."""
+        if self._busy:
+            raise JoystickError(f"close is not possible now: {self._busy}")
         self._close(complete=True)
 
     def _close(self, complete: bool) -> None:
         if self._closed:
             return
         self._closed = True
+        _OPEN.discard(self)
         experiment = self._experiment
         try:
             if self._broken:
@@ -280,6 +349,17 @@ class Run:
     # inside -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
+    def _alone(self, what: str) -> Iterator[None]:
+        """Refuses a call from within another one: a callback must not train, restore or close the run."""
+        if self._busy:
+            raise JoystickError(f"{what} is not possible now: {self._busy}")
+        self._busy = f"a callback of {what} calls it"
+        try:
+            yield
+        finally:
+            self._busy = ""
+
+    @contextlib.contextmanager
     def _in_use(self) -> Iterator[Experiment]:
         """Gives the parts of the run to a call. An error in it leaves them in the middle of a round: after that, only
         restore and close are possible."""
@@ -298,6 +378,45 @@ class Run:
         with self._in_use() as experiment:
             experiment.trainer.rest()
             return experiment
+
+
+class _Interrupts:
+    """Lets the first Ctrl-C end the round of a run; the second one breaks it off. Only the main thread gets signals."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._old: Any = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._old = signal.signal(signal.SIGINT, self._receive)
+
+    def __exit__(self, *_: object) -> None:
+        if self._old is not None:
+            signal.signal(signal.SIGINT, self._old)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.run._asked:
+            raise KeyboardInterrupt
+        self.run._asked = True
+
+
+def _check_count(call: str, count: int | None) -> None:
+    """Raises JoystickError for a number of steps or episodes that is no whole number from 1 on."""
+    if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
+        raise JoystickError(f"{call}({count!r}): expected a whole number, at least 1")
+
+
+_OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()
+"""Runs that were not closed yet."""
+
+
+@atexit.register
+def _close_all() -> None:
+    """Saves and closes the runs that the program has left open."""
+    for run in list(_OPEN):
+        print(f"joystick: {run.task} was left open; it is saved and closed", file=sys.stderr)
+        run._close(complete=False)
 
 
 def pretty(result: Result) -> str:

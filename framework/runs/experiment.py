@@ -18,7 +18,7 @@ from config.loader import RunConfig
 from envs.base import EnvError
 from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
-from framework.callbacks import CallbackObserver, CallbackRecorder
+from framework.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.curriculum import Phases
 from framework.errors import CallbackError, CheckpointError, JoystickError
@@ -31,7 +31,7 @@ from framework.output.console import Console
 from framework.output.film import TrainingVideos
 from framework.output.formatting import resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
-from framework.output.run_log import RecordWriter, RunLog
+from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.output.traces import TRACES, TraceWriter
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
@@ -125,6 +125,9 @@ class Experiment:
         user = self.callbacks
         rows = EpisodeRows(backend.agent, user.METRICS if user else (), cfg.curriculum is not None)
         phases = Phases(cfg.curriculum, rows.metrics)
+        ours = EpisodeRows(backend.agent)
+        if user and (fault := taken(user.METRICS, (*ours.columns, *ours.progress_columns, *EVAL_COLUMNS, "phase"))):
+            raise JoystickError(fault)
         self.start = start(config, self.spec)
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
@@ -253,7 +256,7 @@ class Experiment:
 
     def _iterate(self, steps: int) -> str | None:
         reason = self.trainer.iterate(steps)
-        if reason is not None:
+        if reason is not None and not self.stopping():
             self._finish()
         return reason
 

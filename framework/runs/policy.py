@@ -8,6 +8,7 @@ from algos.base import Agent, Array
 from config.loader import load as load_config
 from envs.base import VectorEnv
 from framework.catalog import ALGOS, ENVS
+from framework.output import LOGGER
 from framework.runs.resume import with_seed
 from framework.runs.test import opened
 
@@ -39,4 +40,6 @@ def load(task: str | Path, model: str | int = "best", *, allow_import: Iterable[
     }
     config = load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import)
     with opened(with_seed(config)) as found:
+        if found.note:
+            LOGGER.warning(found.note)
         return Policy(found.agent, found.env)

@@ -16,6 +16,8 @@ from framework.checkpoint.atomic import make_folder, read_regular, regular, sync
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
+CLOSED = "closed by the program"
+"""Outcome of a run that Python code has closed before a stop rule was met."""
 MOST_BYTES = 2**24
 """Size of the largest run.json that is read."""
 LOOK_SECONDS = 0.1

@@ -16,7 +16,7 @@ from config.names import printable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.checkpoint.atomic import read_regular
 from framework.output.formatting import short
-from framework.runs.task_dir import ROOT, TaskDir, is_locked
+from framework.runs.task_dir import CLOSED, ROOT, TaskDir, is_locked
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
@@ -123,7 +123,7 @@ def _state(folder: Path, facts: dict[str, Any]) -> str:
         return "running"
     if facts.get("finished") or "score" in facts:
         return "finished"
-    return "interrupted" if facts.get("outcome") == "interrupted" else "failed"
+    return "interrupted" if facts.get("outcome") in ("interrupted", CLOSED) else "failed"
 
 
 def _score(facts: dict[str, Any]) -> float | None:
