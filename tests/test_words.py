@@ -342,6 +342,14 @@ def test_a_run_is_trained_evaluated_and_resumed_by_words(
     assert main(["evaluate", "one", "--model", "latest", "--episodes", "4", "--out", "s.jsonl"]) == 0
     assert [json.loads(row) for row in Path("s.jsonl").read_text().splitlines()] == rows[:4]
     assert main(["evaluate", "one", "--model", "77"]) == 2
+    for out, said in (
+        (".", "is a folder"),
+        ("nowhere/x", "does not exist"),
+        ("tasks/one/results/eval.csv", "is inside"),
+    ):
+        capsys.readouterr()
+        assert main(["evaluate", "one", "--model", "latest", "--out", out]) == 2
+        assert said in capsys.readouterr().err
     assert main(["evaluate", "one", "--out", "no/x.jsonl"]) == 2
     assert snapshot(Path("tasks")) == before, "nothing was written"
 

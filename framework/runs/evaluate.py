@@ -16,8 +16,8 @@ from framework.runs.test import opened
 def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSignals) -> int:
     """Plays whole episodes: so many, or as many as make at least so many steps. out: file with a line of JSON for each.
     Returns the exit status."""
-    if out and not Path(out).parent.is_dir():
-        raise JoystickError(f"--out: the folder {Path(out).parent} does not exist")
+    if out:
+        _check_place(Path(out), config.task)
 
     def check() -> None:
         if signals.received is not None:
@@ -38,6 +38,16 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     taken = sum(episode.length for episode in evaluation.episodes)
     print(f"{model.saved.path}: {scored(evaluation.facts())}, {taken:,} steps")
     return 0
+
+
+def _check_place(out: Path, task: Path | None) -> None:
+    """Raises JoystickError if the file cannot be written, or would replace one of the run."""
+    if out.is_dir():
+        raise JoystickError(f"--out: {out} is a folder; name a file")
+    if not out.parent.is_dir():
+        raise JoystickError(f"--out: the folder {out.parent} does not exist")
+    if task is not None and out.resolve().is_relative_to(task.resolve()):
+        raise JoystickError(f"--out: {out} is inside the task directory, which is not changed; name another place")
 
 
 def lines(evaluation: Evaluation) -> str:
