@@ -395,3 +395,10 @@ def test_ray_workers_make_classes_of_a_module_and_functions_without_one(tmp_path
     rows = read_csv(run / "results" / "train.csv")
     assert len(rows) > 2
     assert all(float(row["return"]) == -float(row["length"]) / 2 for row in rows)
+
+
+def test_a_function_of_one_config_gets_all_settings_as_rllib_gives_them(monkeypatch):
+    monkeypatch.setattr(own, "_REGISTERED", {})
+    own.register("placed", lambda config: Placed(config))
+    made(1, EnvContext(worker_index=2), id="placed", size=4, vectorization="sync")
+    assert (Placed.made[-1]["size"], Placed.made[-1].worker_index) == (4, 2)

@@ -32,17 +32,24 @@ def parameter_names(creator: Callable[..., Any]) -> list[str]:
     return [one.name for one in own.parameters_of(creator) or ()]
 
 
+def context_parameter(creator: Callable[..., Any]) -> str | None:
+    """Returns the parameter that gets all settings as one EnvContext; None if each setting is an argument. A function
+    of one parameter `config`, as RLlib's programs have it, gets them too."""
+    names = parameter_names(creator)
+    return next((name for name in (CONTEXT, *(["config"] if names == ["config"] else [])) if name in names), None)
+
+
 def takes_context(creator: Callable[..., Any]) -> bool:
     """Returns True if all settings are one argument, an EnvContext."""
-    return CONTEXT in parameter_names(creator)
+    return context_parameter(creator) is not None
 
 
 def _row(creator: Callable[..., Any], cfg: Config, context: EnvContext, rows: int, index: int) -> Any:
     """Makes the environment of a row with its wrappers, or a vector environment of all rows."""
     settings = cfg.constructor if cfg.render_mode is None else {**cfg.constructor, "render_mode": cfg.render_mode}
     mine = context.row(settings, index, rows)
-    if takes_context(creator):
-        env = creator(**{CONTEXT: mine})
+    if (name := context_parameter(creator)) is not None:
+        env = creator(**{name: mine})
     else:
         count = {"num_envs": rows} if "num_envs" in parameter_names(creator) else {}
         env = creator(**{**count, **mine})
