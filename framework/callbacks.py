@@ -66,10 +66,12 @@ class Callbacks:
 class RunningEpisode:
     """An episode while it is played, for callbacks."""
 
-    def __init__(self, seed: int, worker: int, row: int, obs: Array) -> None:
+    def __init__(self, seed: int, worker: int, row: int, obs: Array, in_evaluation: bool = False) -> None:
         self.episode_id = self.seed = seed
         """Seed of the episode, which is also its name in train.csv."""
         self.worker, self.row = worker, row
+        self.in_evaluation = in_evaluation
+        """True for an episode of an evaluation, which has no exploration and does not train."""
         self.length = 0
         self.total_reward = 0.0
         self.user_data: dict[str, Any] = {}
@@ -182,13 +184,13 @@ def call(callbacks: Callbacks, event: str, *args: Any, **given: Any) -> Any:
 class CallbackRecorder(Recorder):
     """Calls the events of the episodes of a collector."""
 
-    def __init__(self, callbacks: Callbacks, rows: int, worker: int = 0) -> None:
-        self.callbacks, self.worker = callbacks, worker
+    def __init__(self, callbacks: Callbacks, rows: int, worker: int = 0, in_evaluation: bool = False) -> None:
+        self.callbacks, self.worker, self.in_evaluation = callbacks, worker, in_evaluation
         self._running: list[RunningEpisode | None] = [None] * rows
         self._steps = type(callbacks).on_episode_step is not Callbacks.on_episode_step
 
     def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
-        self._running[row] = episode = RunningEpisode(seed, self.worker, row, obs[row].copy())
+        self._running[row] = episode = RunningEpisode(seed, self.worker, row, obs[row].copy(), self.in_evaluation)
         call(self.callbacks, "on_episode_start", episode=episode, env=env.member(row))
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:

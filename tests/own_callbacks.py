@@ -28,6 +28,10 @@ class Heard(Angle):
     def __init__(self):
         self.heard = []
 
+    def on_episode_end(self, *, episode, env):
+        super().on_episode_end(episode=episode, env=env)
+        self.heard.append(["episode", episode.in_evaluation, episode.length])
+
     def on_train_result(self, *, run, result):
         self.heard.append(["result", result["iteration"], run.count.step])
 

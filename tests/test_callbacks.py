@@ -94,6 +94,7 @@ def test_events_of_the_run_come_in_order_and_the_state_is_in_the_checkpoints():
     assert [event for event in heard if event[0] == "result"] == [("result", 1, 200), ("result", 2, 400)]
     assert [step for kind, _, step in heard if kind == "evaluation"] == [100, 200, 300, 400]
     assert [step for kind, _, step in heard if kind == "checkpoint"] == [100, 200, 300, 400]
+    assert sum(kind == "episode" and evaluated for kind, evaluated, _ in heard) == 2 * 4
 
 
 def test_functions_of_a_dict_are_callbacks_too():

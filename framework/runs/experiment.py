@@ -146,7 +146,7 @@ class Experiment:
             "expected_return": config.expected_return,
             "exactness": self.numbers,
         }
-        recorders = [CallbackRecorder(user, eval_env.rows)] if user and user.IN_EVALUATION else []
+        recorders = [CallbackRecorder(user, eval_env.rows, in_evaluation=True)] if user and user.IN_EVALUATION else []
         self.evaluator = Evaluator(
             eval_env, cfg.seed, cfg.max_step, self._check, self.watch, recorders, phases.evaluation
         )
