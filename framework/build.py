@@ -15,11 +15,10 @@ from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import callbacks, memory, resources
-from framework.callbacks import CallbackRecorder, Callbacks
+from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.collector import Collector
 from framework.errors import JoystickError
 from framework.fragment import Recorder
-from framework.iteration import EPISODE_COLUMNS
 from framework.output import LOGGER
 from framework.output.recorders import Tape, TrajectoryRecorder
 from framework.output.traces import TraceRecorder
@@ -136,7 +135,7 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     own.provide(config.objects)
     try:
         cls = own.find(name)
-        fault = callbacks.problem(cls, (*EPISODE_COLUMNS, "phase"))
+        fault = callbacks.problem(cls)
         made: Callbacks | None = None if fault else cls()
     except Exception as error:  # the user's own code may raise anything
         raise JoystickError(f"general_cfg.callbacks: {error}") from error
@@ -148,7 +147,9 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
     """Makes what records the episodes of a collector in training."""
     cfg = config.general
-    recorders: list[Recorder] = [] if callbacks is None else [CallbackRecorder(callbacks, env.rows, worker)]
+    recorders: list[Recorder] = []
+    if callbacks is not None and sees_episodes(callbacks):
+        recorders.append(CallbackRecorder(callbacks, env.rows, worker))
     if cfg.collect_traj:
         recorders.append(TrajectoryRecorder(None, env.rows))
     if cfg.traces:

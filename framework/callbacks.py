@@ -29,8 +29,8 @@ _GIVEN = {event: ("episode", "env") for event in EPISODE_EVENTS} | {
 
 class Callbacks:
     """Does nothing; a subclass overrides the events that it wants. Each process that collects episodes has an instance
-    of its own for their events; the other events are called in the process that drives the run. Under resume, the
-    events of the running episodes are called again."""
+    of its own for their events; the other events are called in the process that drives the run. After a resume,
+    the events of the running episodes are called again."""
 
     METRICS: ClassVar[Sequence[str]] = ()
     """Names of the numbers that on_episode_end puts into episode.metrics: columns of train.csv."""
@@ -38,22 +38,22 @@ class Callbacks:
     """True if the episodes of evaluations have events too; then METRICS are also columns of eval.csv."""
 
     def on_episode_start(self, *, episode: "RunningEpisode", env: Any) -> None:
-        """An episode has been reset."""
+        """Receives an episode that was reset."""
 
     def on_episode_step(self, *, episode: "RunningEpisode", env: Any) -> None:
-        """An episode has made a step."""
+        """Receives an episode that has made a step."""
 
     def on_episode_end(self, *, episode: "RunningEpisode", env: Any) -> None:
-        """An episode has ended; its last step had its own event before."""
+        """Receives an episode that has ended; its last step had its own event before."""
 
     def on_train_result(self, *, run: Any, result: Result) -> None:
-        """An iteration is complete. result: as joystick.Run.train returns it."""
+        """Receives the result of an iteration, as joystick.Run.train returns it."""
 
     def on_evaluation(self, *, run: Any, evaluation: Mapping[str, float]) -> None:
-        """The model was evaluated: mean, std, min, max, median and number of episodes."""
+        """Receives an evaluation: mean, std, min, max, median and number of episodes."""
 
     def on_checkpoint(self, *, run: Any, path: Any) -> None:
-        """A checkpoint was saved in this folder."""
+        """Receives the folder of a checkpoint that was saved."""
 
     def state(self) -> Tree:
         """Returns what checkpoints keep of the driving process's instance: numbers, text, arrays, dicts and lists."""
@@ -129,8 +129,8 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
     return type("FunctionCallbacks", (Callbacks,), {**members, "METRICS": tuple(metrics)})
 
 
-def problem(cls: Any, columns: Sequence[str]) -> str:
-    """Returns what is wrong with a class of callbacks; empty if nothing is. columns: names METRICS must not take."""
+def problem(cls: Any) -> str:
+    """Returns what is wrong with a class of callbacks; empty if nothing is."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
         return f"{cls!r} is no class that inherits from joystick.Callbacks"
     for name in dir(cls):
@@ -143,8 +143,6 @@ def problem(cls: Any, columns: Sequence[str]) -> str:
     for name in cls.METRICS:
         if not isinstance(name, str) or not name.replace("/", "_").replace(".", "_").isidentifier():
             return f"{cls.__name__}.METRICS: {name!r} is no name of a column"
-        if name in columns:
-            return f"{cls.__name__}.METRICS: train.csv has a column {name!r} already"
     return ""
 
 
@@ -168,6 +166,11 @@ def taken(metrics: Sequence[str], columns: Sequence[str]) -> str:
             return f"general_cfg.callbacks: METRICS gives a column {name!r}, and there is one of this name"
         found.append(name)
     return ""
+
+
+def sees_episodes(callbacks: Callbacks) -> bool:
+    """Returns True if a class overrides an event of episodes; a collector need not record anything for others."""
+    return any(getattr(type(callbacks), event) is not getattr(Callbacks, event) for event in EPISODE_EVENTS)
 
 
 def call(callbacks: Callbacks, event: str, *args: Any, **given: Any) -> Any:

@@ -75,7 +75,7 @@ class Episode(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a recorder has made of a fragment, on its way to the process that drives the run."""
+    """Output of a recorder for one fragment, sent to the process that drives the run."""
 
     kind: str
     item: Any
@@ -86,13 +86,13 @@ class Recorder:
     what it wants. On a resume the steps of the running episodes come again."""
 
     def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
-        """An episode begins in this row. obs [N, ...]: current observations of all rows."""
+        """Receives the start of an episode in this row. obs [N, ...]: current observations of all rows."""
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
-        """All rows have made a step. obs [N, ...]: observations before it."""
+        """Receives a step of all rows. obs [N, ...]: observations before it."""
 
     def end(self, episode: Episode, env: VectorEnv) -> Mapping[str, float]:
-        """An episode has ended. Returns numbers for its row in train.csv."""
+        """Receives the end of an episode. Returns numbers for its row in train.csv."""
         return {}
 
     def drop(self, row: int) -> None:

@@ -225,8 +225,9 @@ class Trainer:
     # evaluating and saving --------------------------------------------------------------------------------
 
     def _done(self) -> int:
-        done = {"update": self.count.update, "step": self.count.step, "iteration": self.iterations()}
-        return done[self.cfg.model_save_unit]
+        if self.cfg.model_save_unit == "iteration":
+            return self.iterations()
+        return self.count.update if self.cfg.model_save_unit == "update" else self.count.step
 
     def _save_is_due(self) -> bool:
         """Returns True if a multiple of model_save_fre was passed since the last save point."""

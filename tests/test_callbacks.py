@@ -139,7 +139,7 @@ def test_a_callback_that_fails_ends_the_run_saved_and_with_its_name(general, cap
             own_callbacks.Misspelt,
             "has a method on_epsiode_end, and there is no such event; did you mean on_episode_end?",
         ),
-        (own_callbacks.Taken, "Taken.METRICS: train.csv has a column 'return' already"),
+        (own_callbacks.Taken, "METRICS gives a column 'return', and there is one of this name"),
         ({"on_epsiode_end": print}, "there is no event 'on_epsiode_end'; did you mean on_episode_end?"),
         (int, "is no class that inherits from joystick.Callbacks"),
     ],

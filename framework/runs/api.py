@@ -147,7 +147,7 @@ class Run:
         """Reason why this run can neither train nor save; empty while it can."""
         self._reason: str | None = None
         """Stop rule that has ended the training."""
-        self._closed = False
+        self._closed = True  # until its parts exist
         self._busy = ""
         """Reason why it must not be trained, restored or closed now; empty if it may."""
         self._asked = False
@@ -163,6 +163,7 @@ class Run:
         )
         self._experiment.__enter__()
         self._experiment.start_clock()
+        self._closed = False
         _OPEN.add(self)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Who the members of a group of runs are: one for each seed, or for each experiment of a file."""
+"""Builds the members of a group of runs: one for each seed, or for each experiment of a file."""
 
 import itertools
 import math

@@ -7,6 +7,7 @@ import platform
 import subprocess
 import time
 import weakref
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
@@ -66,18 +67,13 @@ class TaskDir:
     def check(self) -> None:
         """Raises TaskDirError if anything below is neither a file nor a folder. A directory from a stranger may hold
         links that lead out of it, pipes on which a read waits forever, and devices."""
-        waiting = [str(self.path)]
-        while waiting:
-            try:
-                with os.scandir(waiting.pop()) as entries:
-                    for entry in entries:
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(entry.path)
-                        elif not entry.is_file(follow_symlinks=False):
-                            kind = "a link" if entry.is_symlink() else "a pipe or a device"
-                            raise TaskDirError(f"{entry.path} is {kind}; a task directory holds files and folders only")
-            except OSError as error:
-                raise TaskDirError(f"cannot read {error.filename}: {error.strerror}") from error
+        try:
+            for entry in entries_below(self.path):
+                if not entry.is_file(follow_symlinks=False):
+                    kind = "a link" if entry.is_symlink() else "a pipe or a device"
+                    raise TaskDirError(f"{entry.path} is {kind}; a task directory holds files and folders only")
+        except OSError as error:
+            raise TaskDirError(f"cannot read {error.filename}: {error.strerror}") from error
 
     def close(self) -> None:
         """Releases the lock."""
@@ -97,6 +93,23 @@ class TaskDir:
         except (OSError, ValueError, RecursionError, MemoryError):
             return {}
         return facts if isinstance(facts, dict) else {}
+
+
+def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
+    """Yields everything below a folder that is no folder itself; follows no links. strict: False skips what cannot be
+    read, as a running training deletes it."""
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        yield entry
+        except OSError:
+            if strict:
+                raise
 
 
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from config.names import printable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.checkpoint.atomic import read_regular
 from framework.output.formatting import short
-from framework.runs.task_dir import CLOSED, ROOT, TaskDir, is_locked
+from framework.runs.task_dir import CLOSED, ROOT, TaskDir, entries_below, is_locked
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
@@ -135,27 +135,13 @@ def _score(facts: dict[str, Any]) -> float | None:
 def _size(folder: Path) -> int:
     """Returns the bytes of up to MOST_FILES files; a file with two names counts once."""
     sizes: dict[tuple[int, int], int] = {}
-    for path in _files([str(folder)]):
+    for entry in entries_below(folder, strict=False):
         with contextlib.suppress(OSError):  # a run may have deleted it meanwhile
-            status = os.lstat(path)
+            status = entry.stat(follow_symlinks=False)
             sizes[status.st_dev, status.st_ino] = status.st_size
         if len(sizes) == MOST_FILES:
             break
     return sum(sizes.values())
-
-
-def _files(waiting: list[str]) -> Iterator[str]:
-    """Yields the files below some folders; follows no links."""
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        yield entry.path
-        except OSError:
-            continue
 
 
 def _cells(run: Listed) -> tuple[str, ...]:
