@@ -57,6 +57,14 @@ class EnvSpec:
     parts: tuple[Part, ...] = ()
     model: Model | None = None
     """Transition model, if the environment has one; for planning only."""
+    joint: Any = None
+    """Layout of joint observations (envs.joint.JointLayout) for the agent of several policies; None for one policy."""
+    agents: int = 1
+    """Number of agents that are controlled as one: their observations are concatenated, and the actions are [S]."""
+    global_state: int = 0
+    """Numbers in the columns `global_state` and `next_global_state` of a batch; 0 if there are none."""
+    shared: dict[str, torch.nn.Module] = field(default_factory=dict, compare=False)
+    """Layers that several networks of the run share, by the name that a layer's `shared` gives."""
 
 
 class Progress(NamedTuple):

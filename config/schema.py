@@ -99,6 +99,11 @@ class AlgoConfig(Strict):
     NEEDS_MODEL: ClassVar[bool] = False
     """True if the algorithm plans with the environment's transition model (EnvSpec.model)."""
 
+    JOINT: ClassVar[bool] = False
+    """True if the algorithm controls all agents of its policy as one (policies_cfg.NAME.joint)."""
+    AGENT_ID: ClassVar[bool] = False
+    """Value of policies_cfg.NAME.agent_id if that is null."""
+
     HAS_GRADIENTS: ClassVar[bool] = False
     """True if several learners can share an update by averaging gradients."""
 
@@ -124,6 +129,10 @@ class AlgoConfig(Strict):
     def memory(self, rows: int) -> MemorySpec:
         """Returns the memory that this algorithm needs for this number of environment rows."""
         raise NotImplementedError
+
+    def needs_global_state(self) -> bool:
+        """Returns True if it learns from the state of the whole multi-agent environment."""
+        return False
 
     def state_size(self) -> int:
         """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""

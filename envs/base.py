@@ -34,6 +34,7 @@ class EnvContext(dict[str, Any]):
         num_workers: int = 0,
         recreated: bool = False,
         num_envs: int = 1,
+        global_state: bool = False,
     ) -> None:
         super().__init__(settings or {})
         self.worker_index = worker_index
@@ -46,6 +47,8 @@ class EnvContext(dict[str, Any]):
         """True in a worker that replaces a lost one."""
         self.num_envs = num_envs
         """Number of rows that are stepped together."""
+        self.global_state = global_state
+        """True if joint observations need the global state, since a policy learns from it."""
 
     def row(self, settings: Mapping[str, Any], vector_index: int, num_envs: int) -> "EnvContext":
         """Returns the context of one row in the same place of the run, with settings of its own to change."""
@@ -103,6 +106,8 @@ class VectorEnv(ABC):
     None if all actions are always legal."""
     goal: Goal | None = None
     """Goal interface; None if the environment has no goals."""
+    joint: Any = None
+    """envs.joint.JointLayout of the joint observations and actions of a multi-agent environment; None for one agent."""
 
     context: EnvContext = EnvContext()
     """Settings and place in the run; set by envs.make."""
