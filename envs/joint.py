@@ -36,7 +36,8 @@ class JointLayout:
     element for each of its agents:
 
     obs, mask (if masked), reward (since the previous joint observation), acts (this observation requires an action),
-    first (a trajectory of the agent begins), terminated, truncated (it ends with this observation),
+    active (the agent is in the episode, up to the observation of its end), first (its trajectory begins), terminated,
+    truncated (it ends with this observation),
 
     and for the environment `global_state` [G] (if G > 0) and `seed` (from the episode's seed)."""
 
@@ -58,7 +59,8 @@ class JointLayout:
             if kind.masked:
                 assert isinstance(kind.action_space, Discrete)
                 each.append(("mask", bool, (int(kind.action_space.n),)))
-            each += [("reward", np.float32), ("acts", bool), ("first", bool), ("terminated", bool), ("truncated", bool)]
+            flags = ("acts", "active", "first", "terminated", "truncated")
+            each += [("reward", np.float32), *((flag, bool) for flag in flags)]
             fields.append((f"t{number}", np.dtype(each, align=True), (len(kind.agents),)))
         if self.state_size:
             fields.append(("global_state", np.float32, (self.state_size,)))

@@ -1,0 +1,223 @@
+"""Slots: the places of a policy's agents in joint observations, as rows of the policy's batch. Does not need torch."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+
+from envs.base import Array
+from envs.joint import JointLayout
+
+Parts = tuple[tuple[str, int, int, tuple[int, ...]], ...]
+
+
+class Seen(NamedTuple):
+    """What a policy's slots see in joint observations [...]; S is the number of slots."""
+
+    obs: Array
+    """[..., S, *shape]."""
+    mask: Array | None
+    """[..., S, A] bool; True everywhere for a slot that does not act."""
+    reward: Array
+    """[..., S] float32, since the previous joint observation."""
+    acts: Array
+    """[..., S] bool: this policy controls the slot in this episode, and an action is required."""
+    first: Array
+    """[..., S] bool: a trajectory begins."""
+    terminated: Array
+    truncated: Array
+
+
+class Slots:
+    """Slots of the agents of one policy, which have the same type. Several policies may match the same agents: then
+    the seed of the episode decides which of them controls each agent."""
+
+    def __init__(
+        self, layout: JointLayout, agents: Sequence[str], rivals: Sequence[Sequence[str]], policy: str, agent_id: bool
+    ) -> None:
+        """rivals: for each of these agents, the names of the policies that match it."""
+        self.agents, self.policy = tuple(agents), policy
+        places = [layout.place(agent) for agent in agents]
+        self._field = f"t{places[0][0]}"
+        self.type = layout.types[places[0][0]]
+        self._places = _indices([place for _, place in places])
+        order = {name: index for index, name in enumerate(layout.agents)}
+        self._numbers = np.array([order[agent] for agent in agents], np.uint64)
+        self._matches = np.array([len(names) for names in rivals], np.uint64)
+        self._turn = np.array([list(names).index(policy) for names in rivals], np.uint64)
+        self._alone = bool((self._matches == 1).all())
+        self.state_size = layout.state_size
+        self._one_hot = np.eye(len(agents), dtype=np.float32) if agent_id else None
+        self.count = len(agents)
+        """Number of rows of the policy's batch for each environment, S."""
+
+    # spaces -----------------------------------------------------------------------------------------------
+
+    @property
+    def observation_space(self) -> Space:
+        space = self.type.observation_space
+        if self._one_hot is None:
+            return space
+        low, high = vector_bounds(space)
+        ones = np.ones(self.count, np.float32)
+        return Box(np.concatenate([low, 0 * ones]), np.concatenate([high, ones]), dtype=np.float32)
+
+    @property
+    def action_space(self) -> Space:
+        return self.type.action_space
+
+    @property
+    def parts(self) -> Parts:
+        if self._one_hot is None or not self.type.parts:
+            return self.type.parts
+        start = self.type.parts[-1][2]
+        return (*self.type.parts, ("agent_id", start, start + self.count, (self.count,)))
+
+    @property
+    def global_size(self) -> int:
+        """Numbers of the columns `global_state`: the environment's state, and the slot's own observation."""
+        return self.state_size + int(np.prod(vector_bounds(self.observation_space)[0].shape))
+
+    # reading and writing ----------------------------------------------------------------------------------
+
+    def controls(self, records: Array) -> Array | bool:
+        """Returns [..., S], True where this policy controls the agent in this episode: a function of the episode's seed
+        and the agent, which acting and learning both evaluate."""
+        if self._alone:
+            return True
+        return mixed(records["seed"][..., None], self._numbers) % self._matches == self._turn
+
+    def observe(self, records: Array) -> Seen:
+        """Returns what the slots see in records of joint observations [...]."""
+        each = records[self._field][..., self._places]
+        acts = each["acts"] & self.controls(records)
+        mask = each["mask"] | ~(acts & each["mask"].any(-1))[..., None] if self.type.masked else None
+        obs = each["obs"]
+        if self._one_hot is not None:
+            obs = as_vector(self.type.observation_space, obs)
+            obs = np.concatenate([obs, np.broadcast_to(self._one_hot, (*obs.shape[:-1], self.count))], axis=-1)
+        return Seen(obs, mask, each["reward"], acts, each["first"], each["terminated"], each["truncated"])
+
+    def global_state(self, records: Array, seen: Seen) -> Array:
+        """Returns the columns `global_state` [..., S, G]."""
+        own = as_vector(self.observation_space, seen.obs)
+        state = np.broadcast_to(records["global_state"][..., None, :], (*own.shape[:-1], self.state_size))
+        return np.concatenate([state, own], axis=-1)
+
+    def actions(self, records: Array) -> Array:
+        """Returns the actions [..., S, *shape] of the slots in records of joint actions [...]."""
+        field = records[self._field]
+        return field[(slice(None),) * records.ndim + (self._places,)]
+
+    def write(self, records: Array, action: Array, control: Array | bool) -> None:
+        """Writes actions [N, S, *shape] into joint actions [N], where the policy controls the agent."""
+        field = records[self._field]
+        if control is True:
+            field[:, self._places] = action
+        else:
+            shape = (*np.shape(control), *(1,) * (action.ndim - 2))
+            field[:, self._places] = np.where(np.reshape(control, shape), action, field[:, self._places])
+
+
+class JointSlots(Slots):
+    """One slot for all agents of a policy: their observations are concatenated, and their rewards summed."""
+
+    def __init__(self, layout: JointLayout, agents: Sequence[str], policy: str) -> None:
+        super().__init__(layout, agents, [[policy]] * len(agents), policy, agent_id=False)
+        self.members, self.count = len(agents), 1
+
+    @property
+    def observation_space(self) -> Space:
+        low, high = vector_bounds(self.type.observation_space)
+        return Box(np.tile(low, self.members), np.tile(high, self.members), dtype=np.float32)
+
+    @property
+    def action_space(self) -> Space:
+        space = self.type.action_space
+        if isinstance(space, Discrete):
+            return MultiDiscrete([int(space.n)] * self.members)
+        assert isinstance(space, Box)
+        return Box(
+            np.tile(space.low.ravel(), self.members), np.tile(space.high.ravel(), self.members), dtype=np.float32
+        )
+
+    @property
+    def parts(self) -> Parts:
+        width = len(vector_bounds(self.type.observation_space)[0])
+        return tuple((name, i * width, (i + 1) * width, (width,)) for i, name in enumerate(self.agents))
+
+    @property
+    def global_size(self) -> int:
+        return self.state_size
+
+    def observe(self, records: Array) -> Seen:
+        each = records[self._field][..., self._places]
+        obs = as_vector(self.type.observation_space, each["obs"])
+        acts, active = each["acts"], each["active"]
+        ended = each["terminated"] | each["truncated"]
+        over = active.any(-1) & ~(active & ~ended).any(-1)
+        mask = each["mask"] | ~(acts & each["mask"].any(-1))[..., None] if self.type.masked else None
+        truncated = over & (each["truncated"] & active).any(-1)
+        return Seen(
+            obs.reshape(*obs.shape[:-2], 1, -1),
+            None if mask is None else mask[..., None, :, :],
+            each["reward"].sum(-1, keepdims=True),
+            acts.any(-1, keepdims=True),
+            each["first"].any(-1, keepdims=True),
+            (over & ~truncated)[..., None],
+            truncated[..., None],
+        )
+
+    def global_state(self, records: Array, seen: Seen) -> Array:
+        return records["global_state"][..., None, :]
+
+    def actions(self, records: Array) -> Array:
+        each = super().actions(records)
+        return each.reshape(*records.shape, 1, -1)
+
+    def write(self, records: Array, action: Array, control: Array | bool) -> None:
+        space = self.type.action_space
+        super().write(records, action.reshape(len(records), self.members, *(space.shape or ())), True)
+
+
+def _indices(places: list[int]) -> Any:
+    """Returns places as a slice if they follow one another: then reading copies nothing."""
+    first = places[0]
+    return slice(first, first + len(places)) if places == list(range(first, first + len(places))) else np.array(places)
+
+
+def mixed(seed: Array, number: Array | int) -> Array:
+    """Returns 64 well mixed bits for each pair of an episode's seed and a number (splitmix64, Steele et al., 2014)."""
+    with np.errstate(over="ignore"):
+        x = (seed.astype(np.uint64) << np.uint64(20)) + np.asarray(number, np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def is_vector(space: Space) -> bool:
+    """Returns True for observations that can be joined with other numbers: all but images."""
+    return isinstance(space, Discrete | MultiDiscrete | MultiBinary) or (
+        isinstance(space, Box) and len(space.shape) == 1 and space.dtype != np.uint8
+    )
+
+
+def as_vector(space: Space, obs: Array) -> Array:
+    """Returns observations [..., *shape] as vectors [..., d] of float32; integers are one-hot."""
+    if isinstance(space, Discrete):
+        return (np.arange(int(space.n)) == obs[..., None]).astype(np.float32)
+    if isinstance(space, MultiDiscrete):
+        digits = [np.arange(n) == obs[..., i, None] for i, n in enumerate(space.nvec.tolist())]
+        return np.concatenate(digits, axis=-1).astype(np.float32)
+    width = int(np.prod(space.shape or ()))
+    return obs.reshape(*obs.shape[: obs.ndim - len(space.shape or ())], width).astype(np.float32, copy=False)
+
+
+def vector_bounds(space: Space) -> tuple[Array, Array]:
+    """Returns the lowest and highest values [d] of `as_vector`."""
+    if isinstance(space, Box):
+        return space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
+    sizes = {Discrete: lambda s: int(s.n), MultiDiscrete: lambda s: int(s.nvec.sum())}
+    width = sizes[type(space)](space) if type(space) in sizes else int(np.prod(space.shape or ()))
+    return np.zeros(width, np.float32), np.ones(width, np.float32)
