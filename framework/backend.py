@@ -11,6 +11,7 @@ from framework.errors import JoystickError
 from framework.fragment import Episode, Fragment, Record
 from framework.learner import Learned, Learner
 from framework.memory import Memory
+from framework.multi_agent.learner import MultiPolicyLearner
 from framework.output.forwarding import FirstShapes
 
 
@@ -101,8 +102,11 @@ class SingleProcess:
 
     processes = None
 
-    def __init__(self, collector: Collector, memory: Memory, learner: Learner) -> None:
-        self.collector, self.memory, self.learner = collector, memory, learner
+    def __init__(
+        self, collector: Collector, memory: Memory, learner: Learner | MultiPolicyLearner, fragment: int
+    ) -> None:
+        """fragment: steps of the collector in each round."""
+        self.collector, self.memory, self.learner, self.fragment = collector, memory, learner, fragment
         self.agent = learner.agent
         self._shapes = FirstShapes()
         self._others: list[Tree] = []
@@ -115,7 +119,7 @@ class SingleProcess:
         generator yields after each step so that the Trainer counts it; `now` already includes what was counted.
         """
         progress = now()
-        fragment, episodes = self.collector.collect(self.learner.spec.fragment, progress)
+        fragment, episodes = self.collector.collect(self.fragment, progress)
         self._shapes("fragment", fragment.columns)
         self.memory.add(fragment)
         yield accepted(fragment, episodes, progress, self.collector.records)

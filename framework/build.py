@@ -12,16 +12,22 @@ from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config import machine, own
 from config.fields import whole
 from config.loader import RunConfig
-from config.schema import MemorySpec, ReplaySpec
+from config.schema import ReplaySpec
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import callbacks, memory, resources
 from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.collector import Collector
 from framework.errors import JoystickError
 from framework.fragment import Recorder
+from framework.learner import Learner
+from framework.multi_agent.agent import MultiPolicyAgent
+from framework.multi_agent.learner import MultiPolicyLearner
+from framework.multi_agent.memory import MultiPolicyMemory
 from framework.output import LOGGER
 from framework.output.recorders import Tape, TrajectoryRecorder
 from framework.output.traces import TraceRecorder
+from framework.plan import PolicyPlan, needs_global_state
+from framework.plan import plan as plan_of
 from framework.seeding import number, stream
 from framework.watch import Watch
 
@@ -35,7 +41,9 @@ def make_env(config: RunConfig, rows: int, draw: bool = False, worker: int = 0, 
     own.provide(config.objects)
     cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
     workers = config.general.n_workers if config.general.mp_backend == "ray" else 0
-    context = EnvContext(worker_index=worker, num_workers=workers, recreated=recreated)
+    context = EnvContext(
+        worker_index=worker, num_workers=workers, recreated=recreated, global_state=needs_global_state(config)
+    )
     env = envs.make(config.env_package, cfg, rows, context)
     if (curriculum := config.general.curriculum) is not None:
         env.phase_method = curriculum.method
@@ -69,7 +77,7 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     rules = env.model if config.algo.NEEDS_MODEL else None
     model = Model(*rules) if rules else None
     env_id = getattr(config.env, "id", config.general.env_name)
-    return EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts, model)
+    return EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts, model, env.joint)
 
 
 def device_of(config: RunConfig) -> torch.device:
@@ -100,12 +108,29 @@ def gpu_name(config: RunConfig) -> str | None:
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
     own.provide(config.objects)
-    streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
+    plan = plan_of(config, spec)
+    agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
+    return agents[""] if plan.single else MultiPolicyAgent(plan, spec, agents, device)
+
+
+def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
+    """Makes the agent of one policy, with random streams of its own."""
+    suffix = f"/{policy.name}" if policy.name else ""
+    streams = Streams(init=number(seed, f"init{suffix}"), learn=stream(seed, f"learn{suffix}"))
     try:
-        agent: Agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, device)
+        agent: Agent = algos.agent_class(policy.package)(policy.algo, policy.spec, streams, device)
     except UnfitError as error:
-        raise JoystickError(str(error)) from error
+        raise JoystickError(f"policies_cfg.{policy.name}: {error}" if policy.name else str(error)) from error
     return agent
+
+
+def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | MultiPolicyLearner:
+    """Makes what applies the updates of an agent made by make_agent."""
+    plan = plan_of(config, spec)
+    if isinstance(agent, MultiPolicyAgent):
+        return MultiPolicyLearner(agent, plan)
+    assert plan.single is not None
+    return Learner(agent, plan.single.memory)
 
 
 def make_memory(
@@ -114,16 +139,17 @@ def make_memory(
     """Makes the memory of the algorithm. Raises JoystickError if it does not fit into this machine, or is too small for
     a single sample. goal: that of the environment, for hindsight. spec.rows: rows of all collectors. apart: True if
     their windows are not joined."""
-    resources.memories_that_fit(config, spec)
-    wanted: MemorySpec = config.algo.memory(spec.rows)
+    resources.memories_that_fit(config, plan_of(config, spec))
+    plan = plan_of(config, spec)
+    if plan.single is None:
+        return MultiPolicyMemory(plan, seed, collectors, apart, resources.most_at_once(config, plan))
+    wanted = plan.single.memory
     if isinstance(wanted, ReplaySpec) and wanted.capacity // spec.rows < wanted.sequence:
         raise JoystickError(
             f"a sequence has {wanted.sequence} steps, and algo_cfg.buffer_size {wanted.capacity} keeps "
             f"{wanted.capacity // spec.rows} of each of {spec.rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
-    return memory.make(
-        wanted, stream(seed, "memory"), goal, collectors, apart, resources.minibatches_at_once(config, spec)
-    )
+    return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, resources.most_at_once(config, plan))
 
 
 def make_callbacks(config: RunConfig) -> Callbacks | None:

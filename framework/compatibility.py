@@ -1,5 +1,6 @@
 """Checks that an algorithm can be used with an environment and with several processes, before torch is imported."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from config.loader import ConfigError, RunConfig
 from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import VectorEnv
 from framework import resources
+from framework.multi_agent.assignment import DEFAULT, assign
+from framework.plan import PolicyPlan, plan, run_ahead
 
 if TYPE_CHECKING:
     from algos.base import EnvSpec
@@ -65,14 +68,11 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     """Returns pairs of a setting and the reason why it does not suit the environment."""
     name, cls = config.algo_package.NAME, type(config.algo)
     env_id = getattr(config.env, "id", config.general.env_name)
-    misfits = [
-        f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_described(space)}"
-        for kind, space, known in (
-            ("actions", env.action_space, cls.ACTION_SPACES),
-            ("observations", env.observation_space, cls.OBSERVATION_SPACES),
-        )
-        if type(space).__name__ not in known
-    ]
+    if env.joint is not None:
+        return list(_joint_problems(config, env, env_id))
+    if config.policies:
+        return [("policies_cfg", f"{env_id} has a single agent: its settings are those of algo_cfg")]
+    misfits = list(_wrong_spaces(name, config.algo, env.observation_space, env.action_space, env_id))
     if not misfits and not _has_model(config.algo, env):
         misfits = [f"{name} needs a transition model, and {env_id} has none ({_WITH_MODEL})"]
     if not misfits and not _has_bounds(config.algo, env):
@@ -84,6 +84,38 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
         misfits = [f"{name} {needed}"]
     able = ", ".join(_able(env)) or "none"
     return [("general_cfg.algo_name", f"{'. '.join(misfits)}. Algorithms that can: {able}")] if misfits else []
+
+
+def _wrong_spaces(name: str, algo: AlgoConfig, observation: Space, action: Space, env_id: str) -> Iterator[str]:
+    """Yields the spaces that an algorithm does not support."""
+    for kind, space, known in (
+        ("actions", action, type(algo).ACTION_SPACES),
+        ("observations", observation, type(algo).OBSERVATION_SPACES),
+    ):
+        if type(space).__name__ not in known:
+            yield f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_described(space)}"
+
+
+def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[tuple[str, str]]:
+    """Yields pairs of a setting and the reason why it does not suit the agents of a multi-agent environment."""
+    for name, algo, package, slots in assign(config, env.joint):
+        key = f"policies_cfg.{name}.algo_name" if config.policies else "general_cfg.algo_name"
+        agents = f"{env_id}, agent {slots.agents[0]},"
+        yield from (
+            (key, text)
+            for text in _wrong_spaces(package.NAME, algo, slots.observation_space, slots.action_space, agents)
+        )
+        if algo.NEEDS_MODEL:
+            yield key, f"{package.NAME} plans with the transition model of a single-agent environment"
+        spec = algo.memory(rows=1)
+        if isinstance(spec, ReplaySpec) and spec.relabel:
+            yield key, f"{package.NAME} relabels the goals of a single-agent environment"
+        if algo.NEEDS_BOUNDS and isinstance(slots.action_space, Box) and not slots.action_space.is_bounded():
+            yield key, f"{package.NAME} needs bounded actions; those of {agents} are unbounded"
+    score = config.general.score_policy
+    names = list(config.policies) or [DEFAULT]
+    if score is not None and score not in names:
+        yield "general_cfg.score_policy", f"there is no policy {score!r}; the policies are {', '.join(names)}"
 
 
 def _described(space: Space) -> str:
@@ -125,12 +157,6 @@ def _able(env: VectorEnv) -> list[str]:
 # ------------------------------------------------------------------------------------------ many processes
 
 
-def run_ahead(config: RunConfig) -> int:
-    """Returns the number of chunks that may be queued for the learner while workers keep collecting."""
-    wanted = config.general.run_ahead
-    return type(config.algo).RUN_AHEAD if wanted is None else wanted
-
-
 def spec_of_all(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
     """Returns the spec with the rows of all workers. Raises ConfigError if processes cannot share the work."""
     if config.general.mp_backend == "ray":
@@ -139,41 +165,46 @@ def spec_of_all(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
     return spec
 
 
-def _is_rollout(config: RunConfig) -> bool:
-    return isinstance(config.algo.memory(1), RolloutSpec)
-
-
 def all_rows(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
-    """Returns the spec with the rows of a window: those of all workers, if their fragments are joined."""
-    joined = not (run_ahead(config) and _is_rollout(config))
+    """Returns the spec with the rows of a window: those of all workers, if their fragments are joined. Joint fragments
+    that come in any order are split for each worker."""
+    fresh = isinstance(config.algo.memory(1), RolloutSpec)
+    joined = not run_ahead(config) or not (fresh or spec.joint)
     return replace(spec, rows=spec.rows * (config.general.n_workers if joined else 1))
 
 
 def refuse(config: RunConfig, spec: "EnvSpec") -> None:
     """Raises ConfigError if processes cannot share the work, and RayError if this machine is too small for them."""
-    cfg, wanted = config.general, config.algo.memory(spec.rows)
-    if run_ahead(config) and (why := _must_not_lag(config)):
-        place = config.where.get("general_cfg.run_ahead", "default")
-        raise ConfigError([f"{place}: general_cfg.run_ahead: {why}; set it to 0"])
-    place = config.where.get("general_cfg.n_learners", "default")
-    if cfg.n_learners > 1 and not type(config.algo).HAS_GRADIENTS:
-        raise ConfigError([f"{place}: general_cfg.n_learners: {config.algo_package.NAME} has no gradients to share"])
-    batch = _minibatch(wanted, spec.rows)
-    if batch is not None and batch % cfg.n_learners:
-        raise ConfigError(
-            [f"{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {cfg.n_learners}"]
-        )
+    cfg = config.general
+    for policy in plan(config, spec).learning:
+        _refuse_policy(config, policy)
     if cfg.ray_address is None:
         resources.processes_that_fit(cfg.n_workers, cfg.n_learners)
 
 
-def _must_not_lag(config: RunConfig) -> str | None:
+def _refuse_policy(config: RunConfig, policy: PolicyPlan) -> None:
+    """Raises ConfigError if processes cannot share the work of a policy."""
+    cfg, name = config.general, policy.package.NAME
+    if run_ahead(config) and (why := _must_not_lag(policy)):
+        place = config.where.get("general_cfg.run_ahead", "default")
+        raise ConfigError([f"{place}: general_cfg.run_ahead: {why}; set it to 0"])
+    place = config.where.get("general_cfg.n_learners", "default")
+    if cfg.n_learners > 1 and not type(policy.algo).HAS_GRADIENTS:
+        raise ConfigError([f"{place}: general_cfg.n_learners: {name} has no gradients to share"])
+    batch = _minibatch(policy.memory, policy.spec.rows)
+    if batch is not None and batch % cfg.n_learners:
+        raise ConfigError(
+            [f"{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {cfg.n_learners}"]
+        )
+
+
+def _must_not_lag(policy: PolicyPlan) -> str | None:
     """Returns the reason why workers have to wait for the learner; None if they need not."""
-    if not type(config.algo).MAY_LAG:
-        return f"{config.algo_package.NAME} learns only from what its newest policy has done"
-    if _is_rollout(config) and getattr(config.algo, "normalize_reward", False):
+    if not type(policy.algo).MAY_LAG:
+        return f"{policy.package.NAME} learns only from what its newest policy has done"
+    if isinstance(policy.memory, RolloutSpec) and getattr(policy.algo, "normalize_reward", False):
         return "normalize_reward follows each row without a gap, and windows of several workers come in any order"
-    return config.algo.must_wait()
+    return policy.algo.must_wait()
 
 
 def _minibatch(wanted: MemorySpec, rows: int) -> int | None:

@@ -7,12 +7,13 @@ from gymnasium import spaces
 
 from config import machine
 from config.loader import RunConfig
-from config.schema import MemorySpec, ReplaySpec
+from config.schema import ReplaySpec
 from framework.checkpoint.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
 
 if TYPE_CHECKING:
     from algos.base import EnvSpec
+    from framework.plan import Plan, PolicyPlan
 
 PROCESS_BYTES = 300 * 2**20
 """Memory that one process takes with torch and Ray in it."""
@@ -22,74 +23,104 @@ CHUNK_BYTES = 64 * 2**20
 """Largest size of a chunk of several minibatches: fewer than MOST_AT_ONCE of them if observations are images."""
 
 
-def memories_that_fit(config: RunConfig, spec: "EnvSpec") -> float:
+def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
     """Returns how many memories fit on this machine; JoystickError if not even one does."""
-    needed, free = memory_bytes(config, spec) + _copied_bytes(config, spec), machine.available_bytes()
+    needed, free = memory_bytes(config, plan) + _copied_bytes(config, plan), machine.available_bytes()
     if free is None:
         return float("inf")
     if needed > free:
+        names = "+".join(dict.fromkeys(policy.package.NAME for policy in plan.learning))
         raise JoystickError(
-            f"the memory of {config.algo_package.NAME} needs {needed / 2**30:.1f} GiB and this machine has "
+            f"the memory of {names} needs {needed / 2**30:.1f} GiB and this machine has "
             f"{free / 2**30:.1f} GiB free; choose a smaller algo_cfg.buffer_size"
         )
     return free // needed
 
 
-def memory_bytes(config: RunConfig, spec: "EnvSpec") -> int:
-    """Returns the size of the full memory. For windows of complete episodes, whose length is unknown, this is the
+def memory_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size of the full memories. For windows of complete episodes, whose length is unknown, this is the
     least."""
-    wanted: MemorySpec = config.algo.memory(spec.rows)
-    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * spec.rows
-    return steps * step_bytes(config, spec)
+    return sum(policy_bytes(config, policy) for policy in plan.learning)
 
 
-def _copied_bytes(config: RunConfig, spec: "EnvSpec") -> int:
-    """Returns the size of what is copied from a replay memory for a while: a frame by a save (a load holds it as read
+def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+    """Returns the size of the full memory of one policy."""
+    wanted = policy.memory
+    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * policy.spec.rows
+    return steps * step_bytes(config, policy)
+
+
+def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size of what is copied from replay memories for a while: a frame by a save (a load holds it as read
     from the file, as arrays, and beside the one before), and a chunk by sampling and by the learner."""
-    wanted: MemorySpec = config.algo.memory(spec.rows)
-    if not isinstance(wanted, ReplaySpec):
+    replays = [policy for policy in plan.learning if isinstance(policy.memory, ReplaySpec)]
+    if not replays:
         return 0
-    chunk = minibatches_at_once(config, spec) * _minibatch_bytes(wanted, config, spec)
-    return 3 * min(FRAME_BYTES, memory_bytes(config, spec)) + 2 * chunk
+    chunk = max(chunk_bytes(config, policy) for policy in replays)
+    return 3 * min(FRAME_BYTES, sum(policy_bytes(config, policy) for policy in replays)) + 2 * chunk
 
 
-def minibatches_at_once(config: RunConfig, spec: "EnvSpec") -> int:
+def chunk_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+    """Returns the size of the largest chunk of a policy."""
+    wanted = policy.memory
+    if isinstance(wanted, ReplaySpec):
+        return minibatches_at_once(config, policy) * _minibatch_bytes(wanted, config, policy)
+    return wanted.length * policy.spec.rows * step_bytes(config, policy)
+
+
+def most_at_once(config: RunConfig, plan: "Plan") -> int:
+    """Returns the largest number of minibatches in a chunk of any replay memory; 1 if there are only windows."""
+    found = [minibatches_at_once(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec)]
+    return min(found, default=1)
+
+
+def minibatches_at_once(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the largest number of minibatches in a chunk of a replay memory; 1 for a window of fresh steps."""
-    wanted: MemorySpec = config.algo.memory(spec.rows)
+    wanted = policy.memory
     if not isinstance(wanted, ReplaySpec):
         return 1
-    return max(1, min(MOST_AT_ONCE, CHUNK_BYTES // _minibatch_bytes(wanted, config, spec)))
+    return max(1, min(MOST_AT_ONCE, CHUNK_BYTES // _minibatch_bytes(wanted, config, policy)))
 
 
-def _minibatch_bytes(wanted: ReplaySpec, config: RunConfig, spec: "EnvSpec") -> int:
-    return wanted.batch_size * wanted.sequence * step_bytes(config, spec)
+def _minibatch_bytes(wanted: ReplaySpec, config: RunConfig, policy: "PolicyPlan") -> int:
+    return wanted.batch_size * wanted.sequence * step_bytes(config, policy)
 
 
-def step_bytes(config: RunConfig, spec: "EnvSpec") -> int:
+def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of one transition: both observations, the action, the policy's state before it, and the columns
     that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
     any."""
-    size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * config.algo.state_size() + 10
+    spec = policy.spec
+    size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * policy.algo.state_size() + 10
+    size += 8 * spec.global_state
     if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
         size += 2 * int(spec.action_space.n)
-    if not isinstance(config.algo.memory(spec.rows), ReplaySpec):
+    if not isinstance(policy.memory, ReplaySpec):
         size += _bytes(spec.action_space) + 4  # the action as it was drawn, before its bounds, and its log probability
     return size
 
 
-def journal_bytes(config: RunConfig, spec: "EnvSpec") -> int:
-    """Returns the size that the journal of a replay memory can reach on the disk: what the oldest of the checkpoints
-    whose journal is kept remembers, and everything collected since. 0 for windows of fresh steps."""
-    wanted, cfg = config.algo.memory(spec.rows), config.general
-    if not isinstance(wanted, ReplaySpec):
-        return 0
+def row_bytes(spec: "EnvSpec") -> int:
+    """Returns the size of both observations of a row."""
+    return 2 * _bytes(spec.observation_space)
+
+
+def journal_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size that the journal of the replay memories can reach on the disk: what the oldest of the
+    checkpoints whose journal is kept remembers, and everything collected since. 0 for windows of fresh steps."""
+    size = sum(_journal_bytes(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec))
+    return size + min(size, FRAME_BYTES)  # of the oldest file, one step may be needed
+
+
+def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+    wanted, cfg = policy.memory, config.general
+    assert isinstance(wanted, ReplaySpec)
     kept = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
     apart = float(cfg.model_save_fre)
     if cfg.model_save_unit == "update":
         apart /= wanted.updates_per_step
-    steps = min(wanted.capacity + kept * apart, most_steps(config) or float("inf"))
-    size = int(steps * step_bytes(config, spec))
-    return size + min(size, FRAME_BYTES)  # of the oldest file, one step may be needed
+    steps = min(wanted.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
+    return int(steps * step_bytes(config, policy))
 
 
 def most_steps(config: RunConfig) -> int | None:

@@ -9,11 +9,11 @@ import numpy as np
 
 from algos.base import EnvSpec, Tree
 from config.loader import RunConfig
-from config.schema import RolloutSpec
 from framework import build
 from framework.checkpoint.journal import Frame, Position, Span
 from framework.fragment import Fragment, join
 from framework.memory.chunk import Chunk, Keys
+from framework.plan import plan
 
 
 class DataServer:
@@ -22,7 +22,8 @@ class DataServer:
     def __init__(self, config: RunConfig, spec: EnvSpec, workers: int, apart: bool) -> None:
         with closing(build.make_env(config, 1)) as env:
             self.memory = build.make_memory(config, spec, config.general.seed, env.goal, workers, apart)
-        self.joined = isinstance(config.algo.memory(spec.rows), RolloutSpec) and not apart
+        its = plan(config, spec)
+        self.joined = (its.fresh or its.layout is not None) and not apart
 
     def add(self, *fragments: Fragment) -> int:
         """Adds fragments of different workers, in the order of their numbers. Returns how many updates are due."""

@@ -8,13 +8,13 @@ import cloudpickle
 
 from algos.base import EnvSpec
 from config.loader import RunConfig
-from config.schema import ReplaySpec, RolloutSpec
 from framework import build, compatibility, resources
 from framework.distributed import ray_cluster
 from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
 from framework.errors import JoystickError
 from framework.output.formatting import counted
+from framework.plan import plan
 
 LEAST_BYTES = 64 * 2**20
 """Shared memory for everything but fragments and chunks."""
@@ -67,11 +67,11 @@ def _without_absent_gpu(config: RunConfig) -> RunConfig:
 
 def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     """Returns the bytes of shared memory for what is sent between processes."""
-    wanted = config.algo.memory(spec.rows)
-    step = resources.step_bytes(config, spec)
-    longest = wanted.fragment if isinstance(wanted, RolloutSpec) else LONGEST_FRAGMENT
+    its = plan(config, spec)
+    longest = its.fragment if its.fresh else LONGEST_FRAGMENT
+    step = max(
+        resources.row_bytes(spec), sum(resources.step_bytes(config, each) * each.per_row for each in its.learning)
+    )
     fragments = longest * config.general.n_workers * config.env.n_envs * step
-    chunk = wanted.length * spec.rows * step if isinstance(wanted, RolloutSpec) else 0
-    if isinstance(wanted, ReplaySpec):
-        chunk = resources.minibatches_at_once(config, spec) * wanted.batch_size * wanted.sequence * step
+    chunk = max((resources.chunk_bytes(config, policy) for policy in its.learning), default=0)
     return LEAST_BYTES + STORE_FRAGMENTS * (fragments + chunk)

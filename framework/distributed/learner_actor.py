@@ -40,7 +40,7 @@ class LearnerActor:
     def __init__(self, config: RunConfig, spec: EnvSpec, rank: int, world: int) -> None:
         build.choose_threads(config, spec, world)
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
-        self.learner = learner.Learner(agent, config.algo.memory(spec.rows))
+        self.learner = build.make_learner(config, spec, agent)
         self.rank, self.world, self.busy = rank, world, BusyShare()
         self.log, self.shapes = Lines(config.general.log_level), FirstShapes()
         self.whole_gpu = agent.device.type == "cuda" and config.general.gpus >= 1

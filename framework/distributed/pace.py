@@ -2,7 +2,7 @@
 
 from algos.base import Progress
 from config.loader import RunConfig
-from config.schema import MemorySpec, ReplaySpec
+from framework.plan import Plan
 
 EARLY_SHARE = 0.02
 """Largest backlog of a run with a replay memory, as a share of what was collected so far. Early episodes are short: a
@@ -26,20 +26,27 @@ class Pace:
     being added, owed, or queued. A chunk is what the learners take at once, or one fragment of each worker where that
     is more. run_ahead 0 is lockstep."""
 
-    def __init__(self, config: RunConfig, wanted: MemorySpec, ahead: int, most: int) -> None:
+    def __init__(self, config: RunConfig, plan: Plan, ahead: int, most: int) -> None:
         """most: largest number of minibatches in a chunk."""
         self.ahead, self._rows, workers = ahead, config.env.n_envs, config.general.n_workers
-        self._adapts = ahead > 0 and isinstance(wanted, ReplaySpec)
-        self.ratio = wanted.updates_per_step if isinstance(wanted, ReplaySpec) else None
-        """Updates per transition that the settings ask for; None for windows of fresh steps."""
-        self.per_step = wanted.updates_per_step * self._rows if isinstance(wanted, ReplaySpec) else 1 / wanted.length
+        self.most = most
+        self.ratio = plan.ratio()
+        """Updates per transition that the settings ask for; None for windows of fresh steps and several policies."""
+        self.counts_minibatches = plan.single is not None
+        """False if work is counted in chunks, since they are of several policies."""
+        self._adapts = ahead > 0 and self.ratio is not None
+        self.per_step = plan.work(self._rows)
         """Work that each step of a worker allows."""
-        self._round = wanted.fragment * self.per_step * workers
+        self._round = plan.fragment * self.per_step * workers
         """Work that the shortest fragments of all workers allow together."""
-        self._affordable = self._most = most
+        self._affordable = self._most = most if self.counts_minibatches else 1
         """Number of minibatches that take the learners between SHORT_SECONDS and LONG_SECONDS."""
         self.chunk = self._affordable
         """Work that the learners take at once."""
+
+    def taken(self, owed: int) -> int:
+        """Returns the part of the owed work that the learners take at once."""
+        return min(owed, self.chunk) if self.counts_minibatches else 1
 
     def resize(self, progress: Progress) -> None:
         """Limits chunks so that run_ahead of them are no more than EARLY_SHARE of what was collected so far."""

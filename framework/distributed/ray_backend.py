@@ -11,7 +11,7 @@ import torch.distributed
 from algos.base import Agent, Array, EnvSpec, Tree
 from config.loader import RunConfig
 from envs.base import EnvContext
-from framework import compatibility, resources
+from framework import resources
 from framework.backend import Accepted, Lost, Now
 from framework.checkpoint.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
@@ -26,6 +26,7 @@ from framework.errors import JoystickError
 from framework.learner import Learned
 from framework.output import LOGGER
 from framework.output.forwarding import repeat
+from framework.plan import plan, run_ahead
 
 ROUNDING = 1e-6
 """Backlog that is attributed to rounding errors."""
@@ -60,7 +61,7 @@ class RayBackend:
         self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent, stopping: Callable[[], bool] = lambda: False
     ) -> None:
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
-        self.ahead = compatibility.run_ahead(config)
+        self.ahead = run_ahead(config)
         self.processes = self
         self.say: Callable[[str], None] = LOGGER.warning
         self.stopping = stopping
@@ -83,8 +84,8 @@ class RayBackend:
         beside = self._begun(self.learners[0].node.remote()) if cfg.ray_address else here
         server = ray.remote(**ray_cluster.options(0, 0, beside))(DataServer)
         self.server = server.remote(shipped, spec, cfg.n_workers, apart)
-        most = resources.minibatches_at_once(config, spec)
-        self.pace = Pace(config, config.algo.memory(spec.rows), self.ahead, most)
+        its = plan(config, spec)
+        self.pace = Pace(config, its, self.ahead, resources.most_at_once(config, its))
         self.owed = self._taken = self._updates = 0
         """Work that waits in the memory, work that was taken from it, and number of updates made."""
         self._adds = self._answered = 0
@@ -153,8 +154,8 @@ class RayBackend:
             progress = now()
             if self.ahead and 0 < self.config.general.max_update <= progress.update:
                 return
-            size = min(self.owed, self.pace.chunk)  # the server may owe more by then
-            chunk = self.server.take.remote(progress.fraction, size)
+            size = self.pace.taken(self.owed)  # the server may owe more by then
+            chunk = self.server.take.remote(progress.fraction, size if self.pace.counts_minibatches else self.pace.most)
             calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
             self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
             self.owed -= size

@@ -45,7 +45,8 @@ class JournalKeeper:
     """An actor beside the files of a journal, for a data server on another node."""
 
     def __init__(self, journal: Journal, frames: Iterable[Frame]) -> None:
-        self.journal, self.frames = journal, iter(frames)
+        self.journal, self.frames = journal, frames
+        self._left = iter(frames)
 
     def append(self, arrays: dict) -> tuple[Position, Position] | OSError:
         """Writes a frame. Returns where it begins and ends, or the error of the disk."""
@@ -55,8 +56,11 @@ class JournalKeeper:
             return error
 
     def read(self) -> Frame | None:
-        """Returns the next frame, or None after the last one."""
-        return next(self.frames, None)
+        """Returns the next frame, or None after the last one; then it begins again."""
+        frame = next(self._left, None)
+        if frame is None:
+            self._left = iter(self.frames)
+        return frame
 
 
 class FarJournal:

@@ -10,13 +10,13 @@ import numpy as np
 
 from algos.base import EnvSpec, Progress, Tree
 from config.loader import RunConfig
-from config.schema import ReplaySpec
 from framework import build
 from framework.collector_state import beginning
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.pace import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
+from framework.plan import plan
 
 MOST_DEATHS = 5
 """Deaths of a worker in a row after which a further one ends the run."""
@@ -80,9 +80,9 @@ class WorkerPool:
     ) -> None:
         self.ray, self.config, self.spec, self.ahead, self.say, self.stopping = ray, config, spec, ahead, say, stopping
         self.most_asked = OUTSTANDING if ahead else 1
-        wanted = config.algo.memory(spec.rows)
-        self.shortest = wanted.fragment
-        self.adapts = ahead and isinstance(wanted, ReplaySpec)
+        its = plan(config, spec)
+        self.shortest = its.fragment
+        self.adapts = ahead and its.replays
         """True if the length of fragments follows the time that they take."""
         self.workers = [WorkerHandle(number, length=self.shortest) for number in range(config.general.n_workers)]
         cfg = config.general

@@ -12,6 +12,8 @@ class Keys(NamedTuple):
 
     place: np.ndarray
     serial: np.ndarray
+    policy: str = ""
+    """Policy whose memory they come from; empty if there is only one."""
 
 
 class Chunk(NamedTuple):
@@ -25,3 +27,5 @@ class Chunk(NamedTuple):
     memory, which have no such beginning."""
     arrived: np.ndarray | None = None
     """Observations [M, ...] that a replay memory got since its last chunk; None if no statistics are kept."""
+    policy: str = ""
+    """Policy that learns from it; empty if there is only one."""

@@ -67,6 +67,24 @@ class Replay:
             fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
             self._credit += fresh * self.spec.updates_per_step
 
+    def add_slots(self, columns: Columns, ring: np.ndarray, lost: np.ndarray) -> None:
+        """Stores transitions [K, ...], each in the ring [K] of its agent, which has one row. lost: rings whose
+        trajectory has broken off before them."""
+        rings = self._rings
+        for one in lost.tolist():
+            if rings.added[one]:
+                self._cut(one, np.ones(1, bool))
+        if not len(ring):
+            return
+        kept = self._kept(columns)
+        if not rings.flat:
+            self._allocate({name: value[:1, None] for name, value in kept.items()})
+        places = rings.scatter(ring, kept)
+        if self._tree is not None:
+            self._tree.set(places, np.full(len(places), self._tree.highest))
+        if self._count() * rings.rows >= self.spec.warmup:
+            self._credit += len(ring) * self.spec.updates_per_step
+
     def _count(self) -> int:
         """Returns the number of steps added so far."""
         return self._earlier + int(self._rings.added.sum())

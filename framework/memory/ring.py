@@ -57,6 +57,15 @@ class Rings:
         else:
             self.put(self.slots(ring, np.arange(first, self.added[ring])), columns)
 
+    def scatter(self, ring: Array, columns: Columns) -> Array:
+        """Adds steps [K, ...] of rings with one row each, in time order for each ring. Returns their places [K]."""
+        number, counts = in_order(ring, self.count)
+        places: Array = ring * self.length + (self.added[ring] + number) % self.length
+        self.added += counts
+        for name, whole in self.flat.items():
+            whole[places] = columns[name]
+        return places
+
     def put(self, slots: Array | slice, columns: Columns) -> None:
         """Writes steps [T, N, ...] to these slots [T] of [rings * L]. The last one counts if a slot is named twice."""
         for name, whole in self.steps.items():
@@ -134,3 +143,12 @@ class Rings:
         overwritten."""
         added, slot = self.added[self.ring(place)], place // self.rows % self.length
         return added - 1 - (added % self.length - 1 - slot) % self.length
+
+
+def in_order(of: Array, count: int) -> tuple[Array, Array]:
+    """Returns the position [K] of each item among those with the same number [K], and how many items [count] each
+    number has."""
+    counts = np.bincount(of, minlength=count)
+    position = np.empty(len(of), np.int64)
+    position[np.argsort(of, kind="stable")] = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return position, counts

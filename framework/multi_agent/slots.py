@@ -156,9 +156,9 @@ class JointSlots(Slots):
         obs = as_vector(self.type.observation_space, each["obs"])
         acts, active = each["acts"], each["active"]
         ended = each["terminated"] | each["truncated"]
-        over = active.any(-1) & ~(active & ~ended).any(-1)
+        over: Array = np.asarray(active.any(-1) & ~(active & ~ended).any(-1))
         mask = each["mask"] | ~(acts & each["mask"].any(-1))[..., None] if self.type.masked else None
-        truncated = over & (each["truncated"] & active).any(-1)
+        truncated: Array = over & (each["truncated"] & active).any(-1)
         return Seen(
             obs.reshape(*obs.shape[:-2], 1, -1),
             None if mask is None else mask[..., None, :, :],

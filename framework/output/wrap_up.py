@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from algos.base import EnvSpec
 from config.loader import RunConfig
 from framework.compatibility import drawing_faults
 from framework.evaluator import Evaluation, Interrupted
@@ -14,6 +15,7 @@ from framework.output.csv_log import read_csv
 from framework.output.film import film_into
 from framework.output.formatting import counted, not_above_random
 from framework.output.recorders import Tape
+from framework.plan import plan
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
@@ -88,12 +90,12 @@ def tell(
         allowed=config.allow_import,
     )
     if ending.finished:
-        for text in remarks(config, trainer.count, trainer.agent.spec.rows, ending.reason):
+        for text in remarks(config, trainer.count, trainer.agent.spec, ending.reason):
             console.warn(text)
     console.summary(outcome)
 
 
-def remarks(config: RunConfig, count: Count, rows: int, reason: str) -> list[str]:
+def remarks(config: RunConfig, count: Count, spec: EnvSpec, reason: str) -> list[str]:
     """Returns what a newcomer would wonder about: a run without updates, and a limit that was overshot."""
     texts = []
     if not count.update:
@@ -107,7 +109,7 @@ def remarks(config: RunConfig, count: Count, rows: int, reason: str) -> list[str
     }
     limit, done, unit = limits.get(reason.partition(" ")[0], (0, 0, ""))
     if limit > 0 and done > OVERSHOOT * limit:
-        every = config.algo.memory(rows).fragment * rows
+        every = plan(config, spec).fragment * spec.rows
         texts.append(f"stopped at {done:,} {unit}: the limit of {limit:,} is checked every {every:,} steps")
     return texts
 

@@ -10,9 +10,13 @@ from gymnasium import spaces
 from config.general import GeneralConfig
 from config.loader import RunConfig
 from config.program import PROGRAM
-from config.schema import MemorySpec, ReplaySpec, RolloutSpec
+from config.schema import ReplaySpec, RolloutSpec
 from framework import build, compatibility, resources
 from framework.output.formatting import counted
+from framework.plan import Plan, PolicyPlan, plan
+
+MOST_AGENTS = 8
+"""Agents of a policy that are named."""
 
 
 def describe(config: RunConfig) -> int:
@@ -22,27 +26,22 @@ def describe(config: RunConfig) -> int:
         spec = compatibility.spec_of_all(config, build.env_spec(config, env))
         agent = build.make_agent(config, spec, config.general.seed or 1, build.device_of(config))
         weights = agent.weights()
-        resources.memories_that_fit(config, spec)
-        wanted = config.algo.memory(spec.rows)
+        its = plan(config, spec)
+        resources.memories_that_fit(config, its)
         workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
         windows = workers * env.rows // spec.rows
-        size = _size(resources.memory_bytes(config, spec) * windows) + " when full"
-        if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
-            size = _size(resources.step_bytes(config, spec)) + " for each step of them"
-        kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, spec.rows, windows)
         per_save = 4 * sum(array.nbytes for array in weights.values())
         lines = [
             *_changed(config),
-            f"algorithm     {config.algo_package.NAME}",
+            *([f"algorithm     {config.algo_package.NAME}"] if its.single else []),
             f"environment   {spec.id}, {counted(env.rows, 'row')}",
             *_processes(config.general),
-            f"observation   {_space(spec.observation_space)}",
-            f"action        {_space(spec.action_space)}",
+            *(line for policy in its.policies for line in _policy(policy)),
             f"parameters    {agent.parameter_count():,}",
             *(f"  {name:<28}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
-            f"memory        {kept}, {size}",
+            *(line for policy in its.learning for line in _memory(config, policy, windows)),
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
-            f"disk          {_disk(config, wanted, per_save, resources.journal_bytes(config, spec))}",
+            f"disk          {_disk(config, its, per_save, resources.journal_bytes(config, its))}",
             f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
             f"all settings  {PROGRAM} ... --print-config",
         ]
@@ -77,10 +76,33 @@ def _space(space: spaces.Space) -> str:
     return str(space)
 
 
-def _disk(config: RunConfig, wanted: MemorySpec, per_save: float, journal: int) -> str:
+def _policy(policy: PolicyPlan) -> Iterator[str]:
+    """Yields the lines about what a policy sees and does."""
+    if policy.slots is not None:
+        agents = ", ".join(policy.slots.agents[:MOST_AGENTS]) + (
+            ", ..." if len(policy.slots.agents) > MOST_AGENTS else ""
+        )
+        how = "" if policy.train else ", does not learn"
+        yield f"policy        {policy.name}: {policy.package.NAME}{how}, for {agents}"
+    yield f"observation   {_space(policy.spec.observation_space)}"
+    yield f"action        {_space(policy.spec.action_space)}"
+
+
+def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str]:
+    """Yields the line about the memory of a policy."""
+    wanted = policy.memory
+    size = _size(resources.policy_bytes(config, policy) * windows) + " when full"
+    if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
+        size = _size(resources.step_bytes(config, policy)) + " for each step of them"
+    kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, policy.spec.rows, windows)
+    of = f"{policy.name}: " if policy.name else ""
+    yield f"memory        {of}{kept}, {size}"
+
+
+def _disk(config: RunConfig, its: Plan, per_save: float, journal: int) -> str:
     """Returns the disk space that checkpoints and the journal of the memory take in all, if the limits tell."""
     cfg, steps = config.general, resources.most_steps(config)
-    updates = steps * wanted.updates_per_step if steps and isinstance(wanted, ReplaySpec) else None
+    updates = steps * ratio if steps and (ratio := its.ratio()) is not None else None
     done = steps if cfg.model_save_unit == "step" else updates
     if done is None:
         return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"

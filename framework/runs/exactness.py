@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from config.loader import RunConfig
-from framework import compatibility
+from framework.plan import run_ahead
 from framework.runs.task_dir import installed_version
 
 _LABELS = {
@@ -71,7 +71,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,
         "n_learners": cfg.n_learners if ray else 1,
-        "run_ahead": compatibility.run_ahead(config) if ray else 0,
+        "run_ahead": run_ahead(config) if ray else 0,
     }
 
 

@@ -24,7 +24,6 @@ from framework.curriculum import Phases
 from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
 from framework.iteration import Count, EpisodeRows
-from framework.learner import Learner
 from framework.observer import Observer
 from framework.output import wrap_up
 from framework.output.console import Console
@@ -35,6 +34,7 @@ from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.output.traces import TRACES, TraceWriter
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
+from framework.plan import plan
 from framework.runs import exactness, record
 from framework.runs.choice import choose_best
 from framework.runs.resume import identity, plain, start, with_seed
@@ -183,11 +183,11 @@ class Experiment:
         memory = build.make_memory(config, spec, seed, env.goal)
         recorders = build.make_recorders(config, env, self.callbacks)
         collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)
-        yield SingleProcess(collector, memory, Learner(agent, config.algo.memory(spec.rows)))
+        yield SingleProcess(collector, memory, build.make_learner(config, spec, agent), plan(config, spec).fragment)
 
     def _disk_notes(self) -> Iterator[str]:
         """Yields how much of the disk the replay buffer can take."""
-        if size := resources.journal_bytes(self.config, self.spec):
+        if size := resources.journal_bytes(self.config, plan(self.config, self.spec)):
             yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
 
     def _load(self) -> None:

@@ -12,6 +12,7 @@ from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import build, compatibility, resources
 from framework.errors import JoystickError
+from framework.plan import plan
 from framework.runs import group
 from framework.runs.group import Member
 from framework.runs.task_dir import new_folder
@@ -94,6 +95,6 @@ def _checked(config: RunConfig) -> tuple[str, float]:
         spec = build.env_spec(config, env)
         build.device_of(config)
         build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
-        return spec.id, resources.memories_that_fit(config, compatibility.spec_of_all(config, spec))
+        return spec.id, resources.memories_that_fit(config, plan(config, compatibility.spec_of_all(config, spec)))
     finally:
         env.close()

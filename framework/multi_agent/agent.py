@@ -1,0 +1,143 @@
+"""The agent of several policies: decodes joint observations and asks the agent of each policy."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+
+from algos.base import Act, Agent, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from framework.multi_agent.slots import Seen, Slots
+from framework.plan import Plan
+
+Acting = Callable[[Agent, Array, Array | None, Array | None], Act]
+"""(agent of a policy, observations, states, masks) -> its actions."""
+
+
+class MultiPolicyAgent(Agent):
+    """Acts for all agents of a multi-agent environment. All slots of a policy in all environments are one batch, which
+    always has the same size: results do not depend on which of them act."""
+
+    def __init__(self, plan: Plan, spec: EnvSpec, agents: Mapping[str, Agent], device: torch.device) -> None:
+        """agents: by policy, in the order of the plan."""
+        super().__init__(None, spec, Streams(0), device)
+        self.layout = plan.layout
+        self.slots: dict[str, Slots] = {policy.name: policy.slots for policy in plan.policies if policy.slots}
+        self.agents = dict(agents)
+        self.trained = tuple(policy.name for policy in plan.learning)
+        self.METRICS = tuple(  # type: ignore[misc]  # the policies are known only now
+            f"{name}/{metric}" for name in self.trained for metric in self.agents[name].METRICS
+        )
+        self._states = self._places()
+
+    def metric_names(self) -> tuple[str, ...]:
+        return tuple(f"{name}/{metric}" for name in self.trained for metric in self.agents[name].metric_names())
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """Returns where the recurrent state of each recurrent policy begins in that of a row, and its size for a
+        slot."""
+        places, start = {}, 0
+        for name, agent in self.agents.items():
+            state = agent.initial_state(1)
+            if state is not None:
+                places[name] = (start, state.shape[1])
+                start += state.shape[1] * self.slots[name].count
+        return places
+
+    def initial_state(self, rows: int) -> Array | None:
+        parts = [
+            state.reshape(rows, -1)
+            for name, agent in self.agents.items()
+            if (state := agent.initial_state(rows * self.slots[name].count)) is not None
+        ]
+        return np.concatenate(parts, axis=1) if parts else None
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self._act(
+            obs, state, lambda agent, own, past, legal: agent.sample_action(own, past, progress, rng, legal)
+        )
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self._act(obs, state, lambda agent, own, past, able: agent.predict_action(own, past, able))
+
+    def evaluate_action(
+        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self._act(obs, state, lambda agent, own, past, able: agent.evaluate_action(own, past, rng, able))
+
+    def _act(self, obs: Array, state: Array | None, acting: Acting) -> Act:
+        records = self.layout.decode(obs)
+        joint, columns = self.layout.new_action(len(obs)), {}
+        after = None if state is None else state.copy()
+        for name, agent in self.agents.items():
+            slots, seen = self.slots[name], self.slots[name].observe(records)
+            before = self._state_of(name, state, seen)
+            act = acting(agent, _flat(seen.obs), before, None if seen.mask is None else _flat(seen.mask))
+            shape = seen.acts.shape
+            slots.write(joint, act.action.reshape(*shape, *act.action.shape[1:]), slots.controls(records))
+            for column, value in act.columns.items():
+                columns[f"{name}/{column}"] = value.reshape(*shape, *value.shape[1:])
+            if before is not None and act.state is not None and after is not None:
+                columns[f"{name}/state"] = before.reshape(*shape, -1)
+                start, size = self._states[name]
+                kept = np.where(seen.acts.reshape(-1, 1), act.state, before)
+                after[:, start : start + size * slots.count] = kept.reshape(len(obs), -1)
+        return Act(self.layout.encode(joint), columns, after)
+
+    def _state_of(self, name: str, state: Array | None, seen: Seen) -> Array | None:
+        """Returns the recurrent states [N * S, size] of a policy's slots, which begin anew with a trajectory."""
+        if state is None or name not in self._states:
+            return None
+        (start, size), count = self._states[name], seen.acts.size
+        own = state[:, start : start + size * self.slots[name].count].reshape(count, size)
+        fresh = self.agents[name].initial_state(count)
+        assert fresh is not None
+        return np.where(seen.first.reshape(-1, 1), fresh, own)
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return {
+            f"{name}/{key}": value
+            for name in self.trained
+            for key, value in self.agents[name].exploration(progress).items()
+        }
+
+    def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
+        for name in self.trained:
+            own = {key.removeprefix(f"{name}/"): value for key, value in metrics.items() if key.startswith(f"{name}/")}
+            if own and (text := self.agents[name].warning(own, update)):
+                return f"policy {name}: {text}"
+        return None
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def update(self, batch: Batch) -> Result:
+        raise TypeError("the agents of the policies learn, each with a Learner of its own (MultiPolicyLearner)")
+
+    # checkpoints ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        return {f"{name}/{key}": value for name, agent in self.agents.items() for key, value in agent.weights().items()}
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        for name, agent in self.agents.items():
+            agent.load_weights(
+                {key.removeprefix(f"{name}/"): value for key, value in weights.items() if key.startswith(f"{name}/")}
+            )
+
+    def state(self) -> Tree:
+        return {name: agent.state() for name, agent in self.agents.items()}
+
+    def load_state(self, state: Tree) -> None:
+        for name, agent in self.agents.items():
+            agent.load_state(state[name])
+
+    def parameter_count(self) -> int:
+        return sum(agent.parameter_count() for agent in self.agents.values())
+
+
+def _flat(value: Array) -> Array:
+    """Returns [N, S, ...] as [N * S, ...] in an array of its own."""
+    return np.ascontiguousarray(value).reshape(-1, *value.shape[2:])

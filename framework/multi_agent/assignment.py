@@ -1,0 +1,128 @@
+"""Which policies control which agents of the environment. Does not need torch."""
+
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Any
+
+from gymnasium.spaces import Box, Discrete
+
+from config import own
+from config.loader import ConfigError, RunConfig
+from config.schema import AlgoConfig
+from envs.joint import AgentType, JointLayout
+from framework.multi_agent.slots import JointSlots, Slots, is_vector
+
+DEFAULT = "default"
+"""Name of the only policy, if the settings name none."""
+
+Assigned = tuple[str, AlgoConfig, ModuleType, Slots]
+
+
+def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
+    """Returns name, settings, package and slots of each policy, in the order of the settings. Raises ConfigError with
+    all problems."""
+    if not config.policies and len(layout.types) > 1:
+        raise ConfigError([_paste(layout)])
+    settings: dict[str, tuple[AlgoConfig, ModuleType]] = {
+        name: (policy, config.policy_packages[name]) for name, policy in config.policies.items()
+    } or {DEFAULT: (config.algo, config.algo_package)}
+    matches = {name: _matched(getattr(algo, "agents", "*"), layout) for name, (algo, _) in settings.items()}
+    problems = list(_problems(matches, layout))
+    if not problems:
+        problems = [text for name, (algo, _) in settings.items() for text in _misfits(name, algo, matches, layout)]
+    if problems:
+        raise ConfigError(problems)
+    rivals = {agent: [name for name in matches if agent in matches[name]] for agent in layout.agents}
+    return [
+        (name, algo, package, _slots(name, algo, matches[name], rivals, layout))
+        for name, (algo, package) in settings.items()
+    ]
+
+
+def _matched(wanted: str | Sequence[str], layout: JointLayout) -> tuple[str, ...]:
+    """Returns the agents that a policy's `agents` names. Slots of agents with changing names match without #0."""
+    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    tests = [_test(pattern) for pattern in patterns]
+    return tuple(agent for agent in layout.agents if any(test(agent) for test in tests))
+
+
+def _test(pattern: str) -> Callable[[str], bool]:
+    if ":" not in pattern:
+        return lambda agent: fnmatchcase(agent, pattern) or fnmatchcase(agent.partition("#")[0], pattern)
+    function = own.find(pattern)
+    return lambda agent: bool(function(agent.partition("#")[0]))
+
+
+def _problems(matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Iterator[str]:
+    known = f"the environment has {_listed(layout.agents)}"
+    for name, agents in matches.items():
+        if not agents:
+            yield f"policies_cfg.{name}.agents: no agent matches; {known}"
+        kinds = [(kind, [agent for agent in kind.agents if agent in agents]) for kind in layout.types]
+        if len(found := [(kind, mine) for kind, mine in kinds if mine]) > 1:
+            text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in found)
+            yield f"policies_cfg.{name}.agents: these have different spaces, and need policies of their own: {text}"
+    if left := [agent for agent in layout.agents if not any(agent in agents for agents in matches.values())]:
+        yield f"policies_cfg: no policy for {_listed(left)}; add them to the agents of a policy"
+
+
+def is_joint(algo: AlgoConfig) -> bool:
+    """Returns True if an algorithm with these settings controls all agents of its policy as one."""
+    joint = getattr(algo, "joint", None)
+    return type(algo).JOINT if joint is None else bool(joint)
+
+
+def _misfits(name: str, algo: AlgoConfig, matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Iterator[str]:
+    """Yields why agents cannot be controlled in the way that the settings of their policy want."""
+    agents = matches[name]
+    kind = layout.types[layout.place(agents[0])[0]]
+    section = f"policies_cfg.{name}"
+    if not is_joint(algo):
+        if getattr(algo, "agent_id", None) and not is_vector(kind.observation_space):
+            yield f"{section}.agent_id: an index is appended to vectors only; the agents see {kind.observation_space}"
+        return
+    rivals = [other for other in matches if other != name and set(matches[other]) & set(agents)]
+    if rivals:
+        yield f"{section}.agents: controls all of its agents as one, so {rivals[0]} must not match any of them"
+    if not is_vector(kind.observation_space):
+        yield f"{section}.joint: only vectors are joined; the agents see {kind.observation_space}"
+    if not isinstance(kind.action_space, Discrete | Box):
+        yield f"{section}.joint: needs Discrete or Box actions; the agents have {kind.action_space}"
+    if kind.masked and not type(algo).JOINT:
+        yield f"{section}.joint: the agents have action masks, which only QMIX and VDN obey for several agents as one"
+
+
+def _slots(
+    name: str, algo: AlgoConfig, agents: tuple[str, ...], rivals: dict[str, list[str]], layout: JointLayout
+) -> Slots:
+    if is_joint(algo):
+        return JointSlots(layout, agents, name)
+    wanted: Any = getattr(algo, "agent_id", None)
+    vector = is_vector(layout.types[layout.place(agents[0])[0]].observation_space)
+    agent_id = (type(algo).AGENT_ID and vector) if wanted is None else bool(wanted)
+    return Slots(layout, agents, [rivals[agent] for agent in agents], name, agent_id)
+
+
+def _paste(layout: JointLayout) -> str:
+    """Returns the message for agents of several types without policies, with settings to paste."""
+    kinds = "; ".join(f"{_listed(kind.agents)}: {_spaces(kind)}" for kind in layout.types)
+    lines = []
+    for number, kind in enumerate(layout.types):
+        names = list(dict.fromkeys(agent.partition("#")[0] for agent in kind.agents))
+        lines.append(f"  policy_{number}: {{agents: [{', '.join(names)}]}}")
+    return f"the agents have different spaces ({kinds}), and need several policies; add\npolicies_cfg:\n" + "\n".join(
+        lines
+    )
+
+
+def _listed(agents: Sequence[str], most: int = 12) -> str:
+    more = f" and {len(agents) - most} more" if len(agents) > most else ""
+    return ", ".join(agents[:most]) + more
+
+
+def _spaces(kind: AgentType) -> str:
+    seen, acts = kind.observation_space, kind.action_space
+    shape = f"Box {' x '.join(map(str, seen.shape))}" if isinstance(seen, Box) else str(seen)
+    does = f"Box {' x '.join(map(str, acts.shape))}" if isinstance(acts, Box) else str(acts)
+    return f"{shape} -> {does}"

@@ -1,0 +1,156 @@
+"""What a run learns with: its policies, and the memory of each. Does not need torch.
+
+A run of a single agent has one policy with an empty name. Whatever depends on an algorithm's memory asks the plan.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from config.loader import RunConfig
+from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
+from framework.multi_agent.assignment import assign
+from framework.multi_agent.slots import Slots
+
+if TYPE_CHECKING:
+    from algos.base import EnvSpec
+
+
+@dataclass(frozen=True)
+class PolicyPlan:
+    """One policy: an algorithm, and what its agent gets."""
+
+    name: str
+    """Name in policies_cfg; empty in a run of a single agent."""
+    algo: AlgoConfig
+    package: ModuleType
+    spec: "EnvSpec"
+    """What its agent knows of the environment. Its rows are slots: those of all environments that its memory joins."""
+    train: bool = True
+    slots: Slots | None = None
+    """Its agents' places in joint observations; None in a run of a single agent."""
+    window_rows: int = 0
+    """Slots of the environments whose fragments are split together."""
+
+    @cached_property
+    def memory(self) -> MemorySpec:
+        return self.algo.memory(self.spec.rows)
+
+    @property
+    def per_row(self) -> int:
+        """Number of its slots in each environment."""
+        return self.slots.count if self.slots else 1
+
+    @property
+    def section(self) -> str:
+        """Section of its settings."""
+        return f"policies_cfg.{self.name}" if self.name else "algo_cfg"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All policies of a run."""
+
+    policies: tuple[PolicyPlan, ...]
+    layout: Any = None
+    """Layout of joint observations; None in a run of a single agent."""
+
+    @property
+    def learning(self) -> tuple[PolicyPlan, ...]:
+        """Policies that learn."""
+        return tuple(policy for policy in self.policies if policy.train)
+
+    @property
+    def single(self) -> PolicyPlan | None:
+        """The policy of a run of a single agent; None if agents have policies of their own."""
+        return self.policies[0] if self.layout is None else None
+
+    @property
+    def fragment(self) -> int:
+        """Steps of the vector environment between two looks at the memory: the smallest number of all policies."""
+        return min((policy.memory.fragment for policy in self.learning), default=1)
+
+    @property
+    def fresh(self) -> bool:
+        """True if a policy learns from windows of fresh steps."""
+        return any(isinstance(policy.memory, RolloutSpec) for policy in self.learning)
+
+    @property
+    def replays(self) -> bool:
+        """True if every policy learns from a replay memory."""
+        return not self.fresh
+
+    def ratio(self) -> float | None:
+        """Returns the updates per transition that the settings ask for; None if a policy has windows of fresh steps, or
+        several have replay memories."""
+        spec = self.learning[0].memory if self.single else None
+        return spec.updates_per_step if isinstance(spec, ReplaySpec) else None
+
+    def work(self, rows: int) -> float:
+        """Returns the work (see distributed.pace.Pace) that each step of a worker with this number of rows allows."""
+        if self.single is not None:
+            spec = self.single.memory
+            return spec.updates_per_step * rows if isinstance(spec, ReplaySpec) else 1 / spec.length
+        return sum(self._chunks(policy, rows) for policy in self.learning)
+
+    @staticmethod
+    def _chunks(policy: PolicyPlan, rows: int) -> float:
+        """Returns the most chunks that a step of a worker allows, if all agents act at every step."""
+        spec = policy.memory
+        if isinstance(spec, RolloutSpec):
+            return 1 / spec.length
+        return min(1 / spec.fragment, spec.updates_per_step * rows * policy.per_row)
+
+
+def learning(config: RunConfig) -> tuple[AlgoConfig, ...]:
+    """Returns the settings of the algorithms that learn; known before the environment is."""
+    trained = tuple(policy for policy in config.policies.values() if policy.train)
+    return trained if config.policies else (config.algo,)
+
+
+def run_ahead(config: RunConfig) -> int:
+    """Returns the number of chunks that may be queued for the learner while workers keep collecting."""
+    wanted = config.general.run_ahead
+    return min((type(algo).RUN_AHEAD for algo in learning(config)), default=0) if wanted is None else wanted
+
+
+def needs_global_state(config: RunConfig) -> bool:
+    """Returns True if a policy learns from the state of the whole environment."""
+    return any(algo.needs_global_state() for algo in learning(config))
+
+
+def plan(config: RunConfig, spec: "EnvSpec") -> Plan:
+    """Returns the policies of a run. Raises ConfigError if they do not suit the agents of the environment."""
+    if spec.joint is None:
+        return Plan((PolicyPlan("", config.algo, config.algo_package, spec),))
+    return Plan(tuple(_policies(config, spec)), spec.joint)
+
+
+def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
+    shared: dict[str, Any] = {}
+    apart = run_ahead(config) > 0 and config.general.mp_backend == "ray"
+    for name, algo, package, slots in assign(config, spec.joint):
+        rows = spec.rows * slots.count
+        replays = isinstance(algo.memory(rows), ReplaySpec)
+        workers = config.general.n_workers if apart and replays else 1
+        uses_state = algo.needs_global_state()
+        its = replace(
+            spec,
+            observation_space=slots.observation_space,
+            action_space=slots.action_space,
+            rows=rows * workers,
+            parts=tuple(type(part)(*part) for part in _parts(slots)),
+            joint=None,
+            agents=getattr(slots, "members", 1),
+            global_state=slots.global_size if uses_state else 0,
+            shared=shared,
+        )
+        yield PolicyPlan(name, algo, package, its, getattr(algo, "train", True), slots, rows)
+
+
+def _parts(slots: Slots) -> Iterator[Any]:
+    from algos.base import Part
+
+    yield from (Part(*part) for part in slots.parts)
