@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import hints, joyrl, limits, own, packages, presets, rllib, sources, tasks
+from config import hints, joyrl, limits, own, packages, policies, presets, rllib, sources, tasks
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
-from config.names import nearest, printable
+from config.names import did_you_mean, nearest, printable
+from config.policies import PolicyConfig
 from config.program import PROGRAM
 from config.run_config import SECTIONS, RunConfig
 from config.schema import Strict
@@ -124,6 +125,10 @@ class _Assembly:
         self.notes: list[str] = []
         self.nothing_to_do: list[str] = []
         self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig}
+        self.heirs: set[str] = set()
+        """Sections of policies whose settings default to those of algo_cfg."""
+        self.reported: set[tuple[str, str]] = set()
+        """Settings of algo_cfg with a problem, and the problem: policies that inherit them do not repeat it."""
 
     def general(self, key: str) -> Any:
         """Returns a general setting as written, or its default; not validated yet."""
@@ -136,10 +141,15 @@ class _Assembly:
 
         An unwritten value is reported as the algorithm's default.
         """
-        _, place = sources.merge(self.sources, section, self.models.get(section, Strict))
+        if section == "algo_cfg":
+            self.reported.add((key, message))
+        elif section in self.heirs and (key, message) in self.reported:
+            return
+        _, place = self.merged(section, self.sources)
         parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
-        unwritten = section == "algo_cfg" and parts[0] not in place.parts
-        spot = f"default of {self.general('algo_name')}" if unwritten else locate(place, parts).text
+        of_algo = section == "algo_cfg" or (policies.name_of(section) and parts[0] not in PolicyConfig.model_fields)
+        unwritten = of_algo and parts[0] not in place.parts
+        spot = f"default of {self.algo_of(section)}" if unwritten else locate(place, parts).text
         self.problems.append(f"{spot}: {section}.{key}: {message}")
 
     def add_document(self, document: Document, path: str, *, written: bool) -> None:
@@ -181,10 +191,16 @@ class _Assembly:
 
     def compare(self, earlier: Document, task: Path | None) -> None:
         """Refuses a model of another algorithm with one problem in place of one for each of its settings."""
-        past = sources.from_document(earlier, written=False).sections.get("general_cfg", {}).get("algo_name")
+        source = sources.from_document(earlier, written=False)
+        past = source.sections.get("general_cfg", {}).get("algo_name")
         now = self.general("algo_name")
         if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
             raise ConfigError([*self.problems, f"{task} was trained with {past}, and algo_name is {now}"])
+        for section in filter(policies.name_of, source.sections):
+            past, now = source.sections[section].get("algo_name") or past, self.algo_of(section)
+            if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
+                problem = f"{section} of {task} was trained with {past}, and its algo_name is {now}"
+                raise ConfigError([*self.problems, problem])
 
     def preset(self) -> Path | None:
         """Returns the preset for the algorithm and the environment of the command line."""
@@ -226,6 +242,79 @@ class _Assembly:
             self.report("general_cfg", key, problem)
         return package
 
+    # policies ---------------------------------------------------------------------------------------------
+
+    def algo_of(self, section: str) -> str:
+        """Returns the algorithm of a policy, or for another section that of general_cfg; as written."""
+        own_name = None
+        if policies.name_of(section) is not None:
+            own_name = sources.merge(self.sources, section, PolicyConfig)[0].get("algo_name")
+        return str(own_name or self.general("algo_name"))
+
+    def policies(self, usual: ModuleType | None) -> dict[str, ModuleType]:
+        """Returns the packages of the policies by section; those that can be found. usual: that of general_cfg."""
+        found = {}
+        for section in dict.fromkeys(section for source in self.sources for section in source.sections):
+            name = policies.name_of(section)
+            if name is None:
+                continue
+            values, place = sources.merge(self.sources, section, PolicyConfig)
+            if fault := policies.misnamed(name):
+                self.problems.append(f"{place.text}: {section}: {fault}")
+            package, problem = usual, ""
+            if isinstance(values.get("algo_name"), str):
+                package, problem = self.find("algo_name", values["algo_name"])
+            if problem:
+                self.report(section, "algo_name", problem)
+            if package:
+                found[section] = package
+                self.models[section] = policies.combined(package.Config)
+                self.heirs |= {section} if package is usual else set()
+        return found
+
+    def merged(self, section: str, some: Iterable[sources.Source]) -> tuple[dict[str, Any], Place]:
+        """Returns the settings of a section in these sources, and their places; a policy has those of algo_cfg too."""
+        some, model = list(some), self.models.get(section, Strict)
+        values, place = sources.merge(some, section, model)
+        if section in self.heirs:
+            algo, above = sources.merge(some, "algo_cfg", self.models["algo_cfg"])
+            inherited = [key for key in algo if key in model.model_fields and key not in PolicyConfig.model_fields]
+            values = {**{key: algo[key] for key in inherited}, **values}
+            place.parts = {**{key: above.parts[key] for key in inherited}, **place.parts}
+        return values, place
+
+    def across(self, general: GeneralConfig, algo: Any) -> None:
+        """Reports problems between general_cfg and the algorithms."""
+        names = [name for section in self.models if (name := policies.name_of(section))]
+        if general.score_policy is not None and general.score_policy not in names:
+            known = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
+            self.report("general_cfg", "score_policy", f"names no policy of policies_cfg{known}")
+        if algo is not None and not names and general.mode == "train" and not algo.LEARNS:
+            self.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
+
+    def unread(self, section: str, built: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yields the settings of a section that nothing reads, and why; of a policy those that it has itself."""
+        if section == "algo_cfg" and len(built) > len(SECTIONS):
+            heirs = [built[name] for name in built if name in self.heirs]
+            yield from policies.unread(built[section], heirs, self.algo_of(section))
+        elif policies.name_of(section) is None:
+            yield from built[section].unread()
+        else:
+            own_keys = sources.merge(self.sources, section, self.models[section])[0]
+            yield from ((key, why) for key, why in built[section].unread() if key in own_keys)
+
+    def built_policies(self, built: dict[str, Any], found: dict[str, ModuleType]) -> dict[str, Any]:
+        """Returns the policies and the packages of their algorithms, each by name."""
+        names = {section: name for section in built if (name := policies.name_of(section))}
+        algos = {section: self.algo_of(section) for section in names}
+        full = {section: algo if "." in algo else found[section].NAME for section, algo in algos.items()}
+        return {
+            "policies": {
+                name: built[section].model_copy(update={"algo_name": full[section]}) for section, name in names.items()
+            },
+            "policy_packages": {name: found[section] for section, name in names.items()},
+        }
+
     # sections ---------------------------------------------------------------------------------------------
 
     def section(self, section: str) -> Any:
@@ -234,12 +323,12 @@ class _Assembly:
         for source in self.sources:
             self.problems += sources.doubled(source, section, model)
             self.nothing_to_do += source.drop_accepted(section, model)
-        values, place = sources.merge(self.sources, section, model)
+        values, place = self.merged(section, self.sources)
         try:
             instance = model.model_validate(values)
         except ValidationError as error:
             found = faults(error, model, place, lambda key: self.hint(section, key))
-            self.problems += [fault.sentence for fault in found]
+            self.problems += [fault.sentence for fault in found if fault.sentence not in self.problems]
             wrong = {fault.key for fault in found}
             self.contradictions(section, {key: value for key, value in values.items() if key not in wrong}, wrong)
             return None
@@ -250,7 +339,7 @@ class _Assembly:
         """Reports problems between the settings that can be read, except those that a wrong one may have caused."""
         model = self.models[section]
         try:
-            instance = model.model_validate(values)
+            instance = model.model_validate({**model.STAND_INS, **values})
         except ValidationError:
             return
         if not self.may_import(section, instance):
@@ -269,8 +358,11 @@ class _Assembly:
         return not forbidden
 
     def hint(self, section: str, key: str) -> str:
-        algo = str(self.general("algo_name"))
-        return hints.unknown_setting(section, key, self.models, self.finders["algo_name"], algo)
+        models, algo = self.models, self.algo_of(section)
+        if policies.name_of(section) is not None:  # to the hints a policy is an algo_cfg
+            models = {**{name: models[name] for name in SECTIONS if name in models}, "algo_cfg": models[section]}
+            section = "algo_cfg"
+        return hints.unknown_setting(section, key, models, self.finders["algo_name"], algo)
 
     def foreign_name(self, key: str) -> str:
         algo = str(self.general("algo_name"))
@@ -288,14 +380,17 @@ class _Assembly:
     def finish(self, **rest: Any) -> RunConfig:
         found: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
         self.models |= {section: package.Config for section, package in found.items() if package}
+        found |= self.policies(found["algo_cfg"])
         known = rllib.Known(self.models, self.sources)
         for source in self.sources:
             self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
             self.problems += source.problems
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
-        built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
+        built: dict[str, Any] = {name: self.section(name) for name in self.models}
         if built.get("env_cfg"):
             self.environment(found["env_cfg"], built["env_cfg"])
+        if built.get("general_cfg"):
+            self.across(built["general_cfg"], built.get("algo_cfg"))
         if self.problems:
             raise ConfigError(sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
@@ -305,7 +400,8 @@ class _Assembly:
         self.note_unread(built, where)
         if built["general_cfg"].mode == "train":
             general = built["general_cfg"].model_copy(update=decided)
-            self.notes += built["algo_cfg"].advice(general.max_total_step, general.max_update)
+            learning = [built["algo_cfg"]] if len(built) == len(SECTIONS) else list(built.values())[len(SECTIONS) :]
+            self.notes += [note for one in learning for note in one.advice(general.max_total_step, general.max_update)]
         return RunConfig(
             general=built["general_cfg"].model_copy(update={**self.canonical(found), **decided}),
             algo=built["algo_cfg"],
@@ -317,6 +413,7 @@ class _Assembly:
             objects={name: own.find(name) for name in names if ":" not in name},
             allow_import=tuple(dict.fromkeys([*self.allow, *packages.given(names)])),
             notes=tuple(printable(note) for note in self.notes if note),
+            **self.built_policies(built, found),
             **rest,
         )
 
@@ -335,8 +432,8 @@ class _Assembly:
     def note_unread(self, built: dict[str, Any], where: dict[str, str]) -> None:
         """Notes the written settings that nothing reads or loads, in one line each kind."""
         unread: dict[str, list[str]] = {}
-        for section, instance in built.items():
-            for key, why in instance.unread():
+        for section in built:
+            for key, why in self.unread(section, built):
                 if f"{section}.{key}" in where:
                     more = f"; {_MANY}" if key == "n_workers" else ""
                     unread.setdefault(why + more, []).append(f"{section}.{key}")
@@ -360,6 +457,6 @@ class _Assembly:
     def places(self, some: Iterable[sources.Source]) -> Iterator[tuple[str, Place]]:
         """Yields every setting that is written in these sources, as section.field, and its place."""
         some = list(some)
-        for section, model in self.models.items():
-            for key, place in sources.merge(some, section, model)[1].parts.items():
+        for section in self.models:
+            for key, place in self.merged(section, some)[1].parts.items():
                 yield f"{section}.{key}", place
