@@ -183,18 +183,3 @@ def algorithms(sections: Mapping[str, Any]) -> str:
 def joined(names: Iterable[str]) -> str:
     """Returns distinct names of algorithms, joined by +."""
     return "+".join(dict.fromkeys(names))
-
-
-# ------------------------------------------------------------------------------------------------------------ notes
-
-
-def unread(algo: AlgoConfig, heirs: Iterable[Strict], name: str) -> Iterator[tuple[str, str]]:
-    """Yields the settings of algo_cfg that no policy reads, and why. heirs: policies that inherit them; name: the
-    algorithm."""
-    found = [dict(heir.unread()) for heir in heirs]
-    if not found:
-        yield from ((key, f"no policy uses {name}") for key in type(algo).model_fields)
-        return
-    for key, why in algo.unread():
-        if all(key in one for one in found):
-            yield key, why
