@@ -38,6 +38,8 @@ class Strict(BaseModel):
     READ_WITH: ClassVar[dict[str, tuple[str, tuple[Any, ...]]]] = {}
     """Settings that are read only with certain values of another one: setting -> (other setting or property, values).
     No values: with any value but 0 and false. A subclass adds to the entries of its parents."""
+    STAND_INS: ClassVar[dict[str, Any]] = {}
+    """Values for required settings, with which the others are checked while those are missing or wrong."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,31 +1,29 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
-from config import hints, joyrl, limits, own, packages, presets, rllib, sources, tasks
+from config import joyrl, limits, own, packages, policies, presets, rllib, sources, tasks, unread
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
-from config.names import nearest, printable
-from config.program import PROGRAM
+from config.names import did_you_mean, nearest, printable
+from config.policies import PolicyConfig
 from config.run_config import SECTIONS, RunConfig
 from config.schema import Strict
 from config.task_config import load_task_config
-from config.yaml_reader import Document, DocumentError, Place, read
+from config.written import Written
+from config.yaml_reader import Document, DocumentError, read
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
 
 MOST_PROBLEMS = 100
 """Problems that are listed; a file may hold thousands."""
-
-
-_MANY = "env_cfg.n_envs: N steps N environments in this process, mp_backend: ray starts processes"
 
 
 class ConfigError(Exception):
@@ -113,33 +111,32 @@ def _position(problem: str) -> tuple[bool, int]:
     return line is None, int(line[1]) if line else 0
 
 
-class _Assembly:
+class _Assembly(Written):
     """Combines sources into sections and collects problems on the way."""
 
     def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...], preset_root: Path) -> None:
-        self.finders = {"algo_name": find_algo, "env_name": find_env}
-        self.allow, self.preset_root = allow, preset_root
-        self.sources: list[sources.Source] = []
+        super().__init__(find_algo, find_env, allow)
+        self.preset_root = preset_root
         self.problems: list[str] = []
         self.notes: list[str] = []
         self.nothing_to_do: list[str] = []
-        self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig}
-
-    def general(self, key: str) -> Any:
-        """Returns a general setting as written, or its default; not validated yet."""
-        values, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
-        value = values.get(key)
-        return GeneralConfig.model_fields[key].default if value is None else value
+        self.reported: set[tuple[str, str]] = set()
+        """Settings of algo_cfg with a problem, and the problem: policies that inherit them do not repeat it."""
 
     def report(self, section: str, key: str, message: str) -> None:
         """Records a problem at the place where the key was written, or at its section.
 
         An unwritten value is reported as the algorithm's default.
         """
-        _, place = sources.merge(self.sources, section, self.models.get(section, Strict))
+        if section == "algo_cfg":
+            self.reported.add((key, message))
+        elif section in self.heirs and (key, message) in self.reported:
+            return
+        _, place = self.merged(section)
         parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
-        unwritten = section == "algo_cfg" and parts[0] not in place.parts
-        spot = f"default of {self.general('algo_name')}" if unwritten else locate(place, parts).text
+        of_algo = section == "algo_cfg" or (policies.name_of(section) and parts[0] not in PolicyConfig.model_fields)
+        unwritten = of_algo and parts[0] not in place.parts
+        spot = f"default of {self.algo_of(section)}" if unwritten else locate(place, parts).text
         self.problems.append(f"{spot}: {section}.{key}: {message}")
 
     def add_document(self, document: Document, path: str, *, written: bool) -> None:
@@ -181,10 +178,16 @@ class _Assembly:
 
     def compare(self, earlier: Document, task: Path | None) -> None:
         """Refuses a model of another algorithm with one problem in place of one for each of its settings."""
-        past = sources.from_document(earlier, written=False).sections.get("general_cfg", {}).get("algo_name")
-        now = self.general("algo_name")
-        if self.find("algo_name", str(past))[0] is not self.find("algo_name", str(now))[0]:
-            raise ConfigError([*self.problems, f"{task} was trained with {past}, and algo_name is {now}"])
+        sections = sources.from_document(earlier, written=False).sections
+        usual = sections.get("general_cfg", {}).get("algo_name")
+        problems = []
+        for section in ["general_cfg", *filter(policies.name_of, sections)]:
+            past, now = sections.get(section, {}).get("algo_name") or usual, self.algo_of(section)
+            if self.find("algo_name", str(past))[0] is not self.find("algo_name", now)[0]:
+                key = "algo_name" if section == "general_cfg" else f"{section}.algo_name"
+                problems.append(f"{task} was trained with {past}, and {key} is {now}")
+        if problems:
+            raise ConfigError([*self.problems, *problems])
 
     def preset(self) -> Path | None:
         """Returns the preset for the algorithm and the environment of the command line."""
@@ -214,9 +217,6 @@ class _Assembly:
             for key, value in source.sections.get("env_cfg", {}).items()
         )
 
-    def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
-        return packages.find(key, name, self.finders[key], self.allow)
-
     def package(self, key: str) -> ModuleType | None:
         name = self.general(key)
         if not isinstance(name, str):
@@ -226,6 +226,28 @@ class _Assembly:
             self.report("general_cfg", key, problem)
         return package
 
+    def all_packages(self) -> dict[str, Any]:
+        """Returns the packages of algorithm, environment and policies by section; None for those that are unknown."""
+        found = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
+        for section, name in self.policy_names().items():
+            values, place = sources.merge(self.sources, section, PolicyConfig)
+            if fault := policies.misnamed(name):
+                self.problems.append(f"{place.text}: {section}: {fault}")
+            found[section] = found["algo_cfg"]
+            if isinstance(values.get("algo_name"), str):
+                found[section], problem = self.find("algo_name", values["algo_name"])
+                self.problems += [f"{place.parts['algo_name'].text}: {section}.algo_name: {problem}"] if problem else []
+        return found
+
+    def across(self, general: GeneralConfig, algo: Any) -> None:
+        """Reports problems between general_cfg and the algorithms."""
+        names = self.policy_names().values()
+        if general.score_policy is not None and general.score_policy not in names:
+            known = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
+            self.report("general_cfg", "score_policy", f"names no policy of policies_cfg{known}")
+        if algo is not None and not names and general.mode == "train" and not algo.LEARNS:
+            self.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
+
     # sections ---------------------------------------------------------------------------------------------
 
     def section(self, section: str) -> Any:
@@ -234,12 +256,12 @@ class _Assembly:
         for source in self.sources:
             self.problems += sources.doubled(source, section, model)
             self.nothing_to_do += source.drop_accepted(section, model)
-        values, place = sources.merge(self.sources, section, model)
+        values, place = self.merged(section)
         try:
             instance = model.model_validate(values)
         except ValidationError as error:
             found = faults(error, model, place, lambda key: self.hint(section, key))
-            self.problems += [fault.sentence for fault in found]
+            self.problems += [fault.sentence for fault in found if fault.sentence not in self.problems]
             wrong = {fault.key for fault in found}
             self.contradictions(section, {key: value for key, value in values.items() if key not in wrong}, wrong)
             return None
@@ -250,7 +272,7 @@ class _Assembly:
         """Reports problems between the settings that can be read, except those that a wrong one may have caused."""
         model = self.models[section]
         try:
-            instance = model.model_validate(values)
+            instance = model.model_validate({**model.STAND_INS, **values})
         except ValidationError:
             return
         if not self.may_import(section, instance):
@@ -268,14 +290,6 @@ class _Assembly:
             self.report(section, key, why)
         return not forbidden
 
-    def hint(self, section: str, key: str) -> str:
-        algo = str(self.general("algo_name"))
-        return hints.unknown_setting(section, key, self.models, self.finders["algo_name"], algo)
-
-    def foreign_name(self, key: str) -> str:
-        algo = str(self.general("algo_name"))
-        return hints.foreign_name("", key, self.models, self.finders["algo_name"], algo)
-
     def environment(self, package: ModuleType, env: Any) -> None:
         """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
         if hasattr(package, "check") and not any(packages.forbidden(name, self.allow) for _, name in env.own()):
@@ -286,26 +300,29 @@ class _Assembly:
                 self.report("env_cfg", key, message + (more if key == "id" else ""))
 
     def finish(self, **rest: Any) -> RunConfig:
-        found: dict[str, Any] = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
-        self.models |= {section: package.Config for section, package in found.items() if package}
-        known = rllib.Known(self.models, self.sources)
+        found = self.all_packages()
+        self.put_models(found)
+        known = rllib.Known(self.three_models(), self.sources)
         for source in self.sources:
             self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
             self.problems += source.problems
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
-        built: dict[str, Any] = {name: self.section(name) for name in SECTIONS if name in self.models}
+        built: dict[str, Any] = {name: self.section(name) for name in self.models}
         if built.get("env_cfg"):
             self.environment(found["env_cfg"], built["env_cfg"])
+        if built.get("general_cfg"):
+            self.across(built["general_cfg"], built.get("algo_cfg"))
         if self.problems:
             raise ConfigError(sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
         names = [name for section in built.values() for _, name in section.own()]
         decided = self.limits(built["general_cfg"], found["env_cfg"], built["env_cfg"], explicit)
-        self.note_unread(built, where)
+        self.notes += unread.notes(self, built, where, self.nothing_to_do)
         if built["general_cfg"].mode == "train":
             general = built["general_cfg"].model_copy(update=decided)
-            self.notes += built["algo_cfg"].advice(general.max_total_step, general.max_update)
+            for section in self.policy_names() or ["algo_cfg"]:
+                self.notes += built[section].advice(general.max_total_step, general.max_update)
         return RunConfig(
             general=built["general_cfg"].model_copy(update={**self.canonical(found), **decided}),
             algo=built["algo_cfg"],
@@ -317,6 +334,11 @@ class _Assembly:
             objects={name: own.find(name) for name in names if ":" not in name},
             allow_import=tuple(dict.fromkeys([*self.allow, *packages.given(names)])),
             notes=tuple(printable(note) for note in self.notes if note),
+            policies={
+                name: built[section].model_copy(update={"algo_name": self.full_name(section, found[section])})
+                for section, name in self.policy_names().items()
+            },
+            policy_packages={name: found[section] for section, name in self.policy_names().items()},
             **rest,
         )
 
@@ -331,35 +353,3 @@ class _Assembly:
             values, note = limits.of_training(general, written, getattr(env, "id", general.env_name), own)
         self.notes.append(note)
         return values
-
-    def note_unread(self, built: dict[str, Any], where: dict[str, str]) -> None:
-        """Notes the written settings that nothing reads or loads, in one line each kind."""
-        unread: dict[str, list[str]] = {}
-        for section, instance in built.items():
-            for key, why in instance.unread():
-                if f"{section}.{key}" in where:
-                    more = f"; {_MANY}" if key == "n_workers" else ""
-                    unread.setdefault(why + more, []).append(f"{section}.{key}")
-        if self.nothing_to_do:
-            self.notes.append(f"JoyRL's keys that need nothing here: {', '.join(dict.fromkeys(self.nothing_to_do))}")
-        if unread:
-            self.notes.append("not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in unread.items()))
-        if where.get("general_cfg.load_path") == "command line" and not built["general_cfg"].load_checkpoint:
-            self.notes.append(
-                f"load_path is not used (load_checkpoint is false); {PROGRAM} test NAME or resume NAME loads one"
-            )
-
-    def canonical(self, found: dict[str, ModuleType]) -> dict[str, str]:
-        """Returns algo_name and env_name without aliases and case; a user's own package keeps its path."""
-        algo, env = self.general("algo_name"), self.general("env_name")
-        return {
-            "algo_name": algo if "." in algo else found["algo_cfg"].NAME,
-            "env_name": env if "." in env else found["env_cfg"].__name__.rpartition(".")[2],
-        }
-
-    def places(self, some: Iterable[sources.Source]) -> Iterator[tuple[str, Place]]:
-        """Yields every setting that is written in these sources, as section.field, and its place."""
-        some = list(some)
-        for section, model in self.models.items():
-            for key, place in sources.merge(some, section, model)[1].parts.items():
-                yield f"{section}.{key}", place

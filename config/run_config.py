@@ -1,6 +1,6 @@
 """Complete and valid configuration of one run, and its form as YAML."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from config import policies
 from config.general import GeneralConfig
 from config.schema import AlgoConfig, EnvConfig, Strict
 from config.yaml_reader import Dumper
@@ -43,35 +44,72 @@ class RunConfig:
     name."""
     notes: tuple[str, ...] = ()
     """Remarks on how the configuration was decided, for the user."""
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    """Policies of policies_cfg by name. Each is the config of its algorithm too; algo_name is its full name."""
+    policy_packages: Mapping[str, ModuleType] = field(default_factory=dict)
+    """Packages of their algorithms, by name of the policy."""
+
+    @property
+    def algorithms(self) -> str:
+        """Name of the algorithm; those of several policies are joined by +."""
+        return policies.joined(package.NAME for package in self.policy_packages.values() or [self.algo_package])
 
     def sections(self) -> dict[str, Strict]:
-        return dict(zip(SECTIONS, (self.general, self.algo, self.env), strict=True))
+        """Returns the three sections, and a section policies_cfg.NAME for each policy."""
+        known: dict[str, Strict] = dict(zip(SECTIONS, (self.general, self.algo, self.env), strict=True))
+        return known | {policies.section_of(name): policy for name, policy in self.policies.items()}
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """Returns the three sections as plain builtins."""
-        return {name: section.model_dump() for name, section in self.sections().items()}
+        """Returns the sections as plain builtins, with the policies below policies_cfg."""
+        plain = {"general_cfg": self.general.model_dump(), "algo_cfg": self.algo.model_dump()}
+        plain["env_cfg"] = self.env.model_dump()
+        if self.policies:
+            plain[policies.SECTION] = {name: policies.dump(policy) for name, policy in self.policies.items()}
+        else:
+            del plain["general_cfg"]["score_policy"]  # names a policy
+        return plain
 
     def to_yaml(self) -> str:
         """Returns a file for --yaml that gives this configuration again."""
         lines = [] if self.expected_return is None else [f"# Return {self.expected_return:.12g} is expected.\n"]
-        for name, section in self.sections().items():
+        plain = self.as_dict()
+        below = plain.pop(policies.SECTION, {})
+        for name, section in zip(SECTIONS, (self.general, self.algo, self.env), strict=True):
             lines.append(f"{name}:\n")
-            lines.extend(_setting(section, key, value) for key, value in section.model_dump().items())
-        return "".join(lines)
+            lines.extend(_setting(key, value, _help(section, key)) for key, value in plain[name].items())
+        return "".join([*lines, *self._policies_in_yaml(plain["algo_cfg"], below)])
+
+    def _policies_in_yaml(self, algo: dict[str, Any], below: dict[str, dict[str, Any]]) -> Iterator[str]:
+        """Yields the lines of policies_cfg, without what a policy inherits from algo_cfg. Each help text comes once."""
+        explained = set()
+        if below:
+            yield f"{policies.SECTION}:\n"
+        for name, values in below.items():
+            yield f"  {name}:\n"
+            inherited = algo if values["algo_name"] == self.general.algo_name else {}
+            for key, value in values.items():
+                if key not in inherited or inherited[key] != value:
+                    text = _help(self.policies[name], key)
+                    yield _setting(key, value, "" if text in explained else text, "    ")
+                    explained.add(text)
 
 
-def _setting(section: Strict, key: str, value: Any) -> str:
+def _help(section: Strict, key: str) -> str:
+    """Returns the help text of a setting; empty if there is none."""
+    known = type(section).model_fields.get(key)
+    return " ".join(known.description.split()) if known and known.description else ""
+
+
+def _setting(key: str, value: Any, help_text: str, indent: str = "  ") -> str:
     """Returns a setting with its help, on the same line if it is short, otherwise above. Layers get a line each."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        text = "".join([f"  {key}:\n", *(f"    - {_flow([item])[1:-1]}\n" for item in value)])
+        text = "".join([f"{indent}{key}:\n", *(f"{indent}  - {_flow([item])[1:-1]}\n" for item in value)])
     else:
-        text = f"  {_flow({key: value})[1:-1]}\n"
-    known = type(section).model_fields.get(key)
-    help_text = " ".join(known.description.split()) if known and known.description else ""
+        text = f"{indent}{_flow({key: value})[1:-1]}\n"
     if not help_text:
         return text
     beside = f"{text.rstrip()}  # {help_text}\n"
-    return beside if text.count("\n") == 1 and len(beside) <= 121 else f"  # {help_text}\n{text}"
+    return beside if text.count("\n") == 1 and len(beside) <= 121 else f"{indent}# {help_text}\n{text}"
 
 
 def _flow(value: Any) -> str:

@@ -99,6 +99,8 @@ class AlgoConfig(Strict):
     NEEDS_MODEL: ClassVar[bool] = False
     """True if the algorithm plans with the environment's transition model (EnvSpec.model)."""
 
+    LEARNS: ClassVar[bool] = True
+    """False for an algorithm that only acts, as an opponent of policies that learn (policies_cfg)."""
     JOINT: ClassVar[bool] = False
     """True if the algorithm controls all agents of its policy as one (policies_cfg.NAME.joint)."""
     AGENT_ID: ClassVar[bool] = False

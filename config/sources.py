@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from config import foreign, joyrl
+from config import foreign, joyrl, policies
 from config.error_text import shown
 from config.names import nearest
 from config.run_config import SECTIONS
@@ -42,6 +42,23 @@ class Source:
         self.sections.setdefault(section, {})[key] = value
         self.places.setdefault(section, Place(place.text, section)).parts[key] = place
 
+    def put_policies(self, value: Any, place: Place) -> None:
+        """Adds the section policies_cfg: each policy is a section of its own."""
+        if value is not None and not isinstance(value, dict):
+            self.problems.append(f"{place.text}: {place.path}: got {shown(value)}; expected {policies.EXPECTED}")
+            return
+        for name, settings in (value or {}).items():
+            part = place.parts[name]
+            if settings is not None and not isinstance(settings, dict):
+                message = f"got {shown(settings)}; expected lines of the form name: value"
+                self.problems.append(f"{part.text}: {part.path}: {message}")
+                continue
+            section = policies.section_of(name)
+            self.sections.setdefault(section, {})
+            self.places.setdefault(section, Place(part.text, section))
+            for key, setting in (settings or {}).items():
+                self.put(section, key, setting, part.parts[key])
+
     def drop_accepted(self, section: str, model: type[Strict]) -> Iterator[str]:
         """Removes JoyRL's keys and wrappers that need nothing here; yields a remark on each."""
         settings = self.sections.get(section, {})
@@ -71,7 +88,9 @@ def from_document(document: Document, *, written: bool) -> Source:
         return source
     for key, value in document.value.items():
         place = document.place.parts[key]
-        if key not in SECTIONS:
+        if key == policies.SECTION:
+            source.put_policies(value, place)
+        elif key not in SECTIONS:
             source.strays.append(Stray(key, place.text, ""))
         elif isinstance(value, dict):
             source.sections[key], source.places[key] = value, place
@@ -140,6 +159,10 @@ def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:
     """Returns settings that a Python program gives by section. text: where they come from."""
     source = Source(written=True)
     for section, settings in values.items():
+        if section == policies.SECTION:
+            plain = _builtin(settings)
+            source.put_policies(plain, _placed(plain, text, section))
+            continue
         for key, value in settings.items():
             plain = _builtin(value)
             source.put(section, key, plain, _placed(plain, text, f"{section}.{key}"))
@@ -176,8 +199,8 @@ def from_command_line(
         source.put(section, key, value, Place(flag, path))
     for override in overrides:
         path, equals, text = override.partition("=")
-        section, _, key = path.partition(".")
-        if section not in SECTIONS or not key or not equals:
+        section, key = _split(path)
+        if not (section in (*SECTIONS, policies.SECTION) or policies.name_of(section)) or not key or not equals:
             source.strays.append(Stray(path.rpartition(".")[2] or path, "command line", equals + text))
             continue
         if not text.strip():
@@ -189,8 +212,20 @@ def from_command_line(
             source.problems.append(str(error))
             continue
         source.problems += document.duplicates
-        source.put(section, key, document.value, document.place)
+        if section == policies.SECTION:
+            source.put_policies({key: document.value}, Place("command line", section, {key: document.place}))
+        else:
+            source.put(section, key, document.value, document.place)
     return source
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Returns section and key of a path; a policy is a section of its own."""
+    section, _, key = path.partition(".")
+    if section == policies.SECTION and "." in key:
+        name, _, key = key.partition(".")
+        section = policies.section_of(name)
+    return section, key
 
 
 def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple[dict[str, Any], Place]:
@@ -230,7 +265,11 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
             for name, other, remark in foreign.ours(key)
             if other in known.get(name, ()) and not remark
         )
-        meant = f"{owner}.{key}" if owner else (None if value else nearest(key, SECTIONS)) or next(same, None)
+        meant = (
+            f"{owner}.{key}"
+            if owner
+            else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
+        )
         other = "" if meant else hint(key)
         near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
         meant = meant or (None if other else near)

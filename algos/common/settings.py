@@ -15,7 +15,6 @@ from config.schema import (
     Decay,
     Fraction,
     Int,
-    Layer,
     Layers,
     NonNegative,
     Positive,
@@ -24,6 +23,7 @@ from config.schema import (
     Problem,
     ReplaySpec,
     RewardClip,
+    Strict,
     lower,
     mlp,
     upper,
@@ -114,12 +114,14 @@ class NetworkConfig(AlgoConfig):
             if isinstance(layer, Custom):
                 yield from (Problem(key, message) for message in own_layers.problems(layer))
 
-    def _layers(self) -> Iterator[tuple[str, Layer]]:
+    def _layers(self) -> Iterator[tuple[str, Any]]:
         """Yields every layer of every list with the setting that holds it."""
         for key in type(self).model_fields:
             value = getattr(self, key)
             lists = value.values() if isinstance(value, dict) else [value]
-            yield from ((key, layer) for one in lists if isinstance(one, list) for layer in one)
+            yield from (
+                (key, layer) for one in lists if isinstance(one, list) for layer in one if isinstance(layer, Strict)
+            )
 
     def state_size(self) -> int:
         return sum(own_layers.state_size(layer) for _, layer in self._layers())
