@@ -1,7 +1,7 @@
 """Makes environments, agents, memories and collectors from a config. The only factory."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import torch
@@ -18,11 +18,13 @@ from framework import callbacks, memory, resources
 from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.collector import Collector
 from framework.errors import JoystickError
+from framework.evaluator import Evaluator
 from framework.fragment import Recorder
 from framework.learner import Learner
 from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.learner import MultiPolicyLearner
 from framework.multi_agent.memory import MultiPolicyMemory
+from framework.multi_agent.returns import AgentReturns, return_name
 from framework.output import LOGGER
 from framework.output.recorders import Tape, TrajectoryRecorder
 from framework.output.traces import TraceRecorder
@@ -170,10 +172,30 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     return made
 
 
+def agent_returns(config: RunConfig, env: VectorEnv) -> list[Recorder]:
+    """Makes what sums the rewards of the agents of each policy; nothing for a single agent."""
+    return [AgentReturns(plan_of(config, env_spec(config, env)), env.rows)] if env.joint else []
+
+
+def make_evaluator(
+    config: RunConfig,
+    env: VectorEnv,
+    check: Callable[[], None],
+    watch: Watch,
+    phase: Callable[[], float | None] = lambda: None,
+    recorders: Iterable[Recorder] = (),
+) -> Evaluator:
+    """Makes what plays whole episodes without exploration. recorders: see every evaluation."""
+    cfg = config.general
+    score = return_name(cfg.score_policy) if cfg.score_policy else None
+    seeing = (*agent_returns(config, env), *recorders)
+    return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
+
+
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
     """Makes what records the episodes of a collector in training."""
     cfg = config.general
-    recorders: list[Recorder] = []
+    recorders = agent_returns(config, env)
     if callbacks is not None and sees_episodes(callbacks):
         recorders.append(CallbackRecorder(callbacks, env.rows, worker))
     if cfg.collect_traj:

@@ -7,8 +7,10 @@ import numpy as np
 
 from algos.base import Act, Agent, Progress
 from envs.base import Array, VectorEnv
+from envs.joint import JointActionSpace
 from framework.collector import Collector
 from framework.fragment import Episode, Recorder
+from framework.multi_agent.returns import AgentReturns
 from framework.output import LOGGER
 from framework.seeding import number, stream
 from framework.watch import Watch
@@ -35,10 +37,14 @@ class Evaluation(NamedTuple):
     """Scores of episodes, each with its own seed."""
 
     episodes: list[Episode]
+    score: str | None = None
+    """Number of an episode (Episode.metrics) that counts as its return; None: the sum of its rewards."""
 
     @property
     def returns(self) -> Array:
-        return np.array([episode.total for episode in self.episodes])
+        if self.score is None:
+            return np.array([episode.total for episode in self.episodes])
+        return np.array([episode.metrics.get(self.score, 0.0) for episode in self.episodes])
 
     @property
     def mean(self) -> float:
@@ -79,8 +85,11 @@ class Evaluator:
         watch: Watch | None = None,
         recorders: Iterable[Recorder] = (),
         phase: Callable[[], float | None] = lambda: None,
+        score: str | None = None,
     ) -> None:
-        """recorders: see every evaluation, but not the random policy. phase: returns the phase of the curriculum."""
+        """recorders: see every evaluation, but not the random policy. phase: returns the phase of the curriculum.
+        score: number of an episode that counts as its return; None: the sum of its rewards."""
+        self.score = score
         self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
         self.phase = phase
         self.recorders = tuple(recorders)
@@ -93,7 +102,7 @@ class Evaluator:
     def _play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder], steps: int = 0) -> Evaluation:
         collector = self._collector(agent, recorders)
         progress = Progress(phase=collector.phase or 0)
-        evaluation = Evaluation(collector.play(episodes, progress, self.check, steps))
+        evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
                 "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",
@@ -104,7 +113,7 @@ class Evaluator:
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
-        return self._play(policy, episodes, ())
+        return self._play(policy, episodes, [each for each in self.recorders if isinstance(each, AgentReturns)])
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
         """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""
@@ -149,6 +158,8 @@ class _RandomPolicy:
 
     def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
         masks: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
+        if isinstance(self.space, JointActionSpace):
+            masks = obs  # it holds the masks of all agents
         actions = np.stack([self.space.sample(legal) for legal in masks])
         start = getattr(self.space, "start", None)
         return Act(actions if start is None else actions - start)

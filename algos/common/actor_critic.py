@@ -115,7 +115,7 @@ def advantages(
     for steps collected by an earlier version of the policy."""
     ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
     if scaler is not None:
-        reward = scaler.scale(reward, ended, valid)
+        reward = scaler.scale(reward, ended, valid, window.get("cut"))
     value, next_value = networks.values(window)
     ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
     flags = window["terminated"], window["truncated"]

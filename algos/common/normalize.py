@@ -85,10 +85,11 @@ class RewardScaler:
         self.moments = Moments(()).to(device)
         self.carry = torch.zeros(rows, dtype=torch.float64, device=device)
 
-    def scale(self, reward: Tensor, ended: Tensor, valid: Tensor | None = None) -> Tensor:
+    def scale(self, reward: Tensor, ended: Tensor, valid: Tensor | None = None, cut: Tensor | None = None) -> Tensor:
         """Updates the statistics with a window [T, N] and returns its scaled rewards [T, N], clipped to -10..10.
 
-        ended is True where the episode ends with this step; steps with valid False do not count.
+        ended is True where the episode ends with this step; steps with valid False do not count. cut: True where a
+        trajectory goes on in the next window, although no valid step follows in this one.
         """
         counts = torch.ones_like(ended) if valid is None else valid
         decay = self.gamma * (counts & ~ended).double()
@@ -98,6 +99,8 @@ class RewardScaler:
         before = torch.cat([torch.zeros_like(decay[:1]), decay[:-1]])
         returns = discounted_sums(terms.flip(0), before.flip(0)).flip(0)
         self.carry = decay[-1] * returns[-1]
+        if cut is not None:
+            self.carry = self.carry + (self.gamma * returns * cut).sum(0)
         self.moments.update(returns[counts])
         return (reward / self.moments.deviation().float()).clamp_(-LIMIT, LIMIT)
 

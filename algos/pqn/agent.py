@@ -88,7 +88,7 @@ class Agent(base.Agent):
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)
         terminated, truncated, reward = window["terminated"], window["truncated"], window["reward"]
         if self.scaler is not None:
-            reward = self.scaler.scale(reward, terminated | truncated, window.get("valid"))
+            reward = self.scaler.scale(reward, terminated | truncated, window.get("valid"), window.get("cut"))
         target = lambda_returns(
             reward * cfg.reward_scale, next_values.amax(2), terminated, truncated, cfg.gamma, cfg.q_lambda
         )

@@ -99,6 +99,12 @@ class Slots:
             obs = np.concatenate([obs, np.broadcast_to(self._one_hot, (*obs.shape[:-1], self.count))], axis=-1)
         return Seen(obs, mask, each["reward"], acts, each["first"], each["terminated"], each["truncated"])
 
+    def returns(self, records: Array) -> tuple[Array, Array]:
+        """Returns the sum of the rewards of the policy's agents [...], and the number of trajectories that begin."""
+        each = records[self._field][..., self._places]
+        control = self.controls(records)
+        return (each["reward"] * control).sum(-1, dtype=np.float64), (each["first"] & control).sum(-1)
+
     def global_state(self, records: Array, seen: Seen) -> Array:
         """Returns the columns `global_state` [..., S, G]."""
         own = as_vector(self.observation_space, seen.obs)

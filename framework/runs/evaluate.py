@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 from config.loader import RunConfig
+from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.errors import JoystickError
-from framework.evaluator import Evaluation, Evaluator, Interrupted
+from framework.evaluator import Evaluation, Interrupted
 from framework.output.formatting import scored
 from framework.runs.resume import with_seed
 from framework.runs.signals import StopSignals
@@ -26,7 +27,7 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     config = with_seed(config)
     cfg = config.general
     with opened(config) as model:
-        evaluator = Evaluator(model.env, cfg.seed, cfg.max_step, check, model.watch)
+        evaluator = build.make_evaluator(config, model.env, check, model.watch)
         try:
             evaluation = evaluator.play(model.agent, 0 if steps else cfg.max_episode, steps=steps or 0)
         except Interrupted:
@@ -60,6 +61,7 @@ def lines(evaluation: Evaluation) -> str:
                 "return": episode.total,
                 "length": episode.length,
                 "terminated": episode.terminated,
+                **episode.metrics,
             }
         )
         + "\n"

@@ -22,8 +22,9 @@ from framework.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.curriculum import Phases
 from framework.errors import CallbackError, CheckpointError, JoystickError
-from framework.evaluator import MOST_ROWS, Evaluator, Interrupted
+from framework.evaluator import MOST_ROWS, Interrupted
 from framework.iteration import Count, EpisodeRows
+from framework.multi_agent.returns import return_names
 from framework.observer import Observer
 from framework.output import wrap_up
 from framework.output.console import Console
@@ -123,9 +124,10 @@ class Experiment:
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
         user = self.callbacks
-        rows = EpisodeRows(backend.agent, user.METRICS if user else (), cfg.curriculum is not None)
+        returns = return_names(plan(config, self.spec))
+        rows = EpisodeRows(backend.agent, (*returns, *(user.METRICS if user else ())), cfg.curriculum is not None)
         phases = Phases(cfg.curriculum, rows.metrics)
-        ours = EpisodeRows(backend.agent)
+        ours = EpisodeRows(backend.agent, returns)
         if user and (fault := taken(user.METRICS, (*ours.columns, *ours.progress_columns, *EVAL_COLUMNS, "phase"))):
             raise JoystickError(fault)
         self.start = start(config, self.spec)
@@ -133,7 +135,7 @@ class Experiment:
         self._stack.callback(self.task.close)
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
-        evaluated = user.METRICS if user and user.IN_EVALUATION else ()
+        evaluated = (*returns, *(user.METRICS if user and user.IN_EVALUATION else ()))
         log = RunLog(
             self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers()
         )
@@ -147,9 +149,7 @@ class Experiment:
             "exactness": self.numbers,
         }
         recorders = [CallbackRecorder(user, eval_env.rows, in_evaluation=True)] if user and user.IN_EVALUATION else []
-        self.evaluator = Evaluator(
-            eval_env, cfg.seed, cfg.max_step, self._check, self.watch, recorders, phases.evaluation
-        )
+        self.evaluator = build.make_evaluator(config, eval_env, self._check, self.watch, phases.evaluation, recorders)
         observers: list[Observer] = [CallbackObserver(user, self.handle(self))] if user else []
         if cfg.video_fre:
             observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))

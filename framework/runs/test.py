@@ -14,13 +14,15 @@ from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore, Saved
 from framework.curriculum import Phases
 from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
-from framework.evaluator import MOST_ROWS, Evaluation, Evaluator, Interrupted
+from framework.evaluator import MOST_ROWS, Evaluation, Interrupted
+from framework.multi_agent.returns import return_names
 from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_log import CsvLog, read_csv
 from framework.output.formatting import counted
 from framework.output.recorders import Tape, TrajectoryRecorder
 from framework.output.trajectories import TrajectoryWriter
+from framework.plan import plan
 from framework.runs.resume import check_identity, with_seed
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.runs.task_dir import TaskDir, circumstances
@@ -144,7 +146,7 @@ class _Test:
             recorders.append(TrajectoryRecorder(TrajectoryWriter(self.task.results), self.env.rows))
         phases = Phases(cfg.curriculum)
         phases.load(self.saved.tree.get("phase"))
-        evaluator = Evaluator(self.env, cfg.seed, cfg.max_step, self._check, self.watch, phase=phases.evaluation)
+        evaluator = build.make_evaluator(self.config, self.env, self._check, self.watch, phases.evaluation)
         try:
             return evaluator.play(self.agent, episodes, recorders), tape
         finally:
@@ -153,10 +155,11 @@ class _Test:
 
     def _write(self, evaluation: Evaluation) -> None:
         """Writes results/test.csv, with a row for each episode."""
-        rows = CsvLog(self.task.results / "test.csv", list(COLUMNS))
+        returns = return_names(plan(self.config, self.agent.spec))
+        rows = CsvLog(self.task.results / "test.csv", [*COLUMNS, *returns])
         for number, episode in enumerate(evaluation.episodes, start=1):
             values = (number, episode.total, episode.length, int(episode.terminated), episode.seed)
-            rows.append(dict(zip(COLUMNS, values, strict=True)))
+            rows.append({**dict(zip(COLUMNS, values, strict=True)), **episode.metrics})
         rows.close()
 
     def _online(self, evaluation: Evaluation) -> str | None:
@@ -168,6 +171,6 @@ class _Test:
         count, mean = int(rows[-1]["episodes"]), rows[-1]["mean"]
         if len(evaluation.episodes) < count:
             return None
-        same = Evaluation(evaluation.episodes[:count]).mean
+        same = Evaluation(evaluation.episodes[:count], evaluation.score).mean
         verdict = "the same" if same == mean else "not the same"
         return f"first {count} episodes: {same:.6g}; online evaluation gave {mean:.6g}, {verdict}"
