@@ -2,7 +2,6 @@
 
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 from operator import attrgetter
 from typing import Any
 
@@ -59,8 +58,9 @@ class AgentRow:
         actions = {name: chosen[slot.number] for name, slot in self._acting.items()}
         try:
             obs, reward, terminated, truncated, self.info = self.env.step(actions)
-            self._release()
-            if not self._ended.keys().isdisjoint(obs):
+            if self._leaving:
+                self._release()
+            if self._ended and not self._ended.keys().isdisjoint(obs):
                 obs = {name: value for name, value in obs.items() if not self._ends_again(name, terminated, truncated)}
             self._observe(obs)
             self._pay(reward)
@@ -108,42 +108,45 @@ class AgentRow:
         active, out = self._active, self._reward
         for name, value in rewards.items():
             slot = active.get(name)
-            try:
-                if not isfinite(value):
-                    raise EnvError(f"the reward of agent {name!r} is {value}")
-            except TypeError:
-                raise EnvError(f"the reward of agent {name!r} is {short(repr(value))}; expected a number") from None
-            if slot is not None:
-                out[slot.number] = value
-            else:
+            if slot is None:
                 self._check_known(name)
                 if value:
                     raise EnvError(
                         f"agent {name!r} has the reward {value}, and is not in the episode{self._when(name)}"
                     )
+                continue
+            try:
+                out[slot.number] = value
+            except (TypeError, ValueError):
+                raise EnvError(f"the reward of agent {name!r} is {short(repr(value))}; expected a number") from None
 
     def _end(self, terminated: Mapping[str, Any], truncated: Mapping[str, Any]) -> None:
         """Ends agents, and the episode with `__all__`, or without this key if no agent is left."""
         for flags, out in ((terminated, self._terminated), (truncated, self._truncated)):
-            for name in [name for name, flag in flags.items() if flag]:
-                if (slot := self._active.get(name)) is not None:
-                    out[slot.number] = True
-                    self._leaving[name] = slot
-                elif name != ALL:
-                    self._check_known(name)
+            if any(flags.values()):
+                self._mark(flags, out)
         for name in self._leaving:
             del self._active[name]
             self._ended[name] = self._steps
-        self.terminated, self.truncated = bool(terminated.get(ALL)), bool(truncated.get(ALL))
+        if ALL in terminated or ALL in truncated:
+            self.terminated, self.truncated = bool(terminated.get(ALL)), bool(truncated.get(ALL))
+        elif not self._active:
+            slots = self._leaving.values()
+            self.truncated = any(self._truncated[s.number] and not self._terminated[s.number] for s in slots)
+            self.terminated = not self.truncated
         self.over = self.terminated or self.truncated
         if self.over:
             for slot in self._active.values():
                 self._terminated[slot.number], self._truncated[slot.number] = self.terminated, self.truncated
-        elif not self._active and ALL not in terminated and ALL not in truncated:
-            self.over = True
-            cut = (self._truncated[s.number] and not self._terminated[s.number] for s in self._leaving.values())
-            self.truncated = any(cut)
-            self.terminated = not self.truncated
+
+    def _mark(self, flags: Mapping[str, Any], out: Any) -> None:
+        """Writes the flags of agents that end."""
+        for name in [name for name, flag in flags.items() if flag]:
+            if (slot := self._active.get(name)) is not None:
+                out[slot.number] = True
+                self._leaving[name] = slot
+            elif name != ALL:
+                self._check_known(name)
 
     def _release(self) -> None:
         """Clears the slots of the agents that ended with the previous step."""
@@ -155,7 +158,7 @@ class AgentRow:
 
     def _read_masks(self) -> None:
         """Writes the masks of the infos. An agent of a masked type without one may choose any action."""
-        if not self._roster.obey:
+        if not self._roster.obey or not any(self.info.values()):
             return
         for name, said in self.info.items():
             if said and masks.KEY in said and (slot := self._active.get(name)) is not None:
@@ -174,9 +177,12 @@ class AgentRow:
         if self.over:
             self._acting = {}
             return
-        names: Iterable[str] = obs if self._acting_agents is None else self._acting_agents()
         active, acts = self._active, self._acts
-        self._acting = {name: active[name] for name in names if name in active}
+        if self._acting_agents is None and len(obs) == len(active) and not self._leaving:
+            self._acting = active
+        else:
+            names: Iterable[str] = obs if self._acting_agents is None else self._acting_agents()
+            self._acting = {name: active[name] for name in names if name in active}
         for slot in self._acting.values():
             acts[slot.number] = True
 

@@ -107,28 +107,33 @@ class MultiAgentVector(VectorEnv):
 
     def step(self, action: Array) -> Step:
         members = self._members
-        if ended := [i for i, member in enumerate(members) if member.over]:
-            raise RuntimeError(f"row {ended[0]} has ended: reset it before the next step")
+        for i, member in enumerate(members):
+            if member.over:
+                raise RuntimeError(f"row {i} has ended: reset it before the next step")
         decoded = self._decoded(action)
         self._reward[...] = 0
         self._flags[...] = False
         for i, member in enumerate(members):
-            member.step(list(chain.from_iterable(actions[i] for actions in decoded)))
-        obs = self._seen(np.array([not member.over for member in members]))
+            member.step([*decoded[0][i]] if len(decoded) == 1 else [*chain(*(actions[i] for actions in decoded))])
+        obs = self._seen(np.ones(self.rows, bool))
         terminated = np.array([member.terminated for member in members])
         truncated = np.array([member.truncated for member in members])
         return Step(obs, self._reward.sum(axis=1), terminated, truncated)
 
-    def _seen(self, going: Array) -> Array:
-        """Returns the joint observations. going [N]: rows whose state can be read."""
+    def _seen(self, rows: Array) -> Array:
+        """Returns the joint observations. rows [N]: those with a new observation."""
         for field, values in self._fields:
             field[...] = values
         self._check_finite()
         if self.joint.state_size:
-            self._write_state(going)
+            self._write_state(rows)
         return self._bytes.copy()
 
     def _check_finite(self) -> None:
+        if not finite(self._reward):
+            row, slot = np.argwhere(~np.isfinite(self._reward))[0]
+            name, value = self.joint.agents[slot], self._reward[row, slot]
+            raise self._members[row].failed(f"the reward of agent {name!r} is {value}")
         for number, kind in enumerate(self._kinds):
             if kind.floating and not finite(obs := self._now[f"t{number}"]["obs"]):
                 wrong = ~np.isfinite(obs).reshape(self.rows, len(self.joint.types[number].agents), -1).all(axis=2)
@@ -136,15 +141,18 @@ class MultiAgentVector(VectorEnv):
                 name = self.joint.types[number].agents[int(wrong[row].argmax())]
                 raise self._members[row].failed(f"the observation of agent {name!r} is not finite")
 
-    def _write_state(self, going: Array) -> None:
-        """Writes the global state: the environment's own while its episode runs, or all observations."""
+    def _write_state(self, rows: Array) -> None:
+        """Writes the global state: the environment's own, which is not read after the end of an episode, or all
+        observations."""
         state = self._now["global_state"]
         if not self._own_state:
             parts = [self._now[f"t{number}"]["obs"].reshape(self.rows, -1) for number in range(len(self._kinds))]
             np.concatenate(parts, axis=1, out=state, casting="unsafe")
             return
-        for i in np.flatnonzero(going).tolist():
+        for i in np.flatnonzero(rows).tolist():
             member = self._members[i]
+            if member.over:
+                continue
             try:
                 found = np.ravel(member.env.state())
             except Exception as error:

@@ -1,6 +1,7 @@
 """Toys of several agents with known answers, with the interface of envs.multi_agent."""
 
 from collections.abc import Iterator
+from math import cos, pi, sin
 from typing import Any, ClassVar
 
 import numpy as np
@@ -148,32 +149,41 @@ class Poles(Several):
         self.limit = limit
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Values, Values]:
-        rng, _ = np_random(seed)
-        self._carts = rng.uniform(-0.05, 0.05, (len(self.possible_agents), 4))
-        self._time, self.agents = 0, list(self.possible_agents)
-        return dict(zip(self.agents, self._carts.astype(np.float32), strict=True)), {}
+        states = np_random(seed)[0].uniform(-0.05, 0.05, (len(self.possible_agents), 4)).tolist()
+        self._carts = dict(zip(self.possible_agents, states, strict=True))
+        self._time = 0
+        return self._seen(), {}
 
     def step(self, actions: Values) -> Outcome:
-        agents = self.agents
-        self._carts = moved(self._carts, np.array([actions[agent] for agent in agents]))
+        self._carts = {agent: moved(*self._carts[agent], right=bool(actions[agent])) for agent in self._carts}
         self._time += 1
-        fallen = (np.abs(self._carts[:, 0]) > 2.4) | (np.abs(self._carts[:, 2]) > 12 * np.pi / 180)
-        seen = dict(zip(agents, self._carts.astype(np.float32), strict=True))
-        fell = dict(zip(agents, fallen.tolist(), strict=True))
-        cut = dict.fromkeys(agents, self._time == self.limit)
-        self._carts, self.agents = self._carts[~fallen], [agent for agent in agents if not fell[agent]]
-        return seen, dict.fromkeys(agents, 1.0), fell, cut, {}
+        seen, rewards = self._seen(), dict.fromkeys(self._carts, 1.0)
+        fallen = {agent: fell(*cart) for agent, cart in self._carts.items()}
+        cut = dict.fromkeys(self._carts, self._time == self.limit)
+        self._carts = {agent: cart for agent, cart in self._carts.items() if not fallen[agent]}
+        return seen, rewards, fallen, cut, {}
+
+    def _seen(self) -> Values:
+        return {agent: np.array(cart, np.float32) for agent, cart in self._carts.items()}
 
 
-def moved(carts: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Returns the states [n, 4] of CartPole after 0.02 seconds; actions [n] push to the left (0) or right (1)."""
-    _, speed, angle, turn = carts.T
-    force, sin, cos = np.where(actions == 1, 10.0, -10.0), np.sin(angle), np.cos(angle)
-    # masses: pole 0.1, both 1.1; half length of the pole 0.5; gravity 9.8
-    push = (force + 0.05 * np.square(turn) * sin) / 1.1
-    turning = (9.8 * sin - cos * push) / (0.5 * (4.0 / 3.0 - 0.1 * np.square(cos) / 1.1))
-    moving = push - 0.05 * turning * cos / 1.1
-    return carts + 0.02 * np.stack([speed, moving, turn, turning], axis=1)
+Cart = tuple[float, float, float, float]
+"""Position, speed, angle of the pole, angular speed."""
+
+
+def moved(place: float, speed: float, angle: float, turn: float, right: bool) -> Cart:
+    """Returns the state of a cart that has been pushed for 0.02 seconds. Masses: pole 0.1, both 1.1; half length of the
+    pole 0.5; gravity 9.8."""
+    sine, cosine = sin(angle), cos(angle)
+    push = ((10.0 if right else -10.0) + 0.05 * turn * turn * sine) / 1.1
+    turning = (9.8 * sine - cosine * push) / (0.5 * (4.0 / 3.0 - 0.1 * cosine * cosine / 1.1))
+    moving = push - 0.05 * turning * cosine / 1.1
+    return place + 0.02 * speed, speed + 0.02 * moving, angle + 0.02 * turn, turn + 0.02 * turning
+
+
+def fell(place: float, speed: float, angle: float, turn: float) -> bool:
+    """Returns True if the pole leans by more than 12 degrees, or the cart is more than 2.4 from the middle."""
+    return abs(place) > 2.4 or abs(angle) > 12 * pi / 180
 
 
 class Levels(Several):
