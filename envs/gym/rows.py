@@ -79,7 +79,7 @@ class Row(gymnasium.Wrapper):
                 raise ValueError(f"the reward is {reward}")
             return self._checked(obs), reward, terminated, truncated, info
         except Exception as error:
-            raise self._failed(f"step {self._steps}", error, f"; action {_short(action)}") from error
+            raise self._failed(f"step {self._steps}", error, f"; action {short(action)}") from error
 
     def render(self) -> Any:
         try:
@@ -109,12 +109,12 @@ class Row(gymnasium.Wrapper):
         if self._array and obs.shape != self._shape:
             raise ValueError(f"the observation has shape {obs.shape}, and its space has {self._shape}")
         if self._array and not finite(obs):
-            raise ValueError(f"the observation is not finite: {_short(obs)}")
+            raise ValueError(f"the observation is not finite: {short(obs)}")
         return obs
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         return EnvError(
-            f"{self.name} failed in {where} of row {self.number}: {_described(error)} "
+            f"{self.name} failed in {where} of row {self.number}: {described(error)} "
             f"(seed of the episode {self._seed}{more})"
         )
 
@@ -248,7 +248,7 @@ def _made(maker: Maker, name: str, index: int) -> gymnasium.Env:
     try:
         return maker(index)
     except Exception as error:
-        raise EnvError(f"{name} could not be made: {_described(error)}") from error
+        raise EnvError(f"{name} could not be made: {described(error)}") from error
 
 
 def _async(maker: Maker, name: str, rows: int, known: Known) -> VectorEnv:
@@ -304,7 +304,7 @@ def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
     try:
         return step_seconds(env) > ASYNC_PAYS
     except Exception as error:
-        raise EnvError(f"{name} failed in its first steps: {_described(error)}") from error
+        raise EnvError(f"{name} failed in its first steps: {described(error)}") from error
 
 
 def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> float:
@@ -331,13 +331,13 @@ def _new_world(env: Any) -> None:
     env.world = type(env.world)()
 
 
-def _described(error: Exception) -> str:
+def described(error: Exception) -> str:
     """Returns type, text and code line of an error of the environment."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
 
 
-def _short(value: Any, limit: int = 200) -> str:
+def short(value: Any, limit: int = 200) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= limit else f"{text[:limit]}..."

@@ -9,13 +9,15 @@ import gymnasium
 
 from config import own
 from config.schema import Problem
-from envs.base import EnvError, VectorEnv
+from envs.base import EnvContext, EnvError, VectorEnv
 from envs.gym.registry import nearest
 from envs.gym.rows import assemble
+from envs.multi_agent import MultiAgentVector
 from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
 from envs.toy.finite import Masked, Walk
 from envs.toy.goals import BitFlip, Reach
+from envs.toy.several import SEVERAL, Several
 from envs.toy.tasks import TASKS, Draws
 from envs.toy.timed import Counter, Recall, TimeLimit, TwoStep
 
@@ -37,13 +39,17 @@ TIMED: dict[str, Callable[..., gymnasium.Env]] = {
 
 def names() -> list[str]:
     """Returns the names of all toys."""
-    return [*TASKS, *TIMED]
+    return [*TASKS, *TIMED, *SEVERAL]
 
 
-def make(cfg: Config, rows: int) -> VectorEnv:
+def make(cfg: Config, rows: int, context: EnvContext | None = None) -> VectorEnv:
     """Makes a vector environment of a toy."""
     if cfg.id not in names():
         raise EnvError(_unknown(cfg.id))
+    if cfg.id in SEVERAL:
+        wants_state = context is not None and context.global_state
+        maker = partial(_several, cfg)
+        return MultiAgentVector(maker, f"toy {cfg.id}", rows, obey_masks=cfg.action_mask, global_state=wants_state)
     return assemble(partial(_scalar, cfg), f"toy {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
 
 
@@ -69,8 +75,12 @@ def _scalar(cfg: Config, index: int) -> gymnasium.Env:
     return TIMED[cfg.id](**settings)
 
 
+def _several(cfg: Config, index: int) -> Several:
+    return SEVERAL[cfg.id](**cfg.constructor)
+
+
 def _creator(name: str) -> Callable[..., Any]:
-    return TASKS.get(name) or TIMED[name]
+    return TASKS.get(name) or TIMED.get(name) or SEVERAL[name]
 
 
 def _unknown(name: str) -> str:
