@@ -30,6 +30,7 @@ class AgentReturns(Recorder):
         """Number of trajectories of the running episode."""
 
     def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
+        self.drop(row)  # an evaluation ends while other rows play
         self._see(obs[row : row + 1], slice(row, row + 1))
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:

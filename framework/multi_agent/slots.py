@@ -169,8 +169,8 @@ class JointSlots(Slots):
             obs.reshape(*obs.shape[:-2], 1, -1),
             None if mask is None else mask[..., None, :, :],
             each["reward"].sum(-1, keepdims=True),
-            acts.any(-1, keepdims=True),
-            each["first"].any(-1, keepdims=True),
+            np.asarray(acts.any(-1, keepdims=True)),
+            np.asarray(each["first"].any(-1, keepdims=True)),
             (over & ~truncated)[..., None],
             truncated[..., None],
         )
