@@ -33,7 +33,7 @@ def describe(config: RunConfig) -> int:
         per_save = 4 * sum(array.nbytes for array in weights.values())
         lines = [
             *_changed(config),
-            f"algorithm     {config.algo_package.NAME}",
+            f"algorithm     {config.algorithms}",
             f"environment   {spec.id}, {counted(env.rows, 'row')}",
             *_processes(config.general),
             f"observation   {_space(spec.observation_space)}",
