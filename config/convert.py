@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from config import joyrl
+from config import joyrl, policies
 from config.error_text import shown
 from config.fields import steps_of_factor
 from config.finder import Finder
@@ -35,10 +35,11 @@ def converted(path: str, find_algo: Finder, find_env: Finder) -> str:
     old = {name: dict(value.get(name) or {}) for name in SECTIONS}
     work = _Conversion(old, find_algo, find_env)
     for key in value:
-        if key not in SECTIONS:
+        if key not in (*SECTIONS, policies.SECTION):
             work.omit(LOST, str(key), value[key], f"the sections are {', '.join(SECTIONS)}")
     work.run()
-    return work.text()
+    kept = {key: value[key] for key in value if key == policies.SECTION}
+    return work.text() + (yaml.dump(kept, Dumper=Dumper, sort_keys=False, allow_unicode=True) if kept else "")
 
 
 class _Conversion:

@@ -9,16 +9,18 @@ from typing import Any, get_args
 import yaml
 from pydantic.fields import FieldInfo
 
-from config import hints, presets
+from config import hints, policies, presets
 from config.error_text import expected, json_schema
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.names import nearest
+from config.policies import PolicyConfig
 from config.program import PROGRAM
 from config.schema import EnvConfig, Layer, Strict
 from config.yaml_reader import Dumper
 
 WIDTH = 80
+_POLICIES = "policies_cfg: each policy"
 
 
 class UnknownTopic(LookupError):
@@ -49,6 +51,7 @@ _WHAT_TO_DESCRIBE = f"""\
 {PROGRAM} describe ppo.lr        one of its settings
 {PROGRAM} describe lr            every setting of this name
 {PROGRAM} describe general       settings of every run (general_cfg)
+{PROGRAM} describe policies      settings of several policies (policies_cfg)
 {PROGRAM} describe gym           settings of a kind of environment (env_cfg)
 {PROGRAM} describe CartPole-v1   an environment
 {PROGRAM} describe linear        a layer of a network
@@ -100,6 +103,7 @@ def _own_package(topic: str, finders: dict[str, Finder]) -> str:
 def _models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]]:
     """Yields section, name and model of every section."""
     yield "general_cfg", "general", GeneralConfig
+    yield policies.SECTION, "policies", PolicyConfig
     for section, finder in finders.items():
         yield from ((section, name, finder.get(name).Config) for name in finder.available())
 
@@ -122,6 +126,8 @@ def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
     """Returns the help of a single name; a section comes first, then a setting, a layer, an environment."""
     if topic in ("general", "general_cfg"):
         return _page("general_cfg", GeneralConfig)
+    if topic in ("policies", policies.SECTION):
+        return _page(_POLICIES, PolicyConfig)
     for section, finder in finders.items():
         try:
             return _topic(topic, finder, section)
@@ -150,7 +156,9 @@ def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | No
         key = model.field_name(name)
         if key in model.model_fields:
             entry = "".join(_settings(model, [key]))
-            entries.setdefault(entry, []).append(section if section == "general_cfg" else f"{section} of {owner}")
+            entries.setdefault(entry, []).append(
+                f"{section} of {owner}" if section in ("algo_cfg", "env_cfg") else section
+            )
     if not entries:
         return None
     shared = " of "
@@ -168,7 +176,7 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         return f"; it is called {found[0]} here" if found[0] else f"; {found[1]}"
     if "." in topic:
         return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
-    names = ["general", "all", *(name for finder in finders.values() for name in finder.available())]
+    names = ["general", "policies", "all", *(name for finder in finders.values() for name in finder.available())]
     known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
     near = nearest(topic, names) or nearest(topic, known)
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
@@ -176,7 +184,7 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
 
 def reference(find_algo: Finder, find_env: Finder) -> str:
     """Returns the whole reference as a page."""
-    pages = [_page("general_cfg", GeneralConfig)]
+    pages = [_page("general_cfg", GeneralConfig), _page(_POLICIES, PolicyConfig)]
     pages += [_topic(name, find_env, "env_cfg") for name in find_env.available()]
     pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
     pages.append(_layers())

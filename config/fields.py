@@ -53,11 +53,16 @@ class Strict(BaseModel):
             if name in written:
                 raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
             written[name] = key
-            field = cls.model_fields.get(name)
-            if value is None and field is not None and not _accepts_null(field.annotation):
+            if cls.is_silent(name, value):
                 continue
             known[name] = value
         return known
+
+    @classmethod
+    def is_silent(cls, name: str, value: Any) -> bool:
+        """Returns True for a null that stands for the default of this field."""
+        field = cls.model_fields.get(name)
+        return value is None and field is not None and not _accepts_null(field.annotation)
 
     @classmethod
     def field_name(cls, key: str) -> str:

@@ -4,16 +4,19 @@ It accepts what the loader accepts, other spellings included, and rejects what a
 between settings and the environment's own rules are left to the loader.
 """
 
+import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
-from config import joyrl
+from config import joyrl, policies
 from config.error_text import Json, standard_bounds
 from config.finder import Finder
 from config.general import GeneralConfig
+from config.policies import PolicyConfig
 from config.schema import Strict, listed, lower, upper
 
 MODELINE = "# yaml-language-server: $schema=joystick.schema.json"
@@ -23,14 +26,22 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     """Returns the schema; algo_cfg depends on general_cfg.algo_name, env_cfg on general_cfg.env_name."""
     algos = {name: find_algo.get(name) for name in find_algo.available()}
     envs = {name: find_env.get(name) for name in find_env.available()}
-    models: list[type[Strict]] = [GeneralConfig, *(package.Config for package in (*algos.values(), *envs.values()))]
+    models: list[type[Strict]] = [GeneralConfig, PolicyConfig]
+    models += [package.Config for package in (*algos.values(), *envs.values())]
     references, definitions = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)], schema_generator=_Generator
     )
 
-    def section(model: type[Strict], name: str) -> Json:
+    def defined(model: type[Strict]) -> tuple[Json, Json]:
         reference = references[model, "validation"]
-        node = definitions["$defs"][reference["$ref"].rpartition("/")[2]]
+        return reference, definitions["$defs"][reference["$ref"].rpartition("/")[2]]
+
+    policy, node = defined(PolicyConfig)
+    del node["additionalProperties"]  # _only_known allows those of a user's own algorithm
+    node["properties"] = _of_any([node, *(defined(package.Config)[1] for package in algos.values())])
+
+    def section(model: type[Strict], name: str) -> Json:
+        reference, node = defined(model)
         node["type"] = ["object", "null"]
         for key, entry in joyrl.harmless(name):
             allowed = {"enum": list(entry.values)} if entry.values else {}
@@ -44,6 +55,7 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     choices += [
         _choice("env_name", (name,), "env_cfg", section(package.Config, "env_cfg")) for name, package in envs.items()
     ]
+    choices.append(_only_known(node["properties"]))
     free: Json = {"type": ["object", "null"]}
     result: Json = standard_bounds(
         {
@@ -51,7 +63,16 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
             "$comment": f"In the first line of a YAML file: {MODELINE}",
             "title": "Joystick configuration",
             "type": ["object", "null"],
-            "properties": {"general_cfg": section(GeneralConfig, "general_cfg"), "algo_cfg": free, "env_cfg": free},
+            "properties": {
+                "general_cfg": section(GeneralConfig, "general_cfg"),
+                "algo_cfg": free,
+                "env_cfg": free,
+                policies.SECTION: {
+                    **free,
+                    "propertyNames": {"pattern": policies.NAMES},
+                    "additionalProperties": policy,
+                },
+            },
             "additionalProperties": False,
             "allOf": choices,
             "$defs": definitions["$defs"],
@@ -59,8 +80,31 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     )
     general = next(node for node in result["$defs"].values() if node.get("title") == "GeneralConfig")
     _names(general, "algo_name", algos)
+    _names(next(node for node in result["$defs"].values() if node.get("title") == "PolicyConfig"), "algo_name", algos)
     _names(general, "env_name", envs)
     return result
+
+
+def _of_any(models: Iterable[Json]) -> Json:
+    """Returns the settings of all models; one that several have accepts what any of them does."""
+    options: dict[str, list[Json]] = {}
+    for model in models:
+        for key, setting in model["properties"].items():
+            plain = {name: value for name, value in setting.items() if name not in ("default", "description")}
+            options.setdefault(key, []).append({"description": setting.get("description", ""), **plain})
+    found: Json = {}
+    for key, settings in options.items():
+        same = {json.dumps({**setting, "description": ""}): setting for setting in reversed(settings)}
+        found[key] = {"anyOf": list(same.values())} if len(same) > 1 else settings[0]
+    return found
+
+
+def _only_known(properties: Json) -> Json:
+    """Returns a rule that refuses unknown settings of policies, unless they may be those of a user's own algorithm."""
+    dotted = {"properties": {"algo_name": {"type": "string", "pattern": r"\."}}, "required": ["algo_name"]}
+    strict = {"if": dotted, "else": {"propertyNames": {"enum": sorted(properties)}}}
+    every = {"properties": {policies.SECTION: {"additionalProperties": strict}}}
+    return {"if": {"properties": {"general_cfg": dotted}, "required": ["general_cfg"]}, "else": every}
 
 
 def _choice(key: str, names: tuple[str, ...], section: str, chosen: Json) -> Json:

@@ -15,7 +15,8 @@ from config.schema import AlgoConfig, Fraction, PositiveInt, Problem, Strict
 
 SECTION = "policies_cfg"
 EXPECTED = "policies, as NAME: {agents: PATTERN, setting: value}"
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+NAMES = r"^[A-Za-z][A-Za-z0-9_]*$"
+"""Pattern of the names of policies."""
 _Pattern = Annotated[str, Field(min_length=1)]
 
 
@@ -147,7 +148,7 @@ def name_of(section: str) -> str | None:
 
 def misnamed(name: str) -> str | None:
     """Returns the reason why this cannot be the name of a policy; None if it can."""
-    if _NAME.fullmatch(name):
+    if re.fullmatch(NAMES, name):
         return None
     return "is no name of a policy; expected letters, digits and _, beginning with a letter"
 
@@ -160,13 +161,17 @@ def dump(policy: Strict) -> dict[str, Any]:
 
 def flat(sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Returns plain settings with a section for each policy, which has what it inherits from algo_cfg too."""
-    rest = {name: values for name, values in sections.items() if name != SECTION}
-    usual = rest.get("general_cfg", {}).get("algo_name")
-    for name, values in _mapping(sections.get(SECTION)).items():
-        values = _mapping(values)
+    every = {name: values for name, values in sections.items() if name != SECTION}
+    usual = _mapping(sections.get("general_cfg")).get("algo_name")
+    for name, values in below(sections).items():
         inherits = values.get("algo_name") in (None, usual)
-        rest[section_of(name)] = {**(_mapping(rest.get("algo_cfg")) if inherits else {}), **values}
-    return rest
+        every[section_of(name)] = {**(_mapping(every.get("algo_cfg")) if inherits else {}), **values}
+    return every
+
+
+def below(sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Returns what plain settings have under policies_cfg; nothing in place of what is no mapping."""
+    return {name: _mapping(values) for name, values in _mapping(sections.get(SECTION)).items()}
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -174,10 +179,9 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def algorithms(sections: Mapping[str, Any]) -> str:
-    """Returns the algorithms that plain settings name, joined by +; ? if they name none."""
-    usual = _mapping(sections.get("general_cfg")).get("algo_name", "?")
-    policies = _mapping(sections.get(SECTION)).values()
-    return joined(str(_mapping(policy).get("algo_name") or usual) for policy in policies) or str(usual)
+    """Returns the algorithms that plain settings name, joined by +; empty if they name none."""
+    usual = str(_mapping(sections.get("general_cfg")).get("algo_name") or "")
+    return joined(str(values.get("algo_name") or usual) for values in below(sections).values()) or usual
 
 
 def joined(names: Iterable[str]) -> str:

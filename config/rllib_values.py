@@ -228,7 +228,7 @@ NOTHING: dict[str, tuple[str, tuple[Any, ...]]] = {
     "soft_horizon": ("an episode that max_step ends is followed by a reset", (False,)),
     "no_done_at_end": ("max_step truncates, and the value of the next state counts", (False,)),
     "render_env": ("env_cfg.render_mode renders", (False,)),
-    "multiagent": ("there is one agent", ({},)),
+    "multiagent": ("policies_cfg names the policies", ({},)),
 }
 """RLlib's name -> why nothing needs to be set, and the values for which that is so; none: all values."""
 
@@ -237,7 +237,7 @@ REFUSED = {
     "explore": f"training explores; {PROGRAM} evaluate NAME plays without exploration",
     "batch_mode": "windows of complete episodes are a setting of REINFORCE alone",
     "lr_schedule": "write algo_cfg.lr_schedule: linear or cosine (section algo_cfg of --config)",
-    "multiagent": "there is one agent",
+    "multiagent": "write the section policies_cfg, with a policy for each entry",
     "evaluation_config": "evaluation uses the settings of the run; write them there",
     "soft_horizon": "write an environment that does not end",
     "no_done_at_end": "write an environment that does not end",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from config import policies
 from config.yaml_reader import Document, DocumentError, Dumper, parse, read
 
 MOST_BYTES = 64 * 2**20
@@ -21,7 +22,7 @@ class TaskConfig(NamedTuple):
     """Reason why they were not taken from config.yaml; empty if they were."""
 
     def settings(self) -> dict[str, Any]:
-        """Returns the three sections as plain values."""
+        """Returns the sections as plain values; policies below policies_cfg."""
         value = self.document.value
         sections = value.items() if isinstance(value, dict) else ()
         return {name: values for name, values in sections if isinstance(values, dict)}
@@ -49,7 +50,8 @@ def has_config(task: Path) -> bool:
 
 
 def _missing(settings: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
-    return [f"{name}.{key}" for name, keys in recorded.items() for key in keys if key not in settings.get(name, {})]
+    here, there = policies.flat(settings), policies.flat(recorded)
+    return [f"{name}.{key}" for name, keys in there.items() for key in keys if key not in here.get(name, {})]
 
 
 def _restored(path: Path, facts: dict[str, Any], reason: str) -> TaskConfig:

@@ -65,9 +65,10 @@ class Written:
         values, place = sources.merge(some, section, model)
         if section in self.heirs:
             algo, above = sources.merge(some, "algo_cfg", self.models["algo_cfg"])
-            inherited = [key for key in algo if key in model.model_fields and key not in PolicyConfig.model_fields]
-            values = {**{key: algo[key] for key in inherited}, **values}
-            place.parts = {**{key: above.parts[key] for key in inherited}, **place.parts}
+            for key in algo:
+                own = key in PolicyConfig.model_fields or (key in values and not model.is_silent(key, values[key]))
+                if key in model.model_fields and not own:
+                    values[key], place.parts[key] = algo[key], above.parts[key]
         return values, place
 
     def places(self, some: Iterable[sources.Source]) -> Iterator[tuple[str, Place]]:

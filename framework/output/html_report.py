@@ -10,6 +10,7 @@ import yaml
 
 import algos
 import envs
+from config import policies
 from config.general import GeneralConfig
 from config.program import PROGRAM
 from config.task_config import load_task_config
@@ -88,7 +89,7 @@ def _yaml(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _title(config: Facts) -> str:
-    algo = config.get("general_cfg", {}).get("algo_name")
+    algo = policies.algorithms(config)
     env = config.get("env_cfg", {}).get("id") or config.get("general_cfg", {}).get("env_name")
     return f"{algo} on {env}" if algo and env else ""
 
@@ -102,20 +103,26 @@ def _settings(config: Facts) -> str:
         "algo_cfg": _defaults(algos, general.get("algo_name")),
         "env_cfg": _defaults(envs, general.get("env_name")),
     }
+    parts = dict(config)
+    for name, policy in policies.below(config).items():
+        parts[policies.section_of(name)] = policy
+        defaults[policies.section_of(name)] = _defaults(algos, policy.get("algo_name"), policy=True)
     rows = []
     for part, known in defaults.items():
-        for key, value in config.get(part, {}).items():
+        for key, value in parts.get(part, {}).items():
             shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
             if not shown_elsewhere and (key not in known or known[key] != value):
                 rows.append((Name(f"{part}.{key}"), _value(value), _value(known[key]) if key in known else ""))
     return table(("setting", "value", "default"), rows)
 
 
-def _defaults(finder: Any, name: Any) -> dict[str, Any]:
+def _defaults(finder: Any, name: Any, policy: bool = False) -> dict[str, Any]:
     if not isinstance(name, str) or "." in name:
         return {}
     try:
-        defaults: dict[str, Any] = finder.get(name).Config().model_dump(mode="json")
+        config = finder.get(name).Config
+        made = policies.combined(config)(agents="*") if policy else config()
+        defaults: dict[str, Any] = made.model_dump(mode="json")
     except (LookupError, ValueError):
         return {}
     return defaults

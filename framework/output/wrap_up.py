@@ -123,7 +123,7 @@ def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, co
             read_csv(task.results / "train.csv"),
             read_csv(task.results / "eval.csv"),
             path,
-            title=f"{config.algo_package.NAME} on {getattr(config.env, 'id', config.general.env_name)}",
+            title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",
             random_return=random_return,
             expected_return=config.expected_return,
             show=config.general.show_fig,

@@ -49,6 +49,7 @@ class Run:
         general_cfg: Settings | None = None,
         algo_cfg: Settings | None = None,
         env_cfg: Settings | None = None,
+        policies_cfg: Mapping[str, Settings] | None = None,
         env_name: str | None = None,
         yaml: str | Path | None = None,
         words: Iterable[str] = (),
@@ -69,6 +70,7 @@ class Run:
             "general_cfg": {**(general_cfg or {}), **{k: value for k, value in general.items() if value is not None}},
             "algo_cfg": algo_cfg or {},
             "env_cfg": env_cfg or {},
+            "policies_cfg": policies_cfg or {},
         }
         if not (env is None or isinstance(env, str) or callable(env)):
             raise ConfigError([f"Python: env: got {env!r}; expected an id, or the class or function that makes it"])

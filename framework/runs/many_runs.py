@@ -27,7 +27,7 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: Sequence[int], 
     env_id, fitting = _checked(config)
     config, show = _beside_others(config), config.general.show_fig
     members = [Member(n, f"seed {n}", f"seed_{n}", config, words=(f"general_cfg.seed={n}",)) for n in seeds]
-    folder = new_folder("seeds", env_id, config.algo_package.NAME, config.into)
+    folder = new_folder("seeds", env_id, config.algorithms, config.into)
     return group.run("seed", members, folder, command_line, jobs, fitting, show)
 
 

@@ -2,10 +2,12 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from algos.base import EnvSpec
+from config import policies
 from config.loader import ConfigError, RunConfig
 from config.task_config import load_task_config
 from framework.checkpoint.store import CheckpointStore, Saved
@@ -13,7 +15,7 @@ from framework.errors import CheckpointError, TaskDirError
 from framework.runs.task_dir import TaskDir
 from framework.seeding import draw_seed
 
-FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit"}
+FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy"}
 """Settings of general_cfg that a resume may not change."""
 HOW_TO_LOAD = {"load_checkpoint", "load_path", "load_model_step"}
 """Settings that name the checkpoint to load; they are no change of the run."""
@@ -75,20 +77,21 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
 
 
 def _new(config: RunConfig, spec: EnvSpec) -> Start:
-    task = TaskDir.create("train", spec.id, config.algo_package.NAME, config.into)
+    task = TaskDir.create("train", spec.id, config.algorithms, config.into)
     return Start(task, CheckpointStore(task.models))
 
 
 def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     """Compares the settings with those that the checkpoint was saved with, wherever the new ones come from: the command
     line, or an edited config.yaml. Returns the differences; raises ConfigError if one of them is not allowed."""
-    old, new = _settings_of(saved, config), plain(config)
+    old, new = policies.flat(_settings_of(saved, config)), policies.flat(plain(config))
     allowed = {
         "general_cfg": set(new["general_cfg"]) - FIXED_GENERAL,
         "algo_cfg": set(type(config.algo).ADJUSTABLE),
         "env_cfg": ADJUSTABLE_ENV,
+        **{policies.section_of(name): set(type(policy).ADJUSTABLE) for name, policy in config.policies.items()},
     }
-    changed, refused = [], []
+    changed, refused = [], list(_other_policies(old, new, config))
     for section, settings in new.items():
         before = old.get(section) or {}
         for key, value in settings.items():
@@ -103,6 +106,16 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     if refused:
         raise ConfigError(refused)
     return tuple(changed)
+
+
+def _other_policies(old: Sections, new: Sections, config: RunConfig) -> Iterator[str]:
+    """Yields a problem for each policy that only the checkpoint or only this configuration has."""
+    for section in filter(policies.name_of, {**old, **new}):
+        place = config.where.get(f"{section}.agents", "policies_cfg")
+        if section not in old:
+            yield f"{place}: {section}: cannot be added in a resumed run; start a new run for that"
+        elif section not in new:
+            yield f"{place}: {section}: cannot be left out in a resumed run; start a new run for that"
 
 
 def plain(config: RunConfig) -> Sections:
@@ -121,8 +134,13 @@ def _settings_of(saved: Saved, config: RunConfig) -> Sections:
 
 def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
     """Returns the facts that must agree for a checkpoint to be loaded."""
+    control = {
+        name: {"algo": config.policy_packages[name].NAME, "agents": policy.agents}
+        for name, policy in config.policies.items()
+    }
     return {
-        "algo": config.algo_package.NAME,
+        "algo": config.algorithms,
+        **({"policies": control} if control else {}),
         "env": spec.id,
         "observation_space": str(spec.observation_space),
         "action_space": str(spec.action_space),
@@ -133,7 +151,9 @@ def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
 def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
     """Raises CheckpointError if the checkpoint belongs to another algorithm or environment."""
     here = identity(config, spec)
-    words = {"algo": "trained with", "env": "trained on", "observation_space": "observes", "action_space": "acts in"}
+    words = {"algo": "trained with", "env": "trained on", "observation_space": "observes", "action_space": "acts in",
+             "policies": "has the policies"}  # fmt: skip
     for key, word in words.items():
-        if saved.facts.get(key) != here[key]:
-            raise CheckpointError(f"{saved.path} {word} {saved.facts.get(key)}, and this config says {here[key]}")
+        there = saved.facts.get(key)
+        if there != here.get(key):
+            raise CheckpointError(f"{saved.path} {word} {there}, and this config says {here.get(key)}")

@@ -135,7 +135,7 @@ def draw(
             list(lines.values()),
             path,
             names=list(lines),
-            title=f"{config.algo_package.NAME} on {getattr(config.env, 'id', config.general.env_name)}",
+            title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",
             what=what,
             random_return=sum(measured) / len(measured) if measured else None,
             expected_return=config.expected_return,

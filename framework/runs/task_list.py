@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from config import policies
 from config.names import printable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.checkpoint.atomic import read_regular
@@ -20,7 +21,7 @@ from framework.runs.task_dir import CLOSED, ROOT, TaskDir, entries_below, is_loc
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
-_NAMES = re.compile(r"^(?:\w+:|  (?:algo_name|env_name|id): .*)$", re.MULTILINE)
+_NAMES = re.compile(r"^(?:(?:  )?\w+:|  (?:  )?algo_name: .*|  (?:env_name|id): .*)$", re.MULTILINE)
 """Lines of a config.yaml that name algorithm and environment: reading all of it takes 10 ms."""
 
 
@@ -110,7 +111,7 @@ def _names(folder: Path) -> tuple[str, str]:
     except (OSError, DocumentError):
         return "?", "?"
     general, env = _section(value, "general_cfg"), _section(value, "env_cfg")
-    return str(general.get("algo_name", "?")), str(env.get("id", general.get("env_name", "?")))
+    return policies.algorithms(value) or "?", str(env.get("id", general.get("env_name", "?")))
 
 
 def _section(value: Any, name: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     """Tests a model, and returns the exit status."""
     config = with_seed(config)
     with opened(config) as model:
-        task = TaskDir.create("test", model.agent.spec.id, config.algo_package.NAME, config.into)
+        task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into)
         with contextlib.closing(task):
             return _Test(config, model, task, signals).go(command_line)
 
