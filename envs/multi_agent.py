@@ -20,11 +20,13 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from envs.agent_row import AgentRow
 from envs.base import Array, EnvError, Step, VectorEnv
-from envs.gym.rows import described
+from envs.gym.probe import value_faults
+from envs.gym.rows import described, made, short
 from envs.gym.spaces import finite
 from envs.joint import JointActionSpace, JointLayout
 from envs.roster import Roster
@@ -48,15 +50,13 @@ class MultiAgentVector(VectorEnv):
         max_agents: Mapping[str, int] | None = None,
         global_state: bool = False,
         render_mode: str | None = None,
-        first: Any = None,
     ) -> None:
-        """maker: makes the environment of a row. max_agents: number of slots for agents that match a pattern. first:
-        environment of row 0, if it has been made."""
-        envs = [made(maker, name, index) if index or first is None else first for index in range(rows)]
+        """maker: makes the environment of a row. max_agents: number of slots for agents that match a pattern."""
+        envs = [made(maker, name, index) for index in range(rows)]
         self.rows, self._name, self._draws = rows, name, render_mode == "rgb_array"
         limits = max_agents or getattr(envs[0], "max_agents", None) or {}
         try:
-            roster, state = examine(envs[0], limits, obey_masks)
+            roster, state = examine(envs[0], limits, obey_masks, global_state)
         except Exception as error:
             raise EnvError(f"{name}: {error if isinstance(error, EnvError) else described(error)}") from error
         size = (state or sum(_size(kind) for kind in roster.types)) if global_state else 0
@@ -64,7 +64,7 @@ class MultiAgentVector(VectorEnv):
         self._check_size()
         self.observation_space, self.action_space = self.joint.observation_space, JointActionSpace(self.joint)
         self.render_fps = float((getattr(envs[0], "metadata", None) or {}).get("render_fps") or 30.0)
-        self._kinds, self._own_state = roster.kinds, global_state and bool(state)
+        self._kinds, self._own_state = roster.kinds, state > 0
         self._now = self.joint.new(rows)
         self._bytes = self.joint.encode(self._now)
         slots = len(roster.seats)
@@ -226,23 +226,28 @@ class MultiAgentVector(VectorEnv):
             raise failures[0]
 
 
-def made(maker: Callable[[int], Any], name: str, index: int) -> Any:
-    """Makes the environment of a row."""
-    try:
-        return maker(index)
-    except EnvError:
-        raise
-    except Exception as error:
-        raise EnvError(f"{name} could not be made: {described(error)}") from error
+def several(thing: Any) -> bool:
+    """Returns True for a class or an object with the interface above, or with the turns of PettingZoo's AECEnv."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    spaces = getattr(thing, "observation_space", None), getattr(thing, "action_space", None)
+    methods = (*spaces, getattr(thing, "reset", None), getattr(thing, "step", None))
+    named = hasattr(thing, "possible_agents") or not issubclass(kind, gymnasium.Env)
+    return named and all(map(callable, methods))
 
 
-def examine(env: Any, limits: Mapping[str, int], obey: bool) -> tuple[Roster, int]:
-    """Returns the agents of an environment, and the size of its global state (0: none), after one reset."""
+def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool) -> tuple[Roster, int]:
+    """Returns the agents of an environment, and the size of its own global state (0: none), after one reset."""
     found = env.reset(seed=0, options=None)
     if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(part, dict) for part in found)):
-        raise EnvError(f"reset must return (observations, infos), two dicts by agent; found {type(found).__name__}")
+        raise EnvError(f"reset must return observations and infos, two dicts by agent; found {short(repr(found))}")
+    agents = getattr(env, "possible_agents", None)
+    if not agents or isinstance(agents, str) or not all(isinstance(agent, str) for agent in agents):
+        raise EnvError(f"possible_agents is {short(repr(agents))}; expected a list of names")
     roster = Roster(env, limits, found[1], obey)
-    return roster, _state_size(env)
+    for agent, obs in found[0].items():
+        if faults := list(value_faults(env.observation_space(agent), obs, f"observation of agent {agent!r}")):
+            raise EnvError(f"the first reset does not agree with the spaces:\n  {faults[0]}")
+    return roster, _state_size(env) if global_state else 0
 
 
 def _state_size(env: Any) -> int:
@@ -253,8 +258,7 @@ def _state_size(env: Any) -> int:
         state = np.asarray(env.state())
     except NotImplementedError:
         return 0
-    usable = state.dtype.kind in "fiub" and 0 < state.size <= MOST_STATE
-    return state.size if usable else 0
+    return state.size if state.dtype.kind in "fiub" and 0 < state.size <= MOST_STATE else 0
 
 
 def _size(kind: Any) -> int:

@@ -93,7 +93,7 @@ def _reset(env: gymnasium.Env, name: str) -> Any:
 
 
 def _reset_faults(env: gymnasium.Env, result: Any, obey: bool) -> list[Fault]:
-    faults = list(_reset_form(result)) or list(_value_faults(env.observation_space, result[0], "obs of reset"))
+    faults = list(_reset_form(result)) or list(value_faults(env.observation_space, result[0], "obs of reset"))
     if obey and not faults:
         faults = list(_mask_faults(env.action_space, masks.said(*result), "reset"))
     return faults
@@ -115,7 +115,7 @@ def _step_faults(env: gymnasium.Env, name: str, start: Any, obey: bool) -> list[
     if faults:
         return faults
     obs, reward, terminated, truncated, info = result
-    faults = [*_value_faults(env.observation_space, obs, "obs of step"), *_reward_faults(reward)]
+    faults = [*value_faults(env.observation_space, obs, "obs of step"), *_reward_faults(reward)]
     for field, flag in (("terminated", terminated), ("truncated", truncated)):
         if not isinstance(flag, bool | np.bool_):
             faults.append(Fault(field, "True or False", _kind(flag), f"Return bool({field})."))
@@ -194,7 +194,7 @@ def _reward_faults(reward: Any) -> Iterator[Fault]:
         yield Fault("reward", "a finite number", str(reward), "Clip it, or leave the reason for it out.")
 
 
-def _value_faults(space: Space, value: Any, field: str) -> Iterator[Fault]:
+def value_faults(space: Space, value: Any, field: str) -> Iterator[Fault]:
     if isinstance(space, Dict | Tuple):
         yield from _nested_faults(space, value, field)
     elif isinstance(space, Discrete):
@@ -215,7 +215,7 @@ def _nested_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
         yield Fault(field, expected, got, "Make the observation and observation_space agree.")
         return
     for key in keys:
-        yield from _value_faults(space.spaces[key], value[key], f"{field}[{key!r}]")
+        yield from value_faults(space.spaces[key], value[key], f"{field}[{key!r}]")
 
 
 def _array_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:

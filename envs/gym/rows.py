@@ -198,10 +198,12 @@ class SyncVector(VectorEnv):
             raise failures[0]
 
 
-def assemble(maker: Maker, name: str, rows: int, vectorization: str, obey_masks: bool = True) -> VectorEnv:
+def assemble(
+    maker: Maker, name: str, rows: int, vectorization: str, obey_masks: bool = True, first: Any = None
+) -> VectorEnv:
     """Makes rows of a scalar environment, after checking its API on the first one. A maker may also give a vector
-    environment, ours or gymnasium's, which has all the rows."""
-    env = _made(maker, name, 0)
+    environment, ours or gymnasium's, which has all the rows. first: environment of row 0, if it has been made."""
+    env = made(maker, name, 0) if first is None else first
     if isinstance(env, VectorEnv | gymnasium.vector.VectorEnv):
         return _whole(env, name, rows, obey_masks)
     if fault := no_environment(env):
@@ -214,7 +216,7 @@ def assemble(maker: Maker, name: str, rows: int, vectorization: str, obey_masks:
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
         return _async(maker, name, rows, known)
-    return SyncVector([first, *(Row(_made(maker, name, i), name, i) for i in range(1, rows))], known)
+    return SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], known)
 
 
 def no_environment(thing: Any) -> str | None:
@@ -223,7 +225,10 @@ def no_environment(thing: Any) -> str | None:
     if issubclass(kind, gymnasium.Env | gymnasium.vector.VectorEnv | VectorEnv):
         return None
     if any(hasattr(thing, name) for name in SEVERAL):
-        return f"is an environment of several agents ({kind.__name__}); those of one agent can be learned"
+        return (
+            f"is an environment of several agents ({kind.__name__}) without possible_agents, observation_space(agent), "
+            "action_space(agent), reset and step"
+        )
     if hasattr(kind, "reset") and hasattr(kind, "step"):
         return (
             f"is no gymnasium.Env ({kind.__name__}): inherit from it; the old step of 4 values is accepted in "
@@ -244,7 +249,8 @@ def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
     return env if isinstance(env, VectorEnv) else GymnasiumVector(mode_of(env), name, obey_masks=obey_masks)
 
 
-def _made(maker: Maker, name: str, index: int) -> gymnasium.Env:
+def made(maker: Callable[[int], Any], name: str, index: int) -> Any:
+    """Makes the environment of a row."""
     try:
         return maker(index)
     except Exception as error:
@@ -294,7 +300,7 @@ def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
         # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return Row(_made(maker, name, number), name, number)
+    return Row(made(maker, name, number), name, number)
 
 
 def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:

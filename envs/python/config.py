@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, ConfigDict, PositiveInt
 
 from config.schema import EnvConfig, lower
 from envs.gym.config import Wrappers, own_wrappers
@@ -22,7 +22,10 @@ class Config(EnvConfig):
     """Classes around the environment, as for env_name gym. null: none."""
     vectorization: Annotated[Literal["auto", "sync", "async"], BeforeValidator(lower)] = "auto"
     """Vectorization of the n_envs rows: sync (one after the other), async (one process each), auto (by the clock). A
-    vector environment has its own."""
+    vector environment has its own, and environments of several agents are stepped one after the other."""
+    max_agents: dict[str, PositiveInt] | None = None
+    """In an environment of several agents: number of agents that are active at once, for agents whose names change,
+    {low_level_*: 1}. null: possible_agents lists all names."""
 
     def own(self) -> Iterator[tuple[str, str]]:
         if self.id:

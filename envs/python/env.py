@@ -9,12 +9,16 @@ import gymnasium
 from config import own
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.gym.env import prepare
-from envs.gym.rows import assemble
+from envs.gym.rows import assemble, made
 from envs.gym.wrappers import wrap
+from envs.multi_agent import MultiAgentVector, several
+from envs.pettingzoo.adapters import with_turns
 from envs.python.config import Config
 
 CONTEXT = "env_config"
 """Parameter that gets all settings as one EnvContext."""
+
+NOT_ASYNC = "vectorization: async is for one agent; environments of several agents are stepped in this process"
 
 
 def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
@@ -24,7 +28,28 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
         creator = own.find(cfg.id)
     except own.OwnError as error:
         raise EnvError(str(error)) from error
-    return assemble(partial(_row, creator, cfg, context, rows), cfg.id, rows, cfg.vectorization, cfg.action_mask)
+    maker = partial(_row, creator, cfg, context, rows)
+    first = made(maker, cfg.id, 0)
+    if several(first):
+        return _several(maker, cfg, rows, first, context.global_state)
+    if cfg.max_agents:
+        raise EnvError(f"env_cfg.max_agents is for several agents, and {cfg.id} gives a {type(first).__name__}")
+    return assemble(maker, cfg.id, rows, cfg.vectorization, cfg.action_mask, first)
+
+
+def _several(maker: Callable[[int], Any], cfg: Config, rows: int, first: Any, global_state: bool) -> VectorEnv:
+    """Makes a vector environment of several agents, given the environment of row 0."""
+    if cfg.vectorization == "async":
+        raise EnvError(f"{cfg.id}: {NOT_ASYNC}")
+    return MultiAgentVector(
+        lambda index: with_turns(first if index == 0 else maker(index)),
+        cfg.id,
+        rows,
+        obey_masks=cfg.action_mask,
+        max_agents=cfg.max_agents,
+        global_state=global_state,
+        render_mode=cfg.render_mode,
+    )
 
 
 def parameter_names(creator: Callable[..., Any]) -> list[str]:

@@ -7,8 +7,9 @@ from config import own
 from config.schema import Problem
 from envs.gym.rows import no_environment
 from envs.gym.validate import render_problems, wrapper_problems
+from envs.multi_agent import several
 from envs.python.config import Config
-from envs.python.env import parameter_names, takes_context
+from envs.python.env import NOT_ASYNC, parameter_names, takes_context
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
@@ -24,9 +25,11 @@ def problems(cfg: Config) -> Iterator[Problem]:
         return
     if not callable(creator):
         yield Problem("id", f"{cfg.id} is a {type(creator).__name__}; expected a class or a function that makes one")
-    elif isinstance(creator, type) and (fault := no_environment(creator)):
+    elif isinstance(creator, type) and not several(creator) and (fault := no_environment(creator)):
         yield Problem("id", f"{cfg.id} {fault}")
     else:
+        if cfg.vectorization == "async" and several(creator):
+            yield Problem("vectorization", NOT_ASYNC)
         yield from _argument_problems(cfg, creator)
         yield from _render_problems(cfg, creator)
 

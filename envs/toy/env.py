@@ -58,6 +58,8 @@ def problems(cfg: Config) -> Iterator[Problem]:
     if cfg.id not in names():
         yield Problem("id", _unknown(cfg.id))
         return
+    if cfg.id in SEVERAL and cfg.vectorization == "async":
+        yield Problem("vectorization", f"toy {cfg.id} has several agents, and those are stepped in this process")
     offered = "render_mode" in inspect.signature(_creator(cfg.id)).parameters
     if cfg.render_mode is not None and not (offered and cfg.render_mode == "rgb_array"):
         yield Problem("render_mode", f"toy {cfg.id} does not offer {cfg.render_mode}; counter offers rgb_array")

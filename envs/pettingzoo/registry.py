@@ -1,0 +1,147 @@
+"""Look-up of names in PettingZoo's registries and in mpe2's list. Only modules of these two packages are imported."""
+
+import importlib
+import importlib.util
+import os
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from envs.gym.registry import nearest
+
+INSTALL = "pip install -r requirements-extra.txt"
+_PIP = {"multi_agent_ale_py": "multi_agent_ale_py", "pyspiel": "open_spiel", "pygame": "pygame-ce"}
+"""Module -> its name for pip, where they differ or an extra of PettingZoo needs it."""
+_NEEDS = {
+    "atari/": "multi_agent_ale_py",
+    "classic/chess_": "chess",
+    "classic/leduc_": "rlcard",
+    "classic/texas_": "rlcard",
+    "classic/hanabi_": "shimmy",
+    "butterfly/pistonball_": "pymunk",
+    "sisl/multiwalker_": "Box2D",
+    "sisl/": "scipy",
+    "": "pygame",
+}
+"""Start of a name -> module that these environments need."""
+_VERSION = re.compile(r"[-_]v(?=\d+$)")
+
+
+class Entry(NamedTuple):
+    """One environment: its name, and `module:function` for each interface that it has."""
+
+    id: str
+    entries: dict[str, str]
+
+    def interface(self, api: str) -> str:
+        """Returns parallel or aec for api auto."""
+        return ("parallel" if "parallel" in self.entries else "aec") if api == "auto" else api
+
+    def creator(self, api: str) -> Callable[..., Any]:
+        """Returns the function that makes the environment; imports its module."""
+        module, _, name = self.entries[self.interface(api)].partition(":")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pygame's own imports
+            creator: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        return creator
+
+    def constructor(self) -> Any:
+        """Returns the class whose parameters are the settings."""
+        module: Any = importlib.import_module(self.entries["aec"].partition(":")[0])
+        return getattr(module, "_env", None) or module.raw_env
+
+
+def missing(env_id: str = "") -> str | None:
+    """Returns the package that PettingZoo's environments need and that is not installed; None if there is none."""
+    packages = ("pettingzoo", "mpe2") if env_id.startswith("mpe/") or not env_id else ("pettingzoo",)
+    return next((name for name in packages if importlib.util.find_spec(name) is None), None)
+
+
+def known() -> dict[str, Entry]:
+    """Returns all environments by name."""
+    if missing("pettingzoo"):
+        return {}
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "hide")
+    registries = importlib.import_module("pettingzoo.env_registry.registration")
+    found: dict[str, Entry] = {}
+    for api, specs in (("aec", registries.aec_registry), ("parallel", registries.parallel_registry)):
+        for name, spec in specs.items():
+            entry = found.setdefault(written(name), Entry(written(name), {}))
+            entry.entries[api] = spec.entry_point
+    return {**found, **_of_mpe2()}
+
+
+def _of_mpe2() -> dict[str, Entry]:
+    if missing("mpe/"):
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        modules = importlib.import_module("mpe2.all_modules").mpe_environments
+    names = {"aec": "env", "parallel": "parallel_env"}
+    return {
+        name: Entry(name, {api: f"{module.__name__}:{function}" for api, function in names.items()})
+        for name, module in modules.items()
+    }
+
+
+def written(env_id: str) -> str:
+    """Returns a name with its version as _v1; PettingZoo also has -v1."""
+    return _VERSION.sub("_v", env_id.strip())
+
+
+def lookup(env_id: str) -> Entry | None:
+    """Returns the environment of a name; None if there is none."""
+    return known().get(written(env_id))
+
+
+def unknown(env_id: str) -> str:
+    """Returns what to write instead of an unknown name."""
+    names, name = list(known()), written(env_id)
+    stem = name.rpartition("_v")[0] or name
+    if current := [one for one in names if one.rpartition("_v")[0] == stem]:
+        return f"there is no {env_id}; the current version is {current[-1]}"
+    namespaces = sorted({one.partition("/")[0] for one in names})
+    space, _, rest = name.rpartition("/")
+    hint = nearest(name, names) or " or ".join(one for one in names if one.partition("/")[2] == rest)
+    same = [one for one in names if one.partition("/")[0] == space]
+    listed = (
+        f"there are {', '.join(same)}" if same else f"the names begin with {', '.join(namespaces)}, as in {names[0]}"
+    )
+    return f"there is no environment {env_id!r}; " + (f"did you mean {hint}?" if hint else listed)
+
+
+def unusable(entry: Entry) -> str | None:
+    """Returns why an environment cannot be made here, and the remedy; None if it can."""
+    for start, module in _NEEDS.items():
+        if entry.id.startswith(start) and importlib.util.find_spec(module) is None:
+            return needs(entry.id, module)
+    return None
+
+
+def needs(env_id: str, module: str) -> str:
+    """Returns a message for a package that is not installed."""
+    return f"{env_id} needs the package {module}, which is not installed: pip install {_PIP.get(module, module)}"
+
+
+def ids() -> list[str]:
+    """Returns the names of the environments that can be made here."""
+    return sorted(name for name, entry in known().items() if unusable(entry) is None)
+
+
+def explain(env_id: str) -> str:
+    """Returns what is known of an environment: interfaces, agents and their spaces."""
+    entry = known()[written(env_id)]
+    lines = [entry.id, "", f"interfaces    {', '.join(sorted(entry.entries))}"]
+    try:
+        env = entry.creator("auto")()
+        env.reset(seed=0)
+        kinds: dict[str, list[str]] = {}
+        for agent in env.possible_agents:
+            spaces = f"observation {env.observation_space(agent)}, action {env.action_space(agent)}"
+            kinds.setdefault(" ".join(spaces.split())[:200], []).append(agent)
+        lines += [f"{', '.join(agents)}\n  {spaces}" for spaces, agents in kinds.items()]
+        env.close()
+    except Exception as error:  # of a package that is missing, or of an environment that needs arguments
+        lines.append(f"cannot be made here: {error}")
+    return "\n".join(lines) + "\n"
