@@ -279,7 +279,7 @@ def build(
     return assembled([*chain.modules, output])
 
 
-def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
+def assembled(modules: list[nn.Module], agents: int = 1) -> "Network | Recurrent":
     """Returns one network, or with cells among the modules, stages with these between them."""
     stages: list[list[nn.Module]] = [[]]
     for module in modules:
@@ -290,7 +290,7 @@ def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
     if len(stages) == 1:
         return Network(*modules)
     whole = [stage for stage in stages if stage]
-    return Recurrent([stage[0] if isinstance(stage[0], CELLS) else Network(*stage) for stage in whole])
+    return Recurrent([stage[0] if isinstance(stage[0], CELLS) else Network(*stage) for stage in whole], agents)
 
 
 def features(
