@@ -1,4 +1,4 @@
-"""Networks of a policy that controls S agents as one: a network that the agents share, and what central critics read."""
+"""Networks of a policy that controls S agents as one: a network that they share, and the input of central critics."""
 
 from dataclasses import replace
 
@@ -46,13 +46,11 @@ def _of_one(spec: EnvSpec) -> EnvSpec:
     space, count = spec.observation_space, spec.agents
     assert isinstance(space, Box)
     width = space.shape[0] // count
-    bounds = [
-        np.concatenate([bound[:width], np.full(count, edge, space.dtype)])
-        for bound, edge in ((space.low, 0), (space.high, 1))
-    ]
+    low = np.concatenate([space.low[:width], np.zeros(count, space.dtype)])
+    high = np.concatenate([space.high[:width], np.ones(count, space.dtype)])
     shape = spec.parts[0].shape if spec.parts else (width,)
     parts = Part("obs", 0, width, shape), Part("agent", width, width + count, (count,))
-    return replace(spec, observation_space=Box(*bounds, dtype=space.dtype.type), parts=parts, agents=1)
+    return replace(spec, observation_space=Box(low, high, dtype=space.dtype.type), parts=parts, agents=1)
 
 
 def shared_by_agents(

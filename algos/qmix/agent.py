@@ -22,10 +22,12 @@ from algos.qmix.config import Config
 def actions_of_each(spec: EnvSpec) -> int:
     """Returns the number of actions of each agent, which must be equal."""
     space = spec.action_space
-    sizes = [space.n] if isinstance(space, Discrete) else space.nvec if isinstance(space, MultiDiscrete) else ()
+    sizes: list[int] = space.nvec.tolist() if isinstance(space, MultiDiscrete) else []
+    if isinstance(space, Discrete):
+        sizes = [int(space.n)]
     if len(sizes) != spec.agents or len(set(sizes)) > 1:
         raise UnfitError(f"{space} is no Discrete action for each of {spec.agents} agents, equal for all")
-    return int(sizes[0])
+    return sizes[0]
 
 
 def of_actions(values: Tensor, action: Tensor) -> Tensor:

@@ -1,6 +1,5 @@
 """Mixers: the value of all agents from the values of their actions."""
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -18,4 +17,3 @@ def monotonic(values: Tensor, weights: Tensor) -> Tensor:
 def outputs(agents: int, hidden: int) -> int:
     """Returns the number of weights of the monotonic mixer, which a network gives for each state."""
     return (agents + 2) * hidden + 1
-
