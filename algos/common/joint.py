@@ -7,7 +7,7 @@ import torch
 from gymnasium.spaces import Box
 from torch import Tensor, nn
 
-from algos.base import EnvSpec, Part
+from algos.base import EnvSpec
 from algos.common import networks
 from algos.common.modules import Network
 from algos.common.recurrent import Recurrent
@@ -26,7 +26,7 @@ class Split(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         each = x.unflatten(1, (len(self.index), -1))
-        index = self.index.to(x.dtype).expand(len(x), -1, -1)
+        index = self.index.expand(len(x), -1, -1)
         return torch.cat([each, index], 2).flatten(0, 1)
 
 
@@ -42,15 +42,15 @@ class Merge(nn.Module):
 
 
 def _of_one(spec: EnvSpec) -> EnvSpec:
-    """Returns the spec of a single agent, whose observation has the parts `obs` and `agent`, its one-hot index."""
+    """Returns the spec of a single agent, whose observation is followed by its one-hot index."""
     space, count = spec.observation_space, spec.agents
     assert isinstance(space, Box)
     width = space.shape[0] // count
-    low = np.concatenate([space.low[:width], np.zeros(count, space.dtype)])
-    high = np.concatenate([space.high[:width], np.ones(count, space.dtype)])
-    shape = spec.parts[0].shape if spec.parts else (width,)
-    parts = Part("obs", 0, width, shape), Part("agent", width, width + count, (count,))
-    return replace(spec, observation_space=Box(low, high, dtype=space.dtype.type), parts=parts, agents=1)
+    low, high = (
+        np.append(bound[:width], np.full(count, edge)).astype(np.float32)
+        for bound, edge in ((space.low, 0), (space.high, 1))
+    )
+    return replace(spec, observation_space=Box(low, high), parts=(), agents=1)
 
 
 def shared_by_agents(
@@ -61,13 +61,11 @@ def shared_by_agents(
     agents = spec.agents
     if agents == 1:
         return networks.build(spec, layers, out, cfg, seed, normalizer=normalizer).extend([Merge(1)])
-    # the statistics are those of the joint observation: each agent has its own
-    inner = None if normalizer is None else nn.Identity()
-    network = networks.build(_of_one(spec), layers, out, cfg, seed, normalizer=inner)
+    network = networks.build(_of_one(spec), layers, out, cfg, seed)
     stages = network.stages if isinstance(network, Recurrent) else [network]
     modules = [module for stage in stages for module in (stage if isinstance(stage, Network) else [stage])]
-    front = [*([] if normalizer is None else [normalizer]), Split(agents)]
-    return networks.assembled([*front, *modules, Merge(agents)], agents)
+    before = [] if normalizer is None else [normalizer]  # of the joint observation: each agent has its own statistics
+    return networks.assembled([*before, Split(agents), *modules, Merge(agents)], agents)
 
 
 def central(spec: EnvSpec, normalizer: nn.Module | None) -> tuple[str, EnvSpec, nn.Module | None]:
