@@ -187,9 +187,12 @@ def _rates(cfg: Any) -> tuple[float, float]:
 
 
 def make_optimizer(cfg: Any, *actor_and_critic: nn.Module) -> optim.Optimizer:
-    """Returns one optimizer over actor and critic (or the actor alone), each with its own learning rate."""
-    pairs = zip(actor_and_critic, _rates(cfg), strict=False)
-    groups = [{"params": list(network.parameters()), "lr": lr} for network, lr in pairs]
+    """Returns one optimizer over actor and critic (or the actor alone), each with its own learning rate; that of a
+    layer that they share is the actor's."""
+    groups: list[dict[str, Any]] = []
+    for network, lr in zip(actor_and_critic, _rates(cfg), strict=False):
+        before = {id(p) for group in groups for p in group["params"]}
+        groups.append({"params": [p for p in network.parameters() if id(p) not in before], "lr": lr})
     return optim.make(groups, cfg, cfg.lr, epsilon=EPSILON)
 
 

@@ -57,8 +57,8 @@ class Agent(base.Agent):
         self.carried.add("critic", self.critic.front)
         self.explorer = Explorer(cfg, self.bounds, self.carried)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
-        self.target_actor, self.target_critic = targets.frozen_copy(self.actor), targets.frozen_copy(self.critic)
-        self.targets = nn.ModuleDict({"actor": self.target_actor, "critic": self.target_critic})
+        self.targets = targets.frozen_copy(self.networks)
+        self.target_actor, self.target_critic = self.targets["actor"], self.targets["critic"]
         self.online: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.actor_parameters = list(self.actor.parameters())
