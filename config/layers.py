@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from config.fields import Int, NonNegative, Positive, PositiveInt, Strict, listed, lower
 
@@ -13,7 +13,21 @@ Activation = Annotated[
 _Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
 
 
-class Linear(Strict):
+class Shareable(BaseModel):
+    """A layer with weights."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+    shared: Annotated[str, Field(min_length=1)] | None = None
+    """Name under which networks share the weights of this layer: all layers of the run with this name are one. null:
+    the layer has weights of its own."""
+
+    @model_serializer(mode="wrap")
+    def _without_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        return values if self.shared else {key: value for key, value in values.items() if key != "shared"}
+
+
+class Linear(Strict, Shareable):
     """A fully connected layer; several sizes in layer_size make several layers."""
 
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
@@ -25,7 +39,7 @@ class Linear(Strict):
     """Function after each layer."""
 
 
-class Conv2d(Strict):
+class Conv2d(Strict, Shareable):
     """A convolution over images of shape channels x height x width."""
 
     ALIASES: ClassVar = {"out_channels": "out_channel", "in_channels": "in_channel"}
@@ -65,7 +79,7 @@ class Flatten(Strict):
     """flatten"""
 
 
-class Embed(Strict):
+class Embed(Strict, Shareable):
     """Embedding: a table of vectors for a Discrete observation. Only as the first layer."""
 
     layer_type: Literal["embed"] = "embed"
@@ -76,7 +90,7 @@ class Embed(Strict):
     """Number of rows; null takes the number of observations, a number is checked against it."""
 
 
-class LayerNorm(Strict):
+class LayerNorm(Strict, Shareable):
     """Layer normalisation over the features."""
 
     layer_type: Literal["layernorm"] = "layernorm"
@@ -85,7 +99,7 @@ class LayerNorm(Strict):
     """Function after the normalisation."""
 
 
-class BatchRenorm(Strict):
+class BatchRenorm(Strict, Shareable):
     """Batch renormalisation: by minibatch statistics in training, by running statistics otherwise."""
 
     layer_type: Literal["batchrenorm"] = "batchrenorm"
@@ -100,7 +114,7 @@ class BatchRenorm(Strict):
     """Maximum distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
 
 
-class NoisyLinear(Strict):
+class NoisyLinear(Strict, Shareable):
     """A fully connected layer with learned noise on its weights (NoisyNet): exploration for value networks."""
 
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
@@ -114,7 +128,7 @@ class NoisyLinear(Strict):
     """Initial size of the noise, divided by the square root of the number of inputs."""
 
 
-class Lstm(Strict):
+class Lstm(Strict, Shareable):
     """Long short-term memory: a recurrent layer with state over the steps of an episode."""
 
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
@@ -124,7 +138,7 @@ class Lstm(Strict):
     """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
 
 
-class Gru(Strict):
+class Gru(Strict, Shareable):
     """Gated recurrent unit: a recurrent layer like lstm, with fewer weights."""
 
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
@@ -134,7 +148,7 @@ class Gru(Strict):
     """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
 
 
-class Custom(Strict):
+class Custom(Strict, Shareable):
     """A layer of your own: a torch.nn.Module that is made as Class(in_shape, **options), from [B, *in_shape] to
     [B, width]. One with state_size and run is recurrent."""
 

@@ -58,7 +58,7 @@ class Agent(base.Agent):
         cfg = self.cfg
         follow_schedule(self.optimizer, cfg, progress.fraction)
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"], window.get("valid"))
+            self.policy.observe(window)
         found = advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, cfg.vtrace)
         return {**seen(window), **found}
 

@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
-from algos.common.settings import NetworkConfig
+from algos.common.settings import CentralCriticConfig
 from config.schema import Fraction, Layers, NonNegative, Positive, PositiveInt, RolloutSpec, mlp
 
 
-class Config(NetworkConfig):
+class Config(CentralCriticConfig):
     """A2C: an on-policy actor-critic with one update from each short window of many environments."""
 
-    ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     MAY_LAG: ClassVar = True

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, Batch, EnvSpec
-from algos.common import networks, optim, unroll
+from algos.base import Act, Array, Batch, EnvSpec, UnfitError
+from algos.common import joint, networks, optim, unroll
 from algos.common.distributions import distribution_for, masked
 from algos.common.normalize import Normalizer, RewardScaler
 from algos.common.returns import gae
@@ -26,6 +26,8 @@ class ActorCritic:
         with_critic: bool = True,
     ) -> None:  # fmt: skip
         self.device = device
+        self.normalizers = {} if normalizer is None else {"obs": normalizer}
+        """Statistics of observations, by the column that updates them."""
         self.distribution = distribution_for(spec.action_space)
         actor = networks.build(
             spec, cfg.actor_layers, self.distribution.outputs, cfg, seed,
@@ -34,6 +36,11 @@ class ActorCritic:
         self.actor: nn.Module = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
         self.networks = nn.ModuleDict({"actor": self.actor})
         self.critic: nn.Module | None = None
+        self.sees = "obs"
+        """Column that the critic reads."""
+        if getattr(cfg, "critic_input", "own") == "global":
+            self.sees = "global_state"
+            spec, normalizer = self._central(spec, normalizer)
         if with_critic:
             critic = networks.build(
                 spec, cfg.critic_layers, 1, cfg, seed + 1, init="orthogonal", normalizer=normalizer
@@ -43,6 +50,14 @@ class ActorCritic:
         self.carried.add("critic", self.critic)
         self.explained_variance = torch.zeros((), device=device)
         """Share of the variance of the last window's targets that the baseline explains."""
+
+    def _central(self, spec: EnvSpec, normalizer: Normalizer | None) -> tuple[EnvSpec, Normalizer | None]:
+        """Returns spec and normaliser of a critic of the global state."""
+        if not spec.global_state:
+            raise UnfitError(f"algo_cfg.critic_input is global, and {spec.id} has no global state")
+        if normalizer is not None:
+            normalizer = self.normalizers["global_state"] = Normalizer((spec.global_state,)).to(self.device)
+        return joint.of_state(spec), normalizer
 
     # acting
 
@@ -68,6 +83,11 @@ class ActorCritic:
 
     # learning
 
+    def observe(self, window: Batch) -> None:
+        """Updates the statistics of observations with a window [T, N, ...]."""
+        for column, normalizer in self.normalizers.items():
+            normalizer.update(window[column], window.get("valid"))
+
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""
         return masked(unroll.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
@@ -87,19 +107,20 @@ class ActorCritic:
     def value(self, batch: Batch) -> Tensor:
         """Returns V(s) [M]."""
         assert self.critic is not None
-        return unroll.outputs_of(self.critic, batch["obs"], "critic").squeeze(1)
+        return unroll.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns V(s) and V of the true successor, [T, N] each."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
+        window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
         value, next_value = unroll.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
 
 
 # a window -------------------------------------------------------------------------------------------------
 
-SEEN = ("obs", "state", "first", "action_mask", "drawn", "log_prob", "valid")
+SEEN = ("obs", "global_state", "state", "first", "action_mask", "drawn", "log_prob", "valid")
 """Columns of a window that an update needs, if present."""
 
 
@@ -166,9 +187,12 @@ def _rates(cfg: Any) -> tuple[float, float]:
 
 
 def make_optimizer(cfg: Any, *actor_and_critic: nn.Module) -> optim.Optimizer:
-    """Returns one optimizer over actor and critic (or the actor alone), each with its own learning rate."""
-    pairs = zip(actor_and_critic, _rates(cfg), strict=False)
-    groups = [{"params": list(network.parameters()), "lr": lr} for network, lr in pairs]
+    """Returns one optimizer over actor and critic (or the actor alone), each with its own learning rate; that of a
+    layer that they share is the actor's."""
+    groups: list[dict[str, Any]] = []
+    for network, lr in zip(actor_and_critic, _rates(cfg), strict=False):
+        before = {id(p) for group in groups for p in group["params"]}
+        groups.append({"params": [p for p in network.parameters() if id(p) not in before], "lr": lr})
     return optim.make(groups, cfg, cfg.lr, epsilon=EPSILON)
 
 

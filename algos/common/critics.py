@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.base import EnvSpec
-from algos.common import networks
+from algos.common import networks, shared_layers
 from algos.common.first_weights import INITS
 from algos.common.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
 from algos.common.recurrent import Recurrent
@@ -146,6 +146,8 @@ def build(
     with torch.random.fork_rng(devices=[]), networks.named(cfg, layers):
         torch.default_generator.manual_seed(seed)
         front, width, rest = networks.features(spec, layers, cfg, normalizer)
+        if shared_layers.any_in(rest):
+            raise NetworkError("the layers behind the action belong to each critic, and cannot be shared")
         assemble = _simba if cfg.architecture == "simba" else _plain
         modules, width = assemble(rest, members, width + actions)
         output = EnsembleLinear(members, width, out)

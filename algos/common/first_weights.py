@@ -1,7 +1,7 @@
 """Weight initialization, by the setting `init`."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 import torch
 from torch import Tensor, nn
@@ -24,14 +24,16 @@ INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
 }
 
 
-def initialise(hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float) -> None:
+def initialise(
+    hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float, kept: Set[nn.Module] = frozenset()
+) -> None:
     """Draws the weights of linear and convolutional layers and sets their biases to 0; default leaves torch's, and
-    custom layers keep their own. Hidden layers that are part of the output count as hidden."""
+    custom layers and those in `kept` keep their own. Hidden layers that are part of the output count as hidden."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
     own = (part for module in hidden for part in module.modules() if isinstance(part, Custom | CustomCell))
-    drawn = {part for layer in own for part in layer.modules()}
+    drawn = {part for layer in own for part in layer.modules()} | kept
     for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
         for layer in (layer for module in modules for layer in module.modules()):
             if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear) and layer not in drawn:

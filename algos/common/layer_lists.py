@@ -6,11 +6,32 @@ from config.schema import Conv2d, Embed, Flatten, Layers, Linear, NoisyLinear, P
 OBSERVING = (Conv2d, Pooling, Flatten, Embed, schema.Lstm, schema.Gru, schema.Custom)
 """Layers that see the observation alone, before an action joins and before the streams of a dueling head part."""
 
+LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
+SMALL_IMAGE = 5  # the same for the two of the small network
+
+NATURE = [
+    Conv2d(out_channel=32, kernel_size=8, stride=4),
+    Conv2d(out_channel=64, kernel_size=4, stride=2),
+    Conv2d(out_channel=64, kernel_size=3, stride=1),
+]
+SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32, kernel_size=3, stride=2)]
+
+
+def with_convolutions(shape: tuple[int, ...], layers: Layers) -> Layers:
+    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d layer or
+    begins with a flatten or custom one."""
+    plain = layers and isinstance(layers[0], Flatten | schema.Custom)
+    if len(shape) != 3 or plain or any(isinstance(layer, Conv2d) for layer in layers):
+        return layers
+    side = min(shape[1:])
+    front = NATURE if side >= LARGE_IMAGE else SMALL if side >= SMALL_IMAGE else []
+    return [*front, *layers]
+
 
 def noisy(layers: Layers, std_init: float) -> Layers:
     """Returns the same layers with noise on the weights of the linear ones."""
     return [
-        NoisyLinear(layer_size=layer.layer_size, activation=layer.activation, std_init=std_init)
+        NoisyLinear(layer_size=layer.layer_size, activation=layer.activation, std_init=std_init, shared=layer.shared)
         if isinstance(layer, Linear)
         else layer
         for layer in layers

@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Part
-from algos.common import custom, layer_lists, own_layers
+from algos.common import custom, layer_lists, own_layers, shared_layers
 from algos.common.chain import Chain
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.first_weights import initialise
@@ -17,20 +17,11 @@ from algos.common.modules import Features, Network, NoisyLinear, RandomZeros, Re
 from algos.common.recurrent import CELLS, Gru, Lstm, Recurrent
 from algos.common.renorm import BatchRenorm
 from algos.common.settings import NetworkConfig
+from algos.common.shared_layers import Registry
 from config import own, schema
 from config.schema import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
 
 __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
-
-LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
-SMALL_IMAGE = 5  # the same for the two of the small network
-
-NATURE = [
-    Conv2d(out_channel=32, kernel_size=8, stride=4),
-    Conv2d(out_channel=64, kernel_size=4, stride=2),
-    Conv2d(out_channel=64, kernel_size=3, stride=1),
-]
-SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32, kernel_size=3, stride=2)]
 
 ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "relu": lambda: [nn.ReLU(inplace=True)],
@@ -133,20 +124,15 @@ ADD: dict[type, Callable[[Chain, Layer], None]] = {
 }
 
 
-def _with_convolutions(chain: Chain, layers: Layers) -> Layers:
-    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d layer or
-    begins with a flatten or custom one."""
-    plain = layers and isinstance(layers[0], Flatten | schema.Custom)
-    if len(chain.shape) != 3 or plain or any(isinstance(layer, Conv2d) for layer in layers):
-        return layers
-    side = min(chain.shape[1:])
-    front = NATURE if side >= LARGE_IMAGE else SMALL if side >= SMALL_IMAGE else []
-    return [*front, *layers]
+def _add(chain: Chain, layer: Layer, shared: Registry) -> None:
+    start = len(chain.modules)
+    ADD[type(layer)](chain, layer)
+    shared_layers.share(chain, start, layer, shared)
 
 
-def _add_layers(chain: Chain, layers: Layers) -> None:
-    for layer in _with_convolutions(chain, layers):
-        ADD[type(layer)](chain, layer)
+def _add_layers(chain: Chain, layers: Layers, shared: Registry) -> None:
+    for layer in layer_lists.with_convolutions(chain.shape, layers):
+        _add(chain, layer, shared)
 
 
 def simba_blocks(layers: Layers) -> tuple[list[int], str]:
@@ -154,16 +140,18 @@ def simba_blocks(layers: Layers) -> tuple[list[int], str]:
     linear = [layer for layer in layers if isinstance(layer, Linear)]
     if len(linear) != len(layers) or not linear:
         raise NetworkError("its list must end with linear layers and nothing between them; norms are built in")
+    if shared_layers.any_in(layers):
+        raise NetworkError("its blocks cannot be shared; share layers before the first linear one")
     if linear[0].activation == "none":
         raise NetworkError("its blocks need an activation such as relu, and the first linear layer has none")
     return [size for layer in linear for size in layer.layer_size], linear[0].activation
 
 
-def _add_simba(chain: Chain, layers: Layers) -> None:
+def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
     """Adds the layers before the first linear one as written, then a projection, one block per size and a final
     norm."""
     first = next((at for at, layer in enumerate(layers) if isinstance(layer, Linear)), len(layers))
-    _add_layers(chain, layers[:first])
+    _add_layers(chain, layers[:first], shared)
     try:
         sizes, activation = simba_blocks(layers[first:])
     except NetworkError as error:
@@ -187,17 +175,18 @@ def named(cfg: NetworkConfig, layers: Layers) -> Iterator[None]:
         raise NetworkError(f"algo_cfg.{setting}: {error}") from error
 
 
-def _table(space: Discrete, layer: Embed) -> Chain:
+def _table(space: Discrete, layer: Embed, shared: Registry) -> Chain:
     """Returns a chain with an Embed layer on a Discrete observation."""
     rows = int(space.n)
     chain = Chain([Index(int(space.start))], (), f"Discrete({rows})")
     if layer.n_embeddings not in (None, rows):
         raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
     chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
+    shared_layers.share(chain, 0, layer, shared)
     return chain
 
 
-def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> Chain:
+def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool, shared: Registry) -> Chain:
     """Returns the chain from the columns of one part to its features."""
     before: list[nn.Module] = [] if normalized else values(space)
     if layers is None:
@@ -205,7 +194,7 @@ def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool) -> 
     order, shape = layout(space)
     unflatten = [nn.Unflatten(1, part.shape)] if len(part.shape) > 1 else []
     chain = Chain([*before, *unflatten, *order], shape, f"algo_cfg.branches.{part.name}: {shape}")
-    _add_layers(chain, layers)
+    _add_layers(chain, layers, shared)
     chain.flatten()
     return chain
 
@@ -217,9 +206,10 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
         known = ", ".join(part.name for part in spec.parts) or "none, it is no Dict or Tuple"
         reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {known}"
         raise NetworkError(f"algo_cfg.branches: {reason}")
-    assert isinstance(spec.observation_space, Box)
+    space, normalized = spec.observation_space, normalizer is not None
+    assert isinstance(space, Box)
     chains = [
-        _branch(part_space(spec.observation_space, *part[1:]), part, branches.get(part.name), normalizer is not None)
+        _branch(part_space(space, *part[1:]), part, branches.get(part.name), normalized, spec.shared)
         for part in spec.parts
     ]
     join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
@@ -231,7 +221,7 @@ def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.
     """Returns the chain that encodes the raw observation, and the layers still to be added."""
     space = spec.observation_space
     if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
-        return _table(space, layers[0]), layers[1:]
+        return _table(space, layers[0], spec.shared), layers[1:]
     pixels = any(has_pixels(part_space(space, *part[1:])) for part in spec.parts)  # type: ignore[arg-type]
     if cfg.branches or pixels:
         return _joined(spec, cfg.branches or {}, normalizer), layers
@@ -260,26 +250,29 @@ def build(
     """
     with torch.random.fork_rng(devices=[]), named(cfg, layers):
         torch.default_generator.manual_seed(seed)
+        drawn = shared_layers.parts(spec.shared)  # other networks gave them their first weights
         chain, rest = _observed(spec, layers, cfg, normalizer)
         simba = cfg.architecture == "simba"
         rest = rest if noise is None else layer_lists.noisy(rest, noise)
         rest, last = layer_lists.before_last_hidden(rest) if split and not simba else (rest, [])
-        (_add_simba if simba else _add_layers)(chain, rest)
+        if shared_layers.any_in(last):
+            raise chain.error("shared", "the last linear layer of a dueling network is part of each stream")
+        (_add_simba if simba else _add_layers)(chain, rest, spec.shared)
         chain.flatten()
         streams: list[nn.Module] = []
 
         def stream() -> tuple[list[nn.Module], int]:
             hidden = Chain([], chain.shape, chain.text)
-            _add_layers(hidden, last)
+            _add_layers(hidden, last, {})
             streams.extend(hidden.modules)
             return hidden.modules, hidden.shape[0]
 
         output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(Features(chain.shape[0], stream))
-        initialise([*chain.modules, *streams], output, init if cfg.init == "default" else cfg.init, gain)
+        initialise([*chain.modules, *streams], output, init if cfg.init == "default" else cfg.init, gain, drawn)
     return assembled([*chain.modules, output])
 
 
-def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
+def assembled(modules: list[nn.Module], agents: int = 1) -> "Network | Recurrent":
     """Returns one network, or with cells among the modules, stages with these between them."""
     stages: list[list[nn.Module]] = [[]]
     for module in modules:
@@ -290,7 +283,7 @@ def assembled(modules: list[nn.Module]) -> "Network | Recurrent":
     if len(stages) == 1:
         return Network(*modules)
     whole = [stage for stage in stages if stage]
-    return Recurrent([stage[0] if isinstance(stage[0], CELLS) else Network(*stage) for stage in whole])
+    return Recurrent([stage[0] if isinstance(stage[0], CELLS) else Network(*stage) for stage in whole], agents)
 
 
 def features(
@@ -299,9 +292,9 @@ def features(
     """Returns the part of a network that sees only the observation, up to the last of OBSERVING; the number of features
     [B, width] it gives, and the layers from there on."""
     chain, rest = _observed(spec, layers, cfg, normalizer)
-    rest = _with_convolutions(chain, rest)
+    rest = layer_lists.with_convolutions(chain.shape, rest)
     cut = max((index for index, layer in enumerate(rest, start=1) if isinstance(layer, OBSERVING)), default=0)
     for layer in rest[:cut]:
-        ADD[type(layer)](chain, layer)
+        _add(chain, layer, spec.shared)
     chain.flatten()
     return assembled(chain.modules), chain.shape[0], rest[cut:]

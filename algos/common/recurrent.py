@@ -50,13 +50,16 @@ CELLS = Lstm, Gru, CustomCell
 
 
 class Recurrent(nn.Module):
-    """Stages in order: feed-forward networks, which see single steps, and cells."""
+    """Stages in order: feed-forward networks, which see single steps, and cells.
 
-    def __init__(self, stages: Sequence[nn.Module]) -> None:
+    Cells may see several agents of each row (algos.common.joint): the first stage makes agents of rows, the last one
+    rows of agents, and the state of a row is that of all its agents."""
+
+    def __init__(self, stages: Sequence[nn.Module], agents: int = 1) -> None:
         super().__init__()
-        self.stages = nn.ModuleList(stages)
+        self.stages, self.agents = nn.ModuleList(stages), agents
         self.state_sizes = [stage.state_size for stage in stages if isinstance(stage, CELLS)]
-        self.state_size = sum(self.state_sizes)
+        self.state_size = agents * sum(self.state_sizes)
 
     def extend(self, modules: Sequence[nn.Module]) -> "Recurrent":
         """Appends modules to the output layer."""
@@ -99,15 +102,19 @@ class Recurrent(nn.Module):
         """Returns outputs [L, B, ...], and the states [B, S] at the end of each run, a span without an episode
         start."""
         steps = obs.shape[:2]
-        x, parts, ends = obs.flatten(0, 1), iter(state.split(self.state_sizes, 1)), []
+        each = state.reshape(self.agents * len(state), -1)
+        if first is not None and self.agents > 1:
+            first = first.repeat_interleave(self.agents, 1)
+        x, parts, ends = obs.flatten(0, 1), iter(each.split(self.state_sizes, 1)), []
         for stage in self.stages:
             if isinstance(stage, CELLS):
-                runs = list(_runs(stage, x.unflatten(0, steps), next(parts), bounds, first))
+                runs = list(_runs(stage, x.unflatten(0, (steps[0], -1)), next(parts), bounds, first))
                 x = torch.cat([out for out, _ in runs]).flatten(0, 1)
                 ends.append([after for _, after in runs])
             else:
                 x = stage(x)
-        return x.unflatten(0, steps), [torch.cat(parts, 1) for parts in zip(*ends, strict=True)]
+        after = [torch.cat(parts, 1).view(state.shape) for parts in zip(*ends, strict=True)]
+        return x.unflatten(0, steps), after
 
 
 def _bounds(first: Tensor) -> list[int]:

@@ -317,6 +317,24 @@ class ContinuousConfig(ActorCriticConfig):
     """Mean reversion rate of the ou process per step."""
 
 
+class CentralCriticConfig(NetworkConfig):
+    """Settings of on-policy actor-critics whose critic may see more than the policy."""
+
+    critic_input: Literal["own", "global"] = "own"
+    """What the value network sees while learning: own, the agent's observation; global, the global state of an
+    environment of several agents, followed by that observation."""
+
+    def needs_global_state(self) -> bool:
+        return self.critic_input == "global"
+
+    def checks(self) -> Iterator[Problem]:
+        yield from super().checks()
+        critic = [layer for key, layer in self._layers() if key == "critic_layers"]
+        if self.critic_input == "global" and any(map(own_layers.is_recurrent, critic)):
+            message = "a critic of the global state has no recurrent state; put lstm and gru layers in actor_layers"
+            yield Problem("critic_layers", message, depends_on=("critic_input",))
+
+
 class TargetConfig(NetworkConfig):
     """Settings of target networks."""
 

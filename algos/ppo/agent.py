@@ -101,7 +101,7 @@ class Agent(base.Agent):
         follow_schedule(self.optimizer, cfg, progress.fraction)
         self.penalty, self.moved = self._next_penalty(), []
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"], window.get("valid"))
+            self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
         columns = seen(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.settings import NetworkConfig
+from algos.common.settings import CentralCriticConfig
 from config.schema import (
     Fraction,
     Int,
@@ -21,10 +21,10 @@ from config.schema import (
 )
 
 
-class Config(NetworkConfig):
+class Config(CentralCriticConfig):
     """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
-    ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     MAY_LAG: ClassVar = True

@@ -37,8 +37,9 @@ class Agent(base.Agent):
         self.target = targets.frozen_copy(self.critic)
         # REDQ: the random subset of target critics in an update is copied to a smaller ensemble
         subset = cfg.target_critics < cfg.n_critics
-        self.target_subset = targets.freeze(self._critic(cfg.target_critics).to(device)) if subset else self.target
+        self.target_subset = self._critic(cfg.target_critics).to(device) if subset else self.target
         self.target_subset.front = self.target.front
+        targets.freeze(self.target_subset)
         self.parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
-from algos.common import critics, networks, optim, targets
+from algos.common import critics, joint, networks, optim, targets
 from algos.common.continuous import Bounds, Explorer, standard_normal
+from algos.common.modules import Network
 from algos.common.normalize import normalizer_for
+from algos.common.recurrent import Recurrent
 from algos.common.unroll import Carried, Observed, outputs_of
 from algos.td3.config import Config
 
@@ -43,17 +45,20 @@ class Agent(base.Agent):
         self.bounds = Bounds(spec.action_space, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         size, seed = self.bounds.size, streams.init
-        actor = networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
+        actor = self._actor(size, seed)
+        self.sees, seen, normalizer = "obs", spec, self.normalizer
+        if cfg.JOINT:
+            self.sees, seen, normalizer = joint.central(spec, normalizer)
         critic = critics.build(
-            spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=self.normalizer
+            seen, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=normalizer
         )
         self.actor, self.critic = actor.extend([nn.Tanh()]).to(device), critic.to(device)
         self.carried = Carried(self.actor, device)
         self.carried.add("critic", self.critic.front)
         self.explorer = Explorer(cfg, self.bounds, self.carried)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
-        self.target_actor, self.target_critic = targets.frozen_copy(self.actor), targets.frozen_copy(self.critic)
-        self.targets = nn.ModuleDict({"actor": self.target_actor, "critic": self.target_critic})
+        self.targets = targets.frozen_copy(self.networks)
+        self.target_actor, self.target_critic = self.targets["actor"], self.targets["critic"]
         self.online: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.actor_parameters = list(self.actor.parameters())
@@ -62,6 +67,14 @@ class Agent(base.Agent):
         self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
         self.actor_loss = torch.zeros((), device=device)
         self.updates = 0
+
+    def _actor(self, size: int, seed: int) -> Network | Recurrent:
+        """Returns the policy network; of an algorithm for several agents, one that each agent applies by itself."""
+        cfg, spec = self.cfg, self.spec
+        if not cfg.JOINT:
+            return networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
+        each = size // spec.agents
+        return joint.shared_by_agents(spec, cfg.actor_layers, each, cfg, seed, self.normalizer).extend([nn.Flatten()])
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -90,12 +103,12 @@ class Agent(base.Agent):
         batch = self.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
-        q = self.critic(batch["obs"], self.bounds.to_unit(batch["action"])).squeeze(-1)
+        q = self.critic(batch[self.sees], self.bounds.to_unit(batch["action"])).squeeze(-1)
         loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
         loss.backward()
         optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
-            self._improve(batch["obs"])
+            self._improve(batch["obs"], batch[self.sees])
             targets.follow(self.slow, self.online, cfg, self.updates // cfg.policy_freq)
         priorities = None if weight is None else critics.priorities(q, target)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), "actor_loss": self.actor_loss}
@@ -107,12 +120,12 @@ class Agent(base.Agent):
         if cfg.policy_noise:
             noise = standard_normal(len(action), self.bounds.size, self.streams.learn, self.device)
             action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
-        next_q = self.target_critic(batch["next_obs"], action).squeeze(-1)
+        next_q = self.target_critic(batch[f"next_{self.sees}"], action).squeeze(-1)
         return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)
 
-    def _improve(self, obs: Observed) -> None:
-        """Makes one actor step; the critics receive no gradients."""
-        loss = policy_loss(self.critic(obs, outputs_of(self.actor, obs, "actor")).squeeze(-1))
+    def _improve(self, obs: Observed, seen: Observed) -> None:
+        """Makes one actor step, given what actor and critics see; the critics receive no gradients."""
+        loss = policy_loss(self.critic(seen, outputs_of(self.actor, obs, "actor")).squeeze(-1))
         loss.backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         self.actor_loss = loss.detach()

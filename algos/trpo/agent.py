@@ -66,7 +66,7 @@ class Agent(base.Agent):
         cfg = self.cfg
         optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
         if self.normalizer is not None:
-            self.normalizer.update(window["obs"], window.get("valid"))
+            self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
         return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 

@@ -5,14 +5,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from algos.common.settings import NetworkConfig
+from algos.common.settings import CentralCriticConfig
 from config.schema import Fraction, Int, Layers, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
 
 
-class Config(NetworkConfig):
+class Config(CentralCriticConfig):
     """TRPO: natural gradient steps within a trust region of the KL divergence."""
 
-    ALIASES: ClassVar = {**NetworkConfig.ALIASES, "kl_target": "max_kl", "target_kl": "max_kl"}
+    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "kl_target": "max_kl", "target_kl": "max_kl"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
 

@@ -1,0 +1,82 @@
+"""Networks of a policy that controls S agents as one: a network that they share, and the input of central critics."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box
+from torch import Tensor, nn
+
+from algos.base import EnvSpec
+from algos.common import networks
+from algos.common.modules import Network
+from algos.common.recurrent import Recurrent
+from algos.common.settings import NetworkConfig
+from config.schema import Layers
+
+
+class Split(nn.Module):
+    """Joint observations [B, S d] -> [B S, d + S]: the observation of each agent, followed by its one-hot index."""
+
+    index: Tensor
+
+    def __init__(self, agents: int) -> None:
+        super().__init__()
+        self.register_buffer("index", torch.eye(agents), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        each = x.unflatten(1, (len(self.index), -1))
+        index = self.index.expand(len(x), -1, -1)
+        return torch.cat([each, index], 2).flatten(0, 1)
+
+
+class Merge(nn.Module):
+    """Outputs of single agents [B S, A] -> [B, S, A]."""
+
+    def __init__(self, agents: int) -> None:
+        super().__init__()
+        self.agents = agents
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(0, (-1, self.agents))
+
+
+def _of_one(spec: EnvSpec) -> EnvSpec:
+    """Returns the spec of a single agent, whose observation is followed by its one-hot index."""
+    space, count = spec.observation_space, spec.agents
+    assert isinstance(space, Box)
+    width = space.shape[0] // count
+    low, high = (
+        np.append(bound[:width], np.full(count, edge)).astype(np.float32)
+        for bound, edge in ((space.low, 0), (space.high, 1))
+    )
+    return replace(spec, observation_space=Box(low, high), parts=(), agents=1)
+
+
+def shared_by_agents(
+    spec: EnvSpec, layers: Layers, out: int, cfg: NetworkConfig, seed: int, normalizer: nn.Module | None = None
+) -> Network | Recurrent:
+    """Returns a network from joint observations [B, S d] to outputs [B, S, out], each of them from the observation and
+    the index of one agent alone. With recurrent layers its state [B, S size] is that of all agents."""
+    agents = spec.agents
+    if agents == 1:
+        return networks.build(spec, layers, out, cfg, seed, normalizer=normalizer).extend([Merge(1)])
+    network = networks.build(_of_one(spec), layers, out, cfg, seed)
+    stages = network.stages if isinstance(network, Recurrent) else [network]
+    modules = [module for stage in stages for module in (stage if isinstance(stage, Network) else [stage])]
+    before = [] if normalizer is None else [normalizer]  # of the joint observation: each agent has its own statistics
+    return networks.assembled([*before, Split(agents), *modules, Merge(agents)], agents)
+
+
+def central(spec: EnvSpec, normalizer: nn.Module | None) -> tuple[str, EnvSpec, nn.Module | None]:
+    """Returns the column that a central critic or mixer reads, the spec whose observation it is, and its normaliser:
+    the global state, or if there is none the observations of all agents."""
+    if not spec.global_state:
+        return "obs", spec, normalizer
+    return "global_state", of_state(spec), None
+
+
+def of_state(spec: EnvSpec) -> EnvSpec:
+    """Returns the spec whose observation is the global state."""
+    space = Box(-np.inf, np.inf, (spec.global_state,), np.float32)
+    return replace(spec, observation_space=space, parts=(), agents=1)

@@ -1,0 +1,30 @@
+"""MADDPG: TD3 with an actor for each agent and a central critic."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from algos.common import own_layers
+from algos.td3.config import Config as Family
+from config.schema import NonNegative, Positive, PositiveFraction, PositiveInt, Problem
+
+
+class Config(Family):
+    """MADDPG: deterministic policies of cooperating agents, trained by the gradient of one central critic."""
+
+    JOINT: ClassVar = True
+
+    n_critics: PositiveInt = 1
+    policy_noise: NonNegative = 0.0
+    policy_freq: PositiveInt = 1
+    gamma: PositiveFraction = 0.95
+    """Discount factor."""
+    actor_lr: Positive = 1e-3
+    tau: PositiveFraction = 0.01
+
+    def needs_global_state(self) -> bool:
+        return True
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if any(own_layers.is_recurrent(layer) for layer in self.critic_layers):
+            yield Problem("critic_layers", "a central critic has no recurrent state; use lstm and gru in actor_layers")

@@ -1,0 +1,8 @@
+"""Monotonic value function factorisation: cooperating agents, trained as one (Rashid et al., 2018)."""
+
+from algos.qmix.config import Config
+
+NAME = "QMIX"
+ALIASES = ()
+
+__all__ = ["ALIASES", "NAME", "Config"]

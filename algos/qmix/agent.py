@@ -1,0 +1,132 @@
+"""QMIX and VDN: the agents' values of their own actions, mixed to one value that learns the return of all."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, UnfitError
+from algos.common import joint, networks, optim, targets, unroll
+from algos.common.distributions import IMPOSSIBLE
+from algos.common.exploration import Explorer, greedy
+from algos.common.normalize import normalizer_for
+from algos.common.unroll import Observed
+from algos.qmix import mixer
+from algos.qmix.config import Config
+
+
+def actions_of_each(spec: EnvSpec) -> int:
+    """Returns the number of actions of each agent, which must be equal."""
+    space = spec.action_space
+    sizes: list[int] = space.nvec.tolist() if isinstance(space, MultiDiscrete) else []
+    if isinstance(space, Discrete):
+        sizes = [int(space.n)]
+    if len(sizes) != spec.agents or len(set(sizes)) > 1:
+        raise UnfitError(f"{space} is no Discrete action for each of {spec.agents} agents, equal for all")
+    return sizes[0]
+
+
+def of_actions(values: Tensor, action: Tensor) -> Tensor:
+    """Returns the values [M, S] of actions [M, S], from values [M, S, A]."""
+    return values.gather(2, action.unsqueeze(2)).squeeze(2)
+
+
+class Agent(base.Agent):
+    """A value network that all agents share and a network of the mixer's weights, with a target network of each."""
+
+    METRICS: ClassVar = ("loss", "q_mean")
+    KEPT: ClassVar = ("networks", "targets", "optimizer", "updates")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.actions, seed = actions_of_each(spec), streams.init
+        network = joint.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
+        self.networks = nn.ModuleDict({"agent": network})
+        self.sees, state_spec, normalizer = joint.central(spec, self.normalizer)
+        if cfg.mixer == "monotonic":
+            weights = mixer.outputs(spec.agents, cfg.mixer_size)
+            hyper = networks.build(state_spec, cfg.hyper_layers, weights, cfg, seed + 1, normalizer=normalizer)
+            self.networks["hyper"] = hyper
+        self.networks.to(device)
+        self.targets = targets.frozen_copy(self.networks)
+        self.carried = unroll.Carried(network, device)
+        self.parameters: list[Tensor] = list(self.networks.parameters())
+        self.slow: list[Tensor] = list(self.targets.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
+        self.explorer = Explorer(cfg)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self.carried.initial(rows)
+
+    def _each(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
+        """Returns values and masks of each agent, [N S, A], and the recurrent state after this step."""
+        values, after = self.carried.act(obs, state)
+        each = values.cpu().numpy().reshape(-1, self.actions)
+        return each, None if mask is None else mask.reshape(each.shape), after
+
+    def _joint(self, action: Array) -> Array:
+        """Returns the actions [N S] of single agents as those of the rows."""
+        return action.reshape(-1, *(self.spec.action_space.shape or ()))
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return self.explorer.strength(progress)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        values, masks, after = self._each(obs, state, mask)
+        return Act(self._joint(self.explorer.choose(values, progress, rng, masks)), state=after)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        values, masks, after = self._each(obs, state, mask)
+        return Act(self._joint(greedy(values, masks)), state=after)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, weight = self.cfg, batch.get("weight")
+        networks.seed_dropout(self.networks, self.streams.learn)
+        batch = self.carried.with_views(batch, cfg.burn_in)
+        target = self._target(batch)
+        values = unroll.outputs_of(self.networks["agent"], batch["obs"], "actor")
+        action = batch["action"].reshape(values.shape[:2])
+        total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
+        penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
+        each = penalty(total, target, reduction="none")
+        loss = each.mean() if weight is None else (weight * each).mean()
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        self.updates += 1
+        targets.follow(self.slow, self.parameters, cfg, self.updates)
+        error = (target - total.detach()).abs()
+        metrics = {"loss": loss.detach(), "q_mean": total.detach().mean()}
+        return Result(metrics, priorities=None if weight is None else error)
+
+    @torch.no_grad()
+    def _target(self, batch: Batch) -> Tensor:
+        """Returns r + discount Q_tot(s', the best action of each agent) [M], from the target networks."""
+        values = unroll.outputs_of(self.targets["agent"], batch["next_obs"], "actor")
+        online = unroll.outputs_of(self.networks["agent"], batch["next_obs"], "actor") if self.cfg.double else values
+        if (mask := batch.get("next_action_mask")) is not None:
+            online = online.masked_fill(~mask.view(online.shape), IMPOSSIBLE)
+        best = of_actions(values, online.argmax(2))
+        total = self._mixed(self.targets, best, batch[f"next_{self.sees}"])
+        return torch.addcmul(batch["reward"] * self.cfg.reward_scale, batch["discount"], total)
+
+    def _mixed(self, nets: nn.ModuleDict, values: Tensor, state: Observed) -> Tensor:
+        """Returns Q_tot [M] of the values [M, S] of the agents' actions."""
+        if "hyper" not in nets:
+            return values.sum(1)
+        return mixer.monotonic(values, unroll.outputs_of(nets["hyper"], state, "hyper"))

@@ -1,0 +1,69 @@
+"""Defaults of QMIX."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from algos.common import own_layers
+from algos.common.settings import READ_WITH_EPSILON, Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
+from config.schema import Decay, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+
+
+class Config(ReplayConfig, TargetConfig):
+    """QMIX: cooperating agents share a value network; a monotonic mix of their values is learned as one."""
+
+    ACTION_SPACES: ClassVar = ("Discrete",)
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    JOINT: ClassVar = True
+    READ_WITH: ClassVar = {
+        **READ_WITH_EPSILON,
+        "adam_epsilon": ("optimizer", ("adam", "adamw")),
+        "temperature": ("exploration_type", ("softmax",)),
+        "mixer_size": ("mixer", ("monotonic",)),
+        "hyper_layers": ("mixer", ("monotonic",)),
+    }
+
+    value_layers: Layers = mlp(64, 64)
+    """Layers between an agent's observation, with its one-hot index, and the values of its actions. All agents share
+    them; the output layer is added automatically."""
+    mixer: Literal["monotonic", "sum"] = "monotonic"
+    """How the values of the agents make that of all: monotonic, a network that grows with each of them and whose
+    weights depend on the global state (QMIX), or sum (VDN)."""
+    mixer_size: PositiveInt = 32
+    """Number of hidden units of the monotonic mixer."""
+    hyper_layers: Layers = mlp(64)
+    """Layers between the global state (without one, the observations of all agents) and the weights of the monotonic
+    mixer; the output layer is added automatically."""
+    double: bool = True
+    """Double Q-learning: select the next actions with the online network, evaluate them with the target network."""
+    lr: Positive = 5e-4
+    """Learning rate."""
+    batch_size: PositiveInt = 64
+    buffer_size: PositiveInt = 100_000
+    target_update: PositiveInt = 200
+    tau: PositiveFraction = 1.0
+    max_grad_norm: Positive | None = 10.0
+    adam_epsilon: Positive = 1e-8
+    """Epsilon in the denominator of optimizer adam or adamw."""
+
+    exploration_type: Exploration = "e-greedy"
+    """For each agent by itself: e-greedy, the best action, or with probability epsilon a random one; softmax, in
+    proportion to exp(value / temperature); none, the best action."""
+    temperature: Positive = 1.0
+    """Softmax temperature, with exploration_type softmax: a higher one makes worse actions more likely."""
+    epsilon_start: Fraction = 1.0
+    """Probability of a random action at the start."""
+    epsilon_end: Fraction = 0.05
+    """Probability of a random action at the end."""
+    epsilon_decay: Decay = 50_000
+    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
+    epsilon_schedule: Literal["exponential", "linear"] = "linear"
+    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
+
+    def needs_global_state(self) -> bool:
+        return self.mixer == "monotonic"
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if any(own_layers.is_recurrent(layer) for layer in self.hyper_layers):
+            yield Problem("hyper_layers", "the mixer has no recurrent state; put lstm and gru layers in value_layers")
+        yield from problems_of_epsilon(self)
