@@ -1,5 +1,6 @@
 """Sources of settings: a YAML file, an earlier run, the command line."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -207,6 +208,7 @@ def from_command_line(
             source.problems.append(f"command line: {path}: no value after =; write null for the default")
             continue
         try:
+            text = json.dumps(text) if text.startswith("*") else text  # a pattern, and no alias of YAML
             document = parse(text, "command line", path=path, numbered=False)
         except DocumentError as error:
             source.problems.append(str(error))

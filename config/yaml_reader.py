@@ -195,12 +195,13 @@ def first_comment(text: str) -> str:
 
 # Patterns of PyYAML's messages, and plain sentences in their place.
 _PLAIN = {
+    r"expected alphabetic or numeric character": 'a name after * (an alias); text that begins with * needs quotes: "*"',
     r"'\\t'": "a tab; indent with spaces",
     r"stream end|end of stream": "ends too early: a bracket or a quote is not closed",
     r"mapping values": "a ':' too many, or wrong indentation; put text with ': ' between quotes",
     r"expected ':'|block end": "a ':' is missing, or wrong indentation",
     r"another document": "a second document (---); write one",
-    r"undefined alias": "an alias (*name) without its anchor (&name)",
+    r"undefined alias": "an alias (*name) without its anchor (&name); text that begins with * needs quotes",
 }
 
 

@@ -101,10 +101,8 @@ def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[
     for name, algo, package, slots in assign(config, env.joint):
         key = f"policies_cfg.{name}.algo_name" if config.policies else "general_cfg.algo_name"
         agents = f"{env_id}, agent {slots.agents[0]},"
-        yield from (
-            (key, text)
-            for text in _wrong_spaces(package.NAME, algo, slots.observation_space, slots.action_space, agents)
-        )
+        actions = slots.type.action_space if type(algo).JOINT else slots.action_space
+        yield from ((key, text) for text in _wrong_spaces(package.NAME, algo, slots.observation_space, actions, agents))
         if algo.NEEDS_MODEL:
             yield key, f"{package.NAME} plans with the transition model of a single-agent environment"
         spec = algo.memory(rows=1)

@@ -107,13 +107,12 @@ def _slots(
 def _paste(layout: JointLayout) -> str:
     """Returns the message for agents of several types without policies, with settings to paste."""
     kinds = "; ".join(f"{_listed(kind.agents)}: {_spaces(kind)}" for kind in layout.types)
-    lines = []
+    parts = []
     for number, kind in enumerate(layout.types):
         names = list(dict.fromkeys(agent.partition("#")[0] for agent in kind.agents))
-        lines.append(f"  policy_{number}: {{agents: [{', '.join(names)}]}}")
-    return f"the agents have different spaces ({kinds}), and need several policies; add\npolicies_cfg:\n" + "\n".join(
-        lines
-    )
+        parts.append(f"policy_{number}: {{agents: [{', '.join(names)}]}}")
+    add = f"policies_cfg: {{{', '.join(parts)}}}"
+    return f"the agents have different spaces ({kinds}), and need policies of their own; add {add}"
 
 
 def _listed(agents: Sequence[str], most: int = 12) -> str:
