@@ -24,7 +24,8 @@ from framework.checkpoint.journal import Journal, JournalPart
 from framework.distributed import ray_cluster, worker_pool
 from framework.distributed.ray_backend import RayBackend
 from framework.iteration import Count
-from framework.learner import Learned, Learner
+from framework.learner import Learned
+from framework.plan import plan
 
 torch.set_num_threads(1)
 SMALL = {
@@ -85,9 +86,8 @@ def local(config: RunConfig) -> SingleProcess:
     spec, seed = build.env_spec(config, env), config.general.seed
     agent = build.make_agent(config, spec, seed, build.CPU)
     collector = build.make_collector(config, env, agent, seed)
-    return SingleProcess(
-        collector, build.make_memory(config, spec, seed, env.goal), Learner(agent, config.algo.memory(spec.rows))
-    )
+    memory = build.make_memory(config, spec, seed, env.goal)
+    return SingleProcess(collector, memory, build.make_learner(config, spec, agent), plan(config, spec).fragment)
 
 
 def remote(config: RunConfig, ray: FakeRay | None = None) -> RayBackend:

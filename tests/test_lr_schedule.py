@@ -18,7 +18,8 @@ def rates(algo, schedule, **settings):
     """Learning rates of the windows of a run of so many steps, as one process makes them."""
     env = toy_of("match", ROWS)
     agent = agent_of(algo, spec_of(env), lr_schedule=schedule, **settings)
-    backend = SingleProcess(collector_of(env, agent), memory_of(agent), Learner(agent, agent.cfg.memory(ROWS)))
+    spec = agent.cfg.memory(ROWS)
+    backend = SingleProcess(collector_of(env, agent), memory_of(agent), Learner(agent, spec), spec.fragment)
     planned, found = ROWS * STEPS * WINDOWS, []
 
     def now():

@@ -249,7 +249,7 @@ def work(memory, first, count):
         memory.add(ramp(t, 1, 2, {(5, 0): "terminated", (17, 1): "truncated"}, fresh=t == 13))
         for chunk in chunks(memory):
             memory.feedback(chunk.keys, chunk.columns["reward"] % 7)
-            seen += [*chunk.columns.values(), *chunk.keys]
+            seen += [*chunk.columns.values(), chunk.keys.place, chunk.keys.serial]
     return [array.tobytes() for array in seen]
 
 

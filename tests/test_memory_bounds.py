@@ -17,6 +17,7 @@ from framework import build, resources
 from framework.checkpoint.journal import FRAME_BYTES
 from framework.errors import JoystickError
 from framework.memory import Replay
+from framework.plan import plan
 
 ROOT = Path(__file__).parent.parent
 ROWS, STEPS, WIDTH = 2, 1200, 10_000
@@ -145,6 +146,10 @@ def test_a_frame_that_holds_what_it_names_is_restored():
 # ------------------------------------------------------------------------------------------------------------ chunks
 
 
+def policy_of(config, spec):
+    return plan(config, spec).policies[0]
+
+
 def spec_of(obs, actions=4, rows=1):
     return EnvSpec("x", obs, Discrete(actions), rows)
 
@@ -156,10 +161,10 @@ def test_a_chunk_of_images_has_fewer_minibatches():
     """256 transitions of 2 x 28,224 bytes, 8 of the action, 10 and 2 masks of 4: 14,457,344 bytes, 4 of which fit into
     64 MiB; a chunk of vectors has 64 as ever."""
     config = loaded(None, "general_cfg.algo_name=DQN", "algo_cfg.batch_size=256", "algo_cfg.buffer_size=1000")
-    assert resources.step_bytes(config, spec_of(IMAGE)) == 2 * 28_224 + 8 + 10 + 8
-    assert resources.minibatches_at_once(config, spec_of(IMAGE)) == 4
-    assert resources.minibatches_at_once(config, spec_of(VECTOR)) == 64
-    assert resources.minibatches_at_once(config, spec_of(Box(0, 255, (2**29,), np.uint8))) == 1
+    assert resources.step_bytes(config, policy_of(config, spec_of(IMAGE))) == 2 * 28_224 + 8 + 10 + 8
+    assert resources.minibatches_at_once(config, policy_of(config, spec_of(IMAGE))) == 4
+    assert resources.minibatches_at_once(config, policy_of(config, spec_of(VECTOR))) == 64
+    assert resources.minibatches_at_once(config, policy_of(config, spec_of(Box(0, 255, (2**29,), np.uint8)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -191,10 +196,10 @@ def test_the_estimate_counts_what_a_save_and_a_chunk_copy(monkeypatch):
     """MEM-2: 100,000 transitions of 42 + 8 bytes are 5 MB, three frames of it 15 MB, and two chunks of 64 x 64."""
     config = loaded(None, "general_cfg.algo_name=DQN", "algo_cfg.batch_size=64", "algo_cfg.buffer_size=100000")
     step = 2 * 16 + 8 + 10 + 2 * 4
-    assert resources.step_bytes(config, spec_of(VECTOR)) == step
+    assert resources.step_bytes(config, policy_of(config, spec_of(VECTOR))) == step
     needed = 4 * 100_000 * step + 2 * 64 * 64 * step
     monkeypatch.setattr(machine, "available_bytes", lambda: needed)
-    assert resources.memories_that_fit(config, spec_of(VECTOR)) == 1
+    assert resources.memories_that_fit(config, plan(config, spec_of(VECTOR))) == 1
     monkeypatch.setattr(machine, "available_bytes", lambda: needed - 1)
     with pytest.raises(JoystickError, match=r"choose a smaller algo_cfg.buffer_size"):
         build.make_memory(config, spec_of(VECTOR), 1)
@@ -202,7 +207,7 @@ def test_the_estimate_counts_what_a_save_and_a_chunk_copy(monkeypatch):
 
 def test_a_large_memory_is_not_copied_as_a_whole():
     config = loaded(None, "general_cfg.algo_name=DQN", "algo_cfg.batch_size=32", "algo_cfg.buffer_size=1000000")
-    ring = resources.memory_bytes(config, spec_of(IMAGE))
+    ring = resources.memory_bytes(config, plan(config, spec_of(IMAGE)))
     assert ring == 1_000_000 * (2 * 28_224 + 8 + 10 + 8)
     assert resources._copied_bytes(config, spec_of(IMAGE)) <= 3 * FRAME_BYTES + 2 * resources.CHUNK_BYTES
 
@@ -210,9 +215,9 @@ def test_a_large_memory_is_not_copied_as_a_whole():
 def test_windows_count_the_drawn_action_and_its_log_probability():
     """Of a step: 2 x 16 bytes, the action twice, its log probability, and 10; Discrete actions have masks."""
     config = loaded(None, "general_cfg.algo_name=PPO")
-    assert resources.step_bytes(config, spec_of(VECTOR)) == 32 + 8 + 10 + 8 + 8 + 4
+    assert resources.step_bytes(config, policy_of(config, spec_of(VECTOR))) == 32 + 8 + 10 + 8 + 8 + 4
     box = EnvSpec("x", VECTOR, Box(-1, 1, (3,), np.float32), 1)
-    assert resources.step_bytes(config, box) == 32 + 12 + 10 + 12 + 4
+    assert resources.step_bytes(config, policy_of(config, box)) == 32 + 12 + 10 + 12 + 4
 
 
 @pytest.mark.parametrize(
@@ -229,8 +234,13 @@ def test_the_disk_that_a_journal_can_take(words, steps):
     """The newest 5 checkpoints, or as many as are kept, 500 updates apart, each after 2 transitions."""
     words = ["general_cfg.model_save_fre=500", "algo_cfg.buffer_size=1000", "algo_cfg.train_fre=2", *words]
     config = loaded(None, "general_cfg.algo_name=DQN", "general_cfg.max_total_step=-1", *words)
-    assert resources.journal_bytes(config, spec_of(VECTOR)) == 2 * steps * 58
-    assert resources.journal_bytes(loaded(None, "general_cfg.algo_name=PPO"), spec_of(VECTOR)) == 0
+    assert resources.journal_bytes(config, plan(config, spec_of(VECTOR))) == 2 * steps * 58
+    assert (
+        resources.journal_bytes(
+            loaded(None, "general_cfg.algo_name=PPO"), plan(loaded(None, "general_cfg.algo_name=PPO"), spec_of(VECTOR))
+        )
+        == 0
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- containers

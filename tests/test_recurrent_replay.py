@@ -17,6 +17,7 @@ from config.loader import ConfigError
 from config.schema import BatchRenorm, Gru, Linear, Lstm
 from framework import build, resources
 from framework.learner import Learner
+from framework.plan import plan
 
 REPLAY = [name for name in ALL if not algos.get(name).Config().her_ratio]
 every = pytest.mark.parametrize("algo", REPLAY)
@@ -238,4 +239,6 @@ def test_the_size_of_a_memory_counts_what_layers_carry():
     config = config_of("DRQN", words, "algo_cfg.buffer_size=1000", rows=1)
     plain = config_of("DQN", "algo_cfg.buffer_size=1000", rows=1)
     spec = build.env_spec(config, build.make_env(config, 1))
-    assert resources.memory_bytes(config, spec) - resources.memory_bytes(plain, spec) == 1000 * 4 * (2 * 4 + 5)
+    assert resources.memory_bytes(config, plan(config, spec)) - resources.memory_bytes(
+        plain, plan(plain, spec)
+    ) == 1000 * 4 * (2 * 4 + 5)
