@@ -18,6 +18,7 @@ from helpers_core import replay
 import algos
 from algos.base import EnvSpec
 from config import convert, describe, json_schema, policies
+from config.experiments import load_all
 from config.finder import Finder
 from config.loader import ConfigError, RunConfig, load
 from config.schema import ReplaySpec, RolloutSpec
@@ -27,6 +28,7 @@ from framework.checkpoint.store import CheckpointStore
 from framework.errors import CheckpointError
 from framework.output import html_report
 from framework.runs import resume, task_list
+from framework.runs.api import Run
 from tests.config_fixtures import loaded
 
 TRAFFIC = """\
@@ -121,6 +123,19 @@ def test_policies_can_be_written_on_the_command_line_and_in_python(file: Callabl
     assert refused(values={"policies_cfg": {"a": {"agents": "x", "lr": "fast"}}}) == [
         "Python: policies_cfg.a.lr: got 'fast' (text); expected a number above 0"
     ]
+
+
+def test_a_run_in_python_has_policies_too() -> None:
+    with pytest.raises(ConfigError, match=r"Python: policies_cfg\.a\.agents: got \[\]; expected names of agents"):
+        Run(policies_cfg={"a": {"agents": ()}})
+
+
+def test_policies_can_be_part_of_an_experiment(file: Callable[[str], Path]) -> None:
+    text = "one: {run: PPO, env: CartPole-v1, config: {lr: 0.5, policies_cfg: {a: {agents: x}, b: {}}}}"
+    with pytest.raises(ConfigError, match=r"pol\.yaml:1: policies_cfg\.b: agents is missing"):
+        load_all(file(text), find_algo=ALGOS, find_env=ENVS)
+    config = load_all(file(text.replace("b: {}", "b: {agents: y}")), find_algo=ALGOS, find_env=ENVS)["one"]
+    assert [policy.lr for policy in config.policies.values()] == [0.5, 0.5]
 
 
 def test_a_policy_survives_every_kind_of_copy(traffic: RunConfig) -> None:
@@ -386,6 +401,7 @@ def test_what_makes_another_policy_may_not_change_in_a_resumed_run(task: Path) -
     """RES-5"""
     saved = CheckpointStore(task / "models").newest(print)
     same = of_run(resume=str(task))
+    assert load_task_config(task).note == "", "what a policy inherits is not missing in config.yaml"
     assert resume.changes(same, saved) == ()
     resume.check_identity(saved, same, SPEC)
     words = ("policies_cfg.b.lr=0.5", "algo_cfg.lr=0.25", "algo_cfg.gamma=0.5", "policies_cfg.b.train=false")
