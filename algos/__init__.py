@@ -38,6 +38,11 @@ def available() -> list[str]:
     return sorted(_folders(), key=str.lower)
 
 
+def learning() -> list[str]:
+    """Names of the algorithms that learn; the others are opponents of policies that do."""
+    return [name for name in available() if get(name).Config.LEARNS]
+
+
 def get(name: str) -> ModuleType:
     """Returns the package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
     if "." in name:

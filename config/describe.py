@@ -176,7 +176,7 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         return f"; it is called {found[0]} here" if found[0] else f"; {found[1]}"
     if "." in topic:
         return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
-    names = ["general", "policies", "all", *(name for finder in finders.values() for name in finder.available())]
+    names = ["general", "all", "policies", *(name for finder in finders.values() for name in finder.available())]
     known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
     near = nearest(topic, names) or nearest(topic, known)
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"

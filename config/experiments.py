@@ -90,6 +90,9 @@ def _add(source: Source, key: str, value: Any, place: Place) -> None:
     read_part = rllib.from_settings if key == "config" else rllib.from_stop_rules
     part = read_part(Document(value, place))
     for section, settings in part.sections.items():
+        if not settings:  # a policy lacks its agents then
+            source.sections.setdefault(section, {})
+            source.places.setdefault(section, part.places[section])
         for name, setting in settings.items():
             source.put(section, name, setting, part.places[section].parts[name])
     source.foreign |= part.foreign

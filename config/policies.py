@@ -3,12 +3,13 @@
 In the loader each policy is a section, policies_cfg.NAME. Its model combines PolicyConfig with the algorithm's Config.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from config import own
 from config.schema import AlgoConfig, Fraction, PositiveInt, Problem, Strict
@@ -17,7 +18,12 @@ SECTION = "policies_cfg"
 EXPECTED = "policies, as NAME: {agents: PATTERN, setting: value}"
 NAMES = r"^[A-Za-z][A-Za-z0-9_]*$"
 """Pattern of the names of policies."""
-_Pattern = Annotated[str, Field(min_length=1)]
+
+
+def _named(agents: str | list[str]) -> str | list[str]:
+    if not all([agents] if isinstance(agents, str) else agents or [""]):
+        raise ValueError(f"got {json.dumps(agents)}; expected names of agents, or patterns such as car_*")
+    return agents
 
 
 class Opponents(Strict):
@@ -43,7 +49,7 @@ class PolicyConfig(Strict):
     LEARNS: ClassVar[bool]
     STAND_INS: ClassVar = {"agents": "*"}
 
-    agents: _Pattern | Annotated[list[_Pattern], Field(min_length=1)]
+    agents: Annotated[str | list[str], AfterValidator(_named)]
     """Agents of the policy: a name, a pattern such as car_*, a list of them, or a function as my_module:function with
     --allow-import my_module, which gets a name and returns True or False. They have equal spaces. If several policies
     match an agent, one of them is drawn in each episode."""
@@ -57,7 +63,7 @@ class PolicyConfig(Strict):
     agent_id: bool | None = None
     """Append the number of the agent, as a one-hot vector, to vector observations. null: as the algorithm's paper
     does."""
-    load: _Pattern | None = None
+    load: Annotated[str, Field(min_length=1)] | None = None
     """Task directory with the initial weights, as NAME, or NAME:POLICY for those of a policy of another name. null:
     weights are drawn."""
     opponents: Opponents | None = None
@@ -178,8 +184,9 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def algorithms(sections: Mapping[str, Any]) -> str:
+def algorithms(settings: Any) -> str:
     """Returns the algorithms that plain settings name, joined by +; empty if they name none."""
+    sections = _mapping(settings)
     usual = str(_mapping(sections.get("general_cfg")).get("algo_name") or "")
     return joined(str(values.get("algo_name") or usual) for values in below(sections).values()) or usual
 

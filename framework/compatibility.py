@@ -143,7 +143,7 @@ def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
 def _able(env: VectorEnv) -> list[str]:
     """Returns the algorithms that suit this environment with their default settings."""
     action, observation = type(env.action_space).__name__, type(env.observation_space).__name__
-    configs = {name: algos.get(name).Config() for name in algos.available()}
+    configs = {name: algos.get(name).Config() for name in algos.learning()}
     return [
         name
         for name, algo in configs.items()

@@ -42,7 +42,7 @@ def able(algo, toy):
     return spaces_suit(algo, TOYS[toy]) and all(getattr(ENVIRONMENTS[toy], name) for name in needs(algo))
 
 
-CASES = [(algo, toy) for algo in algos.available() for toy in (SPECIAL if needs(algo) else PLAIN) if able(algo, toy)]
+CASES = [(algo, toy) for algo in algos.learning() for toy in (SPECIAL if needs(algo) else PLAIN) if able(algo, toy)]
 every_case = pytest.mark.parametrize(("algo", "toy"), CASES)
 SPACES = list({(algos.agent_class(algos.get(algo)), toy): (algo, toy) for algo, toy in reversed(CASES)}.values())
 ONCE = {algo: (algo, toy) for algo, toy in CASES if algo not in {one for one, _ in SPACES}}
@@ -115,7 +115,7 @@ def some_obs(toy, rows=ROWS, seed=0):
 
 
 def test_every_algorithm_and_every_kind_of_action_is_tried():
-    assert {algo for algo, _ in CASES} == set(algos.available())
+    assert {algo for algo, _ in CASES} == set(algos.learning())
     assert {toy for _, toy in CASES} >= set(PLAIN)
 
 
@@ -282,7 +282,7 @@ def test_progress_tells_how_much_is_explored(algo, toy):
     assert all(late[name] <= early[name] for name in early)
 
 
-MASKED = [algo for algo in algos.available() if not needs(algo) and spaces_suit(algo, spec_of(toy_of("masked")))]
+MASKED = [algo for algo in algos.learning() if not needs(algo) and spaces_suit(algo, spec_of(toy_of("masked")))]
 
 
 @pytest.mark.parametrize(("algo", "mask"), [*((algo, "obs") for algo in MASKED), ("DQN", "info"), ("PPO", "info")])
@@ -300,7 +300,7 @@ def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo
 
 
 @pytest.mark.parametrize("toy", ["match", "shifted", "target"])
-@pytest.mark.parametrize("algo", algos.available())
+@pytest.mark.parametrize("algo", algos.learning())
 def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, toy):
     """CFG-11: in the config, and by the agent itself."""
     overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]
@@ -326,7 +326,7 @@ def test_a_list_of_layers_that_does_not_fit_is_named(algo, toy):
             agent_of(algo, TOYS[toy], **all_networks, **{name: [Conv2d(out_channel=4)]})
 
 
-@pytest.mark.parametrize("algo", algos.available())
+@pytest.mark.parametrize("algo", algos.learning())
 def test_the_defaults_are_valid_and_say_which_memory_is_wanted(algo):
     config = loaded(None, f"general_cfg.algo_name={algo}").algo
     assert list(config.problems()) == []

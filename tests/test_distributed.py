@@ -39,7 +39,7 @@ def added(monkeypatch):
 # -------------------------------------------------------------------------------------------------- in lockstep
 
 
-@pytest.mark.parametrize("algo", algos.available())
+@pytest.mark.parametrize("algo", algos.learning())
 def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo):
     """RAY-7: weights, optimizers, memory, streams and counters."""
     one = Run(config_of(algo), local(config_of(algo))).until(60)
@@ -68,7 +68,7 @@ def test_what_a_network_learns_from_begins_on_16_bytes_though_it_comes_from_anot
     assert not any(begins)
 
 
-@pytest.mark.parametrize("algo", algos.available())
+@pytest.mark.parametrize("algo", algos.learning())
 def test_every_algorithm_learns_from_two_workers_in_lockstep(algo, added):
     config = config_of(algo, workers=2)
     run = Run(config, remote(config)).until(40).rest()

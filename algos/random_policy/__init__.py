@@ -1,0 +1,8 @@
+"""Uniformly random legal actions: an opponent or a baseline among several policies."""
+
+from algos.random_policy.config import Config
+
+NAME = "Random"
+ALIASES = ("RandomPolicy",)
+
+__all__ = ["ALIASES", "NAME", "Config"]

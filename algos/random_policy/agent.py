@@ -1,0 +1,85 @@
+"""Uniformly random actions."""
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+
+from algos import base
+from algos.base import Act, Array, Batch, Progress, Result, Tree, UnfitError
+from algos.common.exploration import epsilon_greedy
+
+
+class Agent(base.Agent):
+    """Draws actions; has no weights."""
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return Act(drawn(self.spec.action_space, len(obs), rng, mask))
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        """Returns the first legal actions, and the middle of a Box."""
+        return Act(fixed(self.spec.action_space, len(obs), mask))
+
+    def evaluate_action(
+        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        """Returns random actions: in an evaluation, too, the opponent is random."""
+        return Act(drawn(self.spec.action_space, len(obs), rng, mask))
+
+    def update(self, batch: Batch) -> Result:
+        """Changes nothing."""
+        return Result({})
+
+    def weights(self) -> dict[str, Array]:
+        return {}
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        pass
+
+    def state(self) -> Tree:
+        return {}
+
+    def load_state(self, state: Tree) -> None:
+        pass
+
+
+def drawn(space: Space, rows: int, rng: np.random.Generator, mask: Array | None) -> Array:
+    """Returns random actions [rows, ...] of a space, the legal ones of a mask [rows, A]. Numbers without bounds are
+    normal, those with one bound exponential, as gymnasium draws them."""
+    match space:
+        case Discrete():
+            return epsilon_greedy(np.zeros((rows, int(space.n))), 1.0, rng, mask) + space.start
+        case MultiDiscrete():
+            return rng.integers(space.nvec, size=(rows, *space.nvec.shape)) + space.start
+        case MultiBinary():
+            return rng.integers(2, size=(rows, *space.shape), dtype=np.int8)
+        case Box() if space.dtype.kind == "f":
+            return _in_box(space, rows, rng)
+    raise UnfitError(f"Random draws from Discrete, MultiDiscrete, MultiBinary and float Box, not from {space}")
+
+
+def _in_box(space: Box, rows: int, rng: np.random.Generator) -> Array:
+    """Returns random points of a Box. Draws the same amount of randomness whatever its bounds are."""
+    size = (rows, *space.shape)
+    uniform, normal, distance = rng.random(size), rng.standard_normal(size), rng.standard_exponential(size)
+    low, high = (np.where(np.isfinite(bound), bound, 0.0).astype(np.float64) for bound in (space.low, space.high))
+    one_bound = np.where(space.bounded_below, low + distance, np.where(space.bounded_above, high - distance, normal))
+    both = space.bounded_below & space.bounded_above
+    return np.where(both, low + uniform * (high - low), one_bound).astype(space.dtype)
+
+
+def fixed(space: Space, rows: int, mask: Array | None) -> Array:
+    """Returns the same actions [rows, ...] of a space every time: the first legal ones, or the middle of a Box; 0 as
+    far as it has no bounds."""
+    match space:
+        case Discrete() if mask is not None:
+            return mask.argmax(1) + space.start
+        case Discrete() | MultiDiscrete():
+            first = np.zeros_like(space.nvec) if isinstance(space, MultiDiscrete) else np.int64(0)
+            return np.repeat((first + space.start)[None], rows, axis=0)
+        case Box():
+            low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+            both = space.bounded_below & space.bounded_above
+            middle = np.where(both, np.where(both, low, 0) / 2 + np.where(both, high, 0) / 2, np.clip(0.0, low, high))
+            return np.repeat(middle.astype(space.dtype)[None], rows, axis=0)
+    return np.zeros((rows, *(space.shape or ())), space.dtype)
