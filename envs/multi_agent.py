@@ -247,7 +247,7 @@ def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool)
         raise EnvError(f"possible_agents is {short(repr(agents))}; expected a list of names")
     roster = Roster(env, limits, found[1], obey)
     for agent, obs in found[0].items():
-        if faults := list(value_faults(env.observation_space(agent), obs, f"observation of agent {agent!r}")):
+        if faults := list(value_faults(roster.spaces_of(agent)[0], obs, f"observation of agent {agent!r}")):
             raise EnvError(f"the first reset does not agree with the spaces:\n  {faults[0]}")
     return roster, _state_size(env) if global_state else 0
 
