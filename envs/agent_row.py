@@ -10,6 +10,8 @@ from envs.gym import masks
 from envs.gym.rows import described, short
 from envs.roster import ALL, Roster, Slot
 
+FLAGS = ("acts", "first", "terminated", "truncated", "active")
+"""Flags of an agent in a joint observation."""
 _number = attrgetter("number")
 
 
@@ -19,7 +21,8 @@ class AgentRow:
     def __init__(
         self, env: Any, name: str, number: int, roster: Roster, slots: list[Slot], reward: Array, flags: Array
     ) -> None:
-        """reward [S] and flags [4, S] (acts, first, terminated, truncated): written here, cleared by the caller."""
+        """reward [S] and flags [5, S], in the order of FLAGS, are written here. The caller clears them before each
+        reset, and before each step all but `active`."""
         self.env, self.name, self.number = env, name, number
         self.info: dict[str, Any] = {}
         self.over = True
@@ -30,7 +33,7 @@ class AgentRow:
         self._shared = {pool: [slot for slot in slots if slot.pool == pool] for pool in roster.limits}
         self._free: dict[str, list[Slot]] = {}
         self._reward: Any = reward.data  # a memoryview: single numbers are written several times as fast
-        self._acts, self._first, self._terminated, self._truncated = (flag.data for flag in flags)
+        self._acts, self._first, self._terminated, self._truncated, self._in = (flag.data for flag in flags)
         self._active: dict[str, Slot] = {}
         self._acting: dict[str, Slot] = {}
         self._leaving: dict[str, Slot] = {}
@@ -100,7 +103,7 @@ class AgentRow:
                 )
             slot = self._free[pool].pop(0)
         self._active[name] = slot
-        self._first[slot.number] = True
+        self._first[slot.number] = self._in[slot.number] = True
         return slot
 
     def _pay(self, rewards: Mapping[str, Any]) -> None:
@@ -152,6 +155,7 @@ class AgentRow:
         """Clears the slots of the agents that ended with the previous step."""
         for slot in self._leaving.values():
             slot.clear()
+            self._in[slot.number] = False
             if slot.pool is not None:
                 insort(self._free[slot.pool], slot, key=_number)
         self._leaving = {}

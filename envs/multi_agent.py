@@ -10,6 +10,7 @@ Flags of a joint observation (see envs.joint):
 first       The agent's trajectory begins with this observation, whose reward is 0 in the first one of an episode.
 acts        The observation requires an action: the agent is in the dict of observations, and neither the agent nor the
             episode ends. An active agent that does not act keeps its newest observation.
+active      The agent is in the episode, up to and including the observation of its end.
 terminated, truncated
             The agent's trajectory ends with this observation and reward; set in no other one. The end of the episode
             ends all agents that are still active, as the episode ended; an agent's own flag wins. One joint
@@ -23,7 +24,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from envs.agent_row import AgentRow
+from envs.agent_row import FLAGS, AgentRow
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.gym.probe import value_faults
 from envs.gym.rows import described, made, short
@@ -69,7 +70,7 @@ class MultiAgentVector(VectorEnv):
         self._bytes = self.joint.encode(self._now)
         slots = len(roster.seats)
         self._reward = np.zeros((rows, slots), np.float32)
-        self._flags = np.zeros((rows, 4, slots), bool)
+        self._flags = np.zeros((rows, len(FLAGS), slots), bool)
         self._members = [
             AgentRow(env, name, i, roster, roster.slots(self.joint, self._now[i]), self._reward[i], self._flags[i])
             for i, env in enumerate(envs)
@@ -91,7 +92,7 @@ class MultiAgentVector(VectorEnv):
         for number, kind in enumerate(self.joint.types):
             fields, stop = self._now[f"t{number}"], start + len(kind.agents)
             pairs.append((fields["reward"], self._reward[:, start:stop]))
-            for flag, name in enumerate(("acts", "first", "terminated", "truncated")):
+            for flag, name in enumerate(FLAGS):
                 pairs.append((fields[name], self._flags[:, flag, start:stop]))
             start = stop
         return pairs
@@ -112,7 +113,7 @@ class MultiAgentVector(VectorEnv):
                 raise RuntimeError(f"row {i} has ended: reset it before the next step")
         decoded = self._decoded(action)
         self._reward[...] = 0
-        self._flags[...] = False
+        self._flags[:, :-1] = False
         for i, member in enumerate(members):
             member.step([*decoded[0][i]] if len(decoded) == 1 else [*chain(*(actions[i] for actions in decoded))])
         obs = self._seen(np.ones(self.rows, bool))
@@ -181,7 +182,8 @@ class MultiAgentVector(VectorEnv):
         for name, value in obs.items():
             number, place = self.joint.place(name)
             fields, kind = record[f"t{number}"][0], self._kinds[number]
-            fields["obs"][place], fields["acts"][place] = kind.encode(value), True
+            fields["obs"][place] = kind.encode(value)
+            fields["acts"][place] = fields["active"][place] = True
             if kind.masked:
                 fields["mask"][place] = kind.legal(value["action_mask"]) if kind.inside else True
         return self.joint.encode(record)[0]
@@ -245,7 +247,7 @@ def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool)
         raise EnvError(f"possible_agents is {short(repr(agents))}; expected a list of names")
     roster = Roster(env, limits, found[1], obey)
     for agent, obs in found[0].items():
-        if faults := list(value_faults(env.observation_space(agent), obs, f"observation of agent {agent!r}")):
+        if faults := list(value_faults(roster.spaces_of(agent)[0], obs, f"observation of agent {agent!r}")):
             raise EnvError(f"the first reset does not agree with the spaces:\n  {faults[0]}")
     return roster, _state_size(env) if global_state else 0
 

@@ -72,11 +72,14 @@ class Roster:
     def __init__(self, env: Any, max_agents: Mapping[str, int], first_info: Mapping[str, Any], obey: bool) -> None:
         """first_info: infos of a first reset, which show the agents with action masks."""
         self.limits, self.obey = dict(max_agents), obey
+        seats = list(self._seats(env))
+        self._spaces = {seat.agent: _spaces(env, seat.agent) for seat in seats}
+        self._examples = {seat.pool: seat.agent for seat in seats}
+        by_info = list(self._masked_by_info(first_info)) if obey else []
         self.kinds: list[Kind] = []
         groups: list[list[Seat]] = []
-        by_info = self._masked_by_info(env, first_info) if obey else []
-        for seat in self._seats(env):
-            spaces = _spaces(env, seat.agent)
+        for seat in seats:
+            spaces = self._spaces[seat.agent]
             found = next((n for n, kind in enumerate(self.kinds) if kind.source == spaces), None)
             if found is None:
                 found = len(self.kinds)
@@ -104,10 +107,19 @@ class Roster:
             stem = pattern.replace("*", "").replace("?", "")
             yield from (Seat(f"{stem}#{number}", example, pattern) for number in range(limit))
 
-    def _masked_by_info(self, env: Any, infos: Mapping[str, Any]) -> list[Any]:
-        """Returns the spaces of the agents whose info has a mask."""
-        agents = [name for name, info in infos.items() if isinstance(info, dict) and masks.KEY in info]
-        return [_spaces(env, agent) for agent in agents]
+    def _masked_by_info(self, infos: Mapping[str, Any]) -> Iterator[tuple[Space, Space]]:
+        """Yields the spaces of the agents whose info has a mask."""
+        for agent, info in infos.items():
+            if isinstance(info, dict) and masks.KEY in info:
+                yield self.spaces_of(agent)
+
+    def spaces_of(self, agent: Any) -> tuple[Space, Space]:
+        """Returns observation space and action space of an agent; EnvError if it cannot have a slot."""
+        pool = self.pool_of(agent) if isinstance(agent, str) else None
+        known = self._examples[pool] if pool is not None else agent
+        if known not in self._spaces:
+            raise EnvError(self.unknown(agent))
+        return self._spaces[known]
 
     def pool_of(self, agent: str) -> str | None:
         """Returns the pattern of max_agents that matches an agent; None if it has a slot of its own."""
@@ -126,8 +138,7 @@ class Roster:
 
     def unknown(self, agent: Any) -> str:
         """Returns what to do about an agent without a slot."""
-        known = [seat.name for seat in self.seats]
-        hint = nearest(str(agent), known)
+        hint = nearest(str(agent), self._spaces)
         did_you_mean = f"did you mean {hint}? " if hint else ""
         return (
             f"agent {agent!r} is not in possible_agents; {did_you_mean}Agents whose names change need a limit, such as "

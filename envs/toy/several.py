@@ -14,6 +14,10 @@ Values = dict[str, Any]
 Outcome = tuple[Values, Values, Values, Values, Values]
 
 
+Cart = tuple[float, float, float, float]
+"""Position, speed, angle of the pole, angular speed."""
+
+
 class Several:
     """Agents with constant spaces."""
 
@@ -150,12 +154,12 @@ class Poles(Several):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Values, Values]:
         states = np_random(seed)[0].uniform(-0.05, 0.05, (len(self.possible_agents), 4)).tolist()
-        self._carts = dict(zip(self.possible_agents, states, strict=True))
+        self._carts: dict[str, Cart] = dict(zip(self.possible_agents, map(tuple, states), strict=True))
         self._time = 0
         return self._seen(), {}
 
     def step(self, actions: Values) -> Outcome:
-        self._carts = {agent: moved(*self._carts[agent], right=bool(actions[agent])) for agent in self._carts}
+        self._carts = {agent: moved(*cart, bool(actions[agent])) for agent, cart in self._carts.items()}
         self._time += 1
         seen, rewards = self._seen(), dict.fromkeys(self._carts, 1.0)
         fallen = {agent: fell(*cart) for agent, cart in self._carts.items()}
@@ -165,10 +169,6 @@ class Poles(Several):
 
     def _seen(self) -> Values:
         return {agent: np.array(cart, np.float32) for agent, cart in self._carts.items()}
-
-
-Cart = tuple[float, float, float, float]
-"""Position, speed, angle of the pole, angular speed."""
 
 
 def moved(place: float, speed: float, angle: float, turn: float, right: bool) -> Cart:
