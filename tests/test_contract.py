@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from config_fixtures import loaded
-from helpers_core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained
+from helpers_core import agent_of, collector_of, memory_of, of_one_agent, score, spec_of, stream, toy_of, trained
 
 import algos
 from algos.base import Progress, UnfitError
@@ -35,7 +35,7 @@ def needs(algo):
     """What an environment must have for it besides spaces: attributes of the environment."""
     config = algos.get(algo).Config()
     relabels = getattr(config.memory(rows=1), "relabel", 0) > 0
-    several = config.needs_global_state() and not config.JOINT
+    several = algo not in of_one_agent()
     return [name for name, needed in (("model", config.NEEDS_MODEL), ("goal", relabels), ("joint", several)) if needed]
 
 
@@ -116,7 +116,7 @@ def some_obs(toy, rows=ROWS, seed=0):
 
 
 def test_every_algorithm_and_every_kind_of_action_is_tried():
-    assert {algo for algo, _ in CASES} == {algo for algo in algos.available() if "joint" not in needs(algo)}
+    assert {algo for algo, _ in CASES} == set(of_one_agent())
     assert {toy for _, toy in CASES} >= set(PLAIN)
 
 
