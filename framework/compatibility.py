@@ -82,6 +82,11 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
         if _has_goal(cls(), env):
             return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
         misfits = [f"{name} {needed}"]
+    if not misfits and not _has_several(config.algo, env):
+        needed = f"needs the global state of several agents, and {env_id} has a single one"
+        if _has_several(cls(), env):
+            return [("algo_cfg.critic_input", f"global {needed}; set it to own")]
+        misfits = [f"{name} {needed}"]
     able = ", ".join(_able(env)) or "none"
     return [("general_cfg.algo_name", f"{'. '.join(misfits)}. Algorithms that can: {able}")] if misfits else []
 
@@ -140,6 +145,10 @@ def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
     return not (isinstance(spec, ReplaySpec) and spec.relabel) or env.goal is not None
 
 
+def _has_several(algo: AlgoConfig, env: VectorEnv) -> bool:
+    return algo.JOINT or not algo.needs_global_state() or env.joint is not None
+
+
 def _able(env: VectorEnv) -> list[str]:
     """Returns the algorithms that suit this environment with their default settings."""
     action, observation = type(env.action_space).__name__, type(env.observation_space).__name__
@@ -149,6 +158,7 @@ def _able(env: VectorEnv) -> list[str]:
         for name, algo in configs.items()
         if action in algo.ACTION_SPACES and observation in algo.OBSERVATION_SPACES
         if _has_model(algo, env) and _has_bounds(algo, env) and _has_goal(algo, env)
+        if _has_several(algo, env)
     ]
 
 

@@ -186,6 +186,12 @@ def collector_of(env: VectorEnv, agent: Any = None, seed: int = 1, **settings: A
 # ------------------------------------------------------------------------------------------------------ agents
 
 
+def of_one_agent() -> list[str]:
+    """Algorithms that learn with a single agent: all but those that need the global state of several."""
+    configs = {name: algos.get(name).Config for name in algos.learning()}
+    return [name for name, config in configs.items() if config.JOINT or not config().needs_global_state()]
+
+
 def toy_of(name: str, rows: int = 1, **settings: Any) -> VectorEnv:
     return toy_env.make(toy.Config(id=name, **settings), rows)
 

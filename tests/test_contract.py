@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from config_fixtures import loaded
-from helpers_core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained
+from helpers_core import agent_of, collector_of, memory_of, of_one_agent, score, spec_of, stream, toy_of, trained
 
 import algos
 from algos.base import Progress, UnfitError
@@ -35,7 +35,8 @@ def needs(algo):
     """What an environment must have for it besides spaces: attributes of the environment."""
     config = algos.get(algo).Config()
     relabels = getattr(config.memory(rows=1), "relabel", 0) > 0
-    return [name for name, needed in (("model", config.NEEDS_MODEL), ("goal", relabels)) if needed]
+    several = algo not in of_one_agent()
+    return [name for name, needed in (("model", config.NEEDS_MODEL), ("goal", relabels), ("joint", several)) if needed]
 
 
 def able(algo, toy):
@@ -115,7 +116,7 @@ def some_obs(toy, rows=ROWS, seed=0):
 
 
 def test_every_algorithm_and_every_kind_of_action_is_tried():
-    assert {algo for algo, _ in CASES} == set(algos.learning())
+    assert {algo for algo, _ in CASES} == set(of_one_agent())
     assert {toy for _, toy in CASES} >= set(PLAIN)
 
 
@@ -320,7 +321,7 @@ def test_a_list_of_layers_that_does_not_fit_is_named(algo, toy):
     fields = algos.get(algo).Config.model_fields
     names = [name for name in fields if name.endswith("_layers")]
     assert bool(names) == has_network(algo)
-    all_networks = {"baseline": "value"} if "baseline" in fields else {}
+    all_networks = {key: value for key, value in (("baseline", "value"), ("mixer", "monotonic")) if key in fields}
     for name in names:
         with pytest.raises(UnfitError, match=rf"^algo_cfg\.{name}: .* -conv2d k4 s4-> does not fit"):
             agent_of(algo, TOYS[toy], **all_networks, **{name: [Conv2d(out_channel=4)]})

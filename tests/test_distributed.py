@@ -9,6 +9,7 @@ import pytest
 import torch
 from fake_ray import FakeRay
 from gymnasium import spaces
+from helpers_core import of_one_agent
 from helpers_distributed import Run, config_of, frozen, local, nothing_twice, remote
 
 import algos
@@ -18,7 +19,7 @@ from framework.distributed.learner_actor import LearnerActor
 from framework.distributed.worker import Worker
 from framework.resources import MOST_AT_ONCE
 
-MAY_LAG = [algo for algo in algos.available() if algos.get(algo).Config.MAY_LAG]
+MAY_LAG = [algo for algo in of_one_agent() if algos.get(algo).Config.MAY_LAG]
 JOINED = {"DQN": (), "PER_DQN": ("algo_cfg.n_step=3",), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
 """A replay memory, one with priorities, a window, and windows that overlap."""
 
@@ -39,7 +40,7 @@ def added(monkeypatch):
 # -------------------------------------------------------------------------------------------------- in lockstep
 
 
-@pytest.mark.parametrize("algo", algos.learning())
+@pytest.mark.parametrize("algo", of_one_agent())
 def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo):
     """RAY-7: weights, optimizers, memory, streams and counters."""
     one = Run(config_of(algo), local(config_of(algo))).until(60)
@@ -68,7 +69,7 @@ def test_what_a_network_learns_from_begins_on_16_bytes_though_it_comes_from_anot
     assert not any(begins)
 
 
-@pytest.mark.parametrize("algo", algos.learning())
+@pytest.mark.parametrize("algo", of_one_agent())
 def test_every_algorithm_learns_from_two_workers_in_lockstep(algo, added):
     config = config_of(algo, workers=2)
     run = Run(config, remote(config)).until(40).rest()

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 import torch
-from helpers_core import agent_of, collector_of, memory_of, spec_of, toy_of
+from helpers_core import agent_of, collector_of, memory_of, of_one_agent, spec_of, toy_of
 
 import algos
 from algos.base import Progress
@@ -115,7 +115,7 @@ def apart(one, other):
     return max(float(np.abs(a[name] - b[name]).max()) for name in a)
 
 
-WITH_NETWORK = [algo for algo in algos.available() if issubclass(algos.get(algo).Config, NetworkConfig)]
+WITH_NETWORK = [algo for algo in of_one_agent() if issubclass(algos.get(algo).Config, NetworkConfig)]
 
 
 @pytest.mark.parametrize("algo", WITH_NETWORK)

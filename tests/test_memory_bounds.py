@@ -209,7 +209,7 @@ def test_a_large_memory_is_not_copied_as_a_whole():
     config = loaded(None, "general_cfg.algo_name=DQN", "algo_cfg.batch_size=32", "algo_cfg.buffer_size=1000000")
     ring = resources.memory_bytes(config, plan(config, spec_of(IMAGE)))
     assert ring == 1_000_000 * (2 * 28_224 + 8 + 10 + 8)
-    assert resources._copied_bytes(config, spec_of(IMAGE)) <= 3 * FRAME_BYTES + 2 * resources.CHUNK_BYTES
+    assert resources._copied_bytes(config, plan(config, spec_of(IMAGE))) <= 3 * FRAME_BYTES + 2 * resources.CHUNK_BYTES
 
 
 def test_windows_count_the_drawn_action_and_its_log_probability():

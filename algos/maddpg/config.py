@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from algos.common import own_layers
 from algos.td3.config import Config as Family
-from config.schema import NonNegative, Positive, PositiveFraction, PositiveInt, Problem
+from config.schema import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
 
 
 class Config(Family):
@@ -16,8 +16,7 @@ class Config(Family):
     n_critics: PositiveInt = 1
     policy_noise: NonNegative = 0.0
     policy_freq: PositiveInt = 1
-    gamma: PositiveFraction = 0.95
-    """Discount factor."""
+    gamma: Fraction = 0.95
     actor_lr: Positive = 1e-3
     tau: PositiveFraction = 0.01
 
