@@ -30,7 +30,8 @@ class Opponents(Strict):
     """Earlier versions of the policy that control some of its agents."""
 
     past: Fraction
-    """Probability that an earlier version controls an agent of this policy, drawn per agent and episode."""
+    """Share of the episodes in which an earlier version controls all agents of the policy but one, which learns. The
+    seed of the episode draws the agent and the version."""
     every: PositiveInt = 100
     """Number of updates between versions that are kept."""
     keep: PositiveInt = 5

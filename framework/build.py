@@ -172,9 +172,9 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     return made
 
 
-def agent_returns(config: RunConfig, env: VectorEnv) -> list[Recorder]:
+def agent_returns(config: RunConfig, env: VectorEnv, training: bool) -> list[Recorder]:
     """Makes what sums the rewards of the agents of each policy; nothing for a single agent."""
-    return [AgentReturns(plan_of(config, env_spec(config, env)), env.rows)] if env.joint else []
+    return [AgentReturns(plan_of(config, env_spec(config, env)), env.rows, training)] if env.joint else []
 
 
 def make_evaluator(
@@ -188,14 +188,14 @@ def make_evaluator(
     """Makes what plays whole episodes without exploration. recorders: see every evaluation."""
     cfg = config.general
     score = return_name(cfg.score_policy) if cfg.score_policy else None
-    seeing = (*agent_returns(config, env), *recorders)
+    seeing = (*agent_returns(config, env, training=False), *recorders)
     return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
 
 
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
     """Makes what records the episodes of a collector in training."""
     cfg = config.general
-    recorders = agent_returns(config, env)
+    recorders = agent_returns(config, env, training=True)
     if callbacks is not None and sees_episodes(callbacks):
         recorders.append(CallbackRecorder(callbacks, env.rows, worker))
     if cfg.collect_traj:

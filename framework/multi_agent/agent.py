@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from algos.base import Act, Agent, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from framework.multi_agent.league import PREFIX, League
 from framework.multi_agent.slots import Seen, Slots
 from framework.plan import Plan
 
@@ -27,6 +28,11 @@ class MultiPolicyAgent(Agent):
         self.METRICS = tuple(  # type: ignore[misc]  # the policies are known only now
             f"{name}/{metric}" for name in self.trained for metric in self.agents[name].METRICS
         )
+        self.leagues = {
+            policy.name: League(self.agents[policy.name], opponents.every, opponents.keep)
+            for policy in plan.policies
+            if (opponents := getattr(policy.algo, "opponents", None)) is not None
+        }
         self._states = self._places()
 
     def metric_names(self) -> tuple[str, ...]:
@@ -56,9 +62,10 @@ class MultiPolicyAgent(Agent):
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self._act(
-            obs, state, lambda agent, own, past, legal: agent.sample_action(own, past, progress, rng, legal)
-        )
+        def acting(agent: Agent, own: Array, past: Array | None, able: Array | None) -> Act:
+            return agent.sample_action(own, past, progress, rng, able)
+
+        return self._act(obs, state, acting, training=True)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self._act(obs, state, lambda agent, own, past, able: agent.predict_action(own, past, able))
@@ -68,14 +75,18 @@ class MultiPolicyAgent(Agent):
     ) -> Act:
         return self._act(obs, state, lambda agent, own, past, able: agent.evaluate_action(own, past, rng, able))
 
-    def _act(self, obs: Array, state: Array | None, acting: Acting) -> Act:
+    def _act(self, obs: Array, state: Array | None, acting: Acting, training: bool = False) -> Act:
         records = self.layout.decode(obs)
         joint, columns = self.layout.new_action(len(obs)), {}
         after = None if state is None else state.copy()
         for name, agent in self.agents.items():
             slots, seen = self.slots[name], self.slots[name].observe(records)
             before = self._state_of(name, state, seen)
-            act = acting(agent, _flat(seen.obs), before, None if seen.mask is None else _flat(seen.mask))
+            mask = None if seen.mask is None else _flat(seen.mask)
+            act = acting(agent, _flat(seen.obs), before, mask)
+            if training and name in self.leagues:
+                for actor, mine in self.leagues[name].opponents(slots, records):
+                    act = _with(act, acting(actor, _flat(seen.obs), before, mask), mine.reshape(-1))
             shape = seen.acts.shape
             slots.write(joint, act.action.reshape(*shape, *act.action.shape[1:]), slots.controls(records))
             for column, value in act.columns.items():
@@ -119,23 +130,40 @@ class MultiPolicyAgent(Agent):
     # checkpoints ------------------------------------------------------------------------------------------
 
     def weights(self) -> dict[str, Array]:
-        return {f"{name}/{key}": value for name, agent in self.agents.items() for key, value in agent.weights().items()}
+        parts: list[tuple[str, Agent | League]] = [*self.agents.items(), *self.leagues.items()]
+        return {f"{name}/{key}": value for name, part in parts for key, value in part.weights().items()}
 
     def load_weights(self, weights: dict[str, Array]) -> None:
         for name, agent in self.agents.items():
-            agent.load_weights(
-                {key.removeprefix(f"{name}/"): value for key, value in weights.items() if key.startswith(f"{name}/")}
-            )
+            own = {key.removeprefix(f"{name}/"): value for key, value in weights.items() if key.startswith(f"{name}/")}
+            agent.load_weights({key: value for key, value in own.items() if not key.startswith(PREFIX)})
+            if name in self.leagues:
+                self.leagues[name].load_weights(own)
 
     def state(self) -> Tree:
-        return {name: agent.state() for name, agent in self.agents.items()}
+        return {
+            "policies": {name: agent.state() for name, agent in self.agents.items()},
+            "leagues": {name: league.state() for name, league in self.leagues.items()},
+        }
 
     def load_state(self, state: Tree) -> None:
         for name, agent in self.agents.items():
-            agent.load_state(state[name])
+            agent.load_state(state["policies"][name])
+        for name, league in self.leagues.items():
+            league.load_state(state["leagues"][name])
 
     def parameter_count(self) -> int:
         return sum(agent.parameter_count() for agent in self.agents.values())
+
+
+def _with(act: Act, other: Act, mine: Array) -> Act:
+    """Returns the actions and states of another agent in the masked rows [N * S]."""
+
+    def chosen(ours: Array, theirs: Array) -> Array:
+        return np.where(mine.reshape(-1, *(1,) * (ours.ndim - 1)), theirs, ours)
+
+    state = None if act.state is None or other.state is None else chosen(act.state, other.state)
+    return act._replace(action=chosen(act.action, other.action), state=state)
 
 
 def _flat(value: Array) -> Array:

@@ -69,8 +69,7 @@ def _problems(matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Itera
 
 def is_joint(algo: AlgoConfig) -> bool:
     """Returns True if an algorithm with these settings controls all agents of its policy as one."""
-    joint = getattr(algo, "joint", None)
-    return type(algo).JOINT if joint is None else bool(joint)
+    return bool(getattr(algo, "is_joint", type(algo).JOINT))
 
 
 def _misfits(name: str, algo: AlgoConfig, matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Iterator[str]:
@@ -78,6 +77,8 @@ def _misfits(name: str, algo: AlgoConfig, matches: dict[str, tuple[str, ...]], l
     agents = matches[name]
     kind = layout.types[layout.place(agents[0])[0]]
     section = f"policies_cfg.{name}"
+    if getattr(algo, "opponents", None) and (len(agents) == 1 or is_joint(algo)):
+        yield f"{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row"
     if not is_joint(algo):
         if getattr(algo, "agent_id", None) and not is_vector(kind.observation_space):
             yield f"{section}.agent_id: an index is appended to vectors only; the agents see {kind.observation_space}"
@@ -98,10 +99,13 @@ def _slots(
 ) -> Slots:
     if is_joint(algo):
         return JointSlots(layout, agents, name)
+    opponents = getattr(algo, "opponents", None)
     wanted: Any = getattr(algo, "agent_id", None)
     vector = is_vector(layout.types[layout.place(agents[0])[0]].observation_space)
     agent_id = (type(algo).AGENT_ID and vector) if wanted is None else bool(wanted)
-    return Slots(layout, agents, [rivals[agent] for agent in agents], name, agent_id)
+    slots = Slots(layout, agents, [rivals[agent] for agent in agents], name, agent_id)
+    slots.past_share = opponents.past if opponents else 0.0
+    return slots
 
 
 def _paste(layout: JointLayout) -> str:

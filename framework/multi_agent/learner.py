@@ -22,4 +22,6 @@ class MultiPolicyLearner:
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
         """Makes all updates of a chunk, with the metrics of its policy."""
         learned = self._learners[chunk.policy].learn(chunk, progress)
+        if chunk.policy in self.agent.leagues:
+            self.agent.leagues[chunk.policy].learned(learned.updates)
         return learned._replace(metrics={f"{chunk.policy}/{name}": value for name, value in learned.metrics.items()})

@@ -22,9 +22,9 @@ def return_name(policy: str) -> str:
 class AgentReturns(Recorder):
     """Sums the rewards of the agents of each policy."""
 
-    def __init__(self, plan: Plan, rows: int) -> None:
+    def __init__(self, plan: Plan, rows: int, training: bool) -> None:
         self._policies = [(policy.name, policy.slots) for policy in plan.policies if policy.slots]
-        self._layout = plan.layout
+        self._layout, self._training = plan.layout, training
         self._totals = {name: np.zeros(rows) for name, _ in self._policies}
         self._counts = {name: np.zeros(rows) for name, _ in self._policies}
         """Number of trajectories of the running episode."""
@@ -39,7 +39,7 @@ class AgentReturns(Recorder):
     def _see(self, obs: Array, rows: slice) -> None:
         records = self._layout.decode(obs)
         for name, slots in self._policies:
-            reward, first = slots.returns(records)
+            reward, first = slots.returns(records, self._training)
             self._totals[name][rows] += reward
             self._counts[name][rows] += first
 

@@ -9,6 +9,9 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from envs.base import Array
 from envs.joint import JointLayout
 
+_PLAYS_PAST, _LEARNER, _VERSION = 1 << 19, (1 << 19) + 1, (1 << 19) + 2
+"""Numbers that no agent has, for what the seed of an episode draws besides the policies of its agents."""
+
 Parts = tuple[tuple[str, int, int, tuple[int, ...]], ...]
 
 
@@ -49,6 +52,8 @@ class Slots:
         self._alone = bool((self._matches == 1).all())
         self.state_size = layout.state_size
         self._one_hot = np.eye(len(agents), dtype=np.float32) if agent_id else None
+        self.past_share = 0.0
+        """Share of the training episodes in which earlier versions play."""
         self.count = len(agents)
         """Number of rows of the policy's batch for each environment, S."""
 
@@ -88,6 +93,18 @@ class Slots:
             return True
         return mixed(records["seed"][..., None], self._numbers) % self._matches == self._turn
 
+    def past(self, records: Array) -> Array:
+        """Returns [..., S], True where an earlier version of the policy plays in a training episode: in a share
+        `past_share` of the episodes it plays all of the agents but one, which the seed of the episode draws."""
+        seed = records["seed"][..., None]
+        drawn = mixed(seed, _PLAYS_PAST) < np.uint64(self.past_share * 2.0**64 * (1 - 2**-53))
+        learner = mixed(seed, _LEARNER) % np.uint64(self.count)
+        return np.asarray(drawn & (learner != np.arange(self.count, dtype=np.uint64)))
+
+    def version(self, records: Array) -> Array:
+        """Returns a number [...] for each episode, which draws the version that plays."""
+        return mixed(records["seed"], _VERSION)
+
     def observe(self, records: Array) -> Seen:
         """Returns what the slots see in records of joint observations [...]."""
         each = records[self._field][..., self._places]
@@ -99,10 +116,13 @@ class Slots:
             obs = np.concatenate([obs, np.broadcast_to(self._one_hot, (*obs.shape[:-1], self.count))], axis=-1)
         return Seen(obs, mask, each["reward"], acts, each["first"], each["terminated"], each["truncated"])
 
-    def returns(self, records: Array) -> tuple[Array, Array]:
-        """Returns the sum of the rewards of the policy's agents [...], and the number of trajectories that begin."""
+    def returns(self, records: Array, training: bool) -> tuple[Array, Array]:
+        """Returns the sum of the rewards of the policy's agents [...], and the number of trajectories that begin; in
+        training without those that an earlier version plays."""
         each = records[self._field][..., self._places]
         control = self.controls(records)
+        if training and self.past_share:
+            control = control & ~self.past(records)
         return (each["reward"] * control).sum(-1, dtype=np.float64), (each["first"] & control).sum(-1)
 
     def global_state(self, records: Array, seen: Seen) -> Array:

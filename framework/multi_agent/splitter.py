@@ -44,9 +44,12 @@ class Splitter:
         self._open &= ~lost
         records, after = self.layout.decode(columns["obs"]), self.layout.decode(columns["next_obs"])
         seen, then = self.slots.observe(records), self.slots.observe(after)
+        acts, begins = then.acts, seen.acts
+        if self.slots.past_share:  # what an earlier version does is not learned from
+            begins = begins & ~self.slots.past(records)
         over = (columns["terminated"] | columns["truncated"])[..., None]
         ends = then.terminated | then.truncated | over
-        begin, end, slot, reward = self._pairs(seen.acts, ends | then.acts, then.reward)
+        begin, end, slot, reward = self._pairs(begins, ends | acts, then.reward)
         terminated = then.terminated | (columns["terminated"][..., None] & ~then.truncated)
         first = {"obs": seen.obs, "action": self.slots.actions(self.layout.decode_action(columns["action"]))}
         last = {"next_obs": then.obs, "terminated": ends & terminated, "truncated": ends & ~terminated}

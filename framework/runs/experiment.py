@@ -36,7 +36,7 @@ from framework.output.traces import TRACES, TraceWriter
 from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
 from framework.plan import plan
-from framework.runs import exactness, record
+from framework.runs import exactness, initial_weights, record
 from framework.runs.choice import choose_best
 from framework.runs.resume import identity, plain, start, with_seed
 from framework.trainer import Score, Trainer
@@ -130,6 +130,7 @@ class Experiment:
         ours = EpisodeRows(backend.agent, returns)
         if user and (fault := taken(user.METRICS, (*ours.columns, *ours.progress_columns, *EVAL_COLUMNS, "phase"))):
             raise JoystickError(fault)
+        self._weights = initial_weights.named(config)
         self.start = start(config, self.spec)
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
@@ -205,6 +206,8 @@ class Experiment:
                 self.store.continue_from(saved)
             self._note_exactness(saved, different)
             self.start = replace(self.start, saved=None)  # its journal may be as large as the memory
+        elif self._weights:
+            initial_weights.install(self.backend, self._weights)
         self.loaded = True
         if ray and (saved is None or self.start.branch):
             self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet
