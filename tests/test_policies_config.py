@@ -33,7 +33,7 @@ from tests.config_fixtures import loaded
 
 TRAFFIC = """\
 general_cfg: {algo_name: PPO}
-algo_cfg: {lr: 3.0e-4, batch_size: 100}
+algo_cfg: {lr: 7.0e-4, batch_size: 100}
 policies_cfg:
   car1:  {agents: [car_*], gamma: 0.85}
   car2:  {agents: [car_*]}
@@ -96,7 +96,7 @@ def test_unset_settings_come_from_algo_cfg_for_policies_with_its_algorithm_alone
     batches = {name: policy.batch_size for name, policy in traffic.policies.items()}
     assert batches == {"car1": 100, "car2": 100, "light": 32, "judge": 100}
     assert {name: policy.lr for name, policy in traffic.policies.items()} == {
-        "car1": 3e-4, "car2": 3e-4, "light": 2e-4, "judge": 1e-5,
+        "car1": 7e-4, "car2": 7e-4, "light": 2e-4, "judge": 1e-5,
     }  # fmt: skip
     assert (traffic.policies["car1"].gamma, traffic.policies["car2"].gamma) == (0.85, 0.99)
     assert traffic.where["policies_cfg.car1.lr"] == traffic.where["algo_cfg.lr"]
@@ -109,7 +109,7 @@ def test_a_null_that_means_the_default_means_what_algo_cfg_says(file: Callable[[
     """A null that is a value stays one."""
     text = TRAFFIC.replace("batch_size: 100", "batch_size: 100, max_grad_norm: 3")
     car = loaded(file(text.replace("gamma: 0.85", "lr: null, max_grad_norm: null"))).policies["car1"]
-    assert (car.lr, car.max_grad_norm) == (3e-4, None)
+    assert (car.lr, car.max_grad_norm) == (7e-4, None)
 
 
 def test_policies_can_be_written_on_the_command_line_and_in_python(file: Callable[[str], Path]) -> None:
@@ -298,6 +298,19 @@ def test_a_function_that_chooses_agents_is_imported_with_permission_alone(module
         ]
 
 
+def test_a_layer_of_the_users_own_in_a_policy_needs_permission_too(module: Path) -> None:
+    """SEC-3: written in algo_cfg, it is reported once."""
+    layers = "value_layers=[{layer_type: custom, module: picking:cars}]"
+    end = "imports picking; to allow it, add --allow-import picking"
+    assert refused(None, "policies_cfg.a.agents=x", f"policies_cfg.a.{layers}") == [
+        f"command line: policies_cfg.a.value_layers: {end}"
+    ]
+    assert refused(None, "policies_cfg.a.agents=x", f"algo_cfg.{layers}") == [
+        f"command line: algo_cfg.value_layers: {end}"
+    ]
+    assert not module.exists()
+
+
 def test_a_function_that_python_gives_travels_with_the_configuration() -> None:
     from config import own
 
@@ -346,7 +359,7 @@ def test_without_policies_nothing_names_them() -> None:
 def test_params_have_every_setting_of_every_policy(traffic: RunConfig) -> None:
     plain = json.loads(json.dumps(traffic.as_dict()))["policies_cfg"]
     assert set(plain["car2"]) == {*policies.PolicyConfig.model_fields, *algos.get("PPO").Config.model_fields}
-    assert plain["car2"]["lr"] == 3e-4
+    assert plain["car2"]["lr"] == 7e-4
     assert list(traffic.sections())[3:] == [f"policies_cfg.{name}" for name in traffic.policies]
 
 
