@@ -203,10 +203,7 @@ def test_our_own_vector_environment_is_taken_as_it_is(monkeypatch):
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
-        (
-            own_parts.Several,
-            r"mine is an environment of several agents \(Several\) without possible_agents, observation_",
-        ),
+        (own_parts.Several, r"mine is an environment of several agents \(Several\) without possible_agents, obs"),
         (
             OldLine,
             r"mine is no gymnasium.Env \(OldLine\): inherit from it; the old step of 4 values is accepted in joy",

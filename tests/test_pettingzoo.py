@@ -50,12 +50,9 @@ def play(env, seed, draws, steps):
 
 @installed
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("api", ["parallel", "aec"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "api"), [(name, api) for name in NAMES for api in registry.lookup(name).entries])
 def test_every_environment_repeats_to_the_bit(name, api):
     """30 legal steps: in another environment, and in the same one after an episode of another seed."""
-    if api not in registry.lookup(name).entries:
-        pytest.skip(f"{name} has no {api} interface")
     env = made(name, global_state=name != "butterfly/cooperative_pong_v6", api=api)
     first = play(env, 5, 1, 30)
     play(env, 6, 2, 7)
@@ -211,8 +208,8 @@ def test_a_state_is_not_read_after_the_end():
 @pytest.mark.parametrize(
     ("settings", "key", "message"),
     [
-        ({"id": "mpe/simple_spred_v3"}, "id", "there is no environment 'mpe/simple_spred_v3'; did you mean mpe/simple_sp"),
-        ({"id": "mpe/simple_spread_v2"}, "id", "there is no mpe/simple_spread_v2; the current version is mpe/simple_spread_v3"),
+        ({"id": "mpe/simple_spred_v3"}, "id", "no environment 'mpe/simple_spred_v3'; did you mean mpe/simple_spread"),
+        ({"id": "mpe/simple_spread_v2"}, "id", "no mpe/simple_spread_v2; the current version is mpe/simple_spread_v3"),
         ({"id": "sisl/pursuit"}, "id", "the current version is sisl/pursuit_v5"),
         ({"id": "sisl/pursuit-v4"}, "id", "the current version is sisl/pursuit_v5"),
         ({"id": "sysl/pursuit_v5"}, "id", "did you mean sisl/pursuit_v5?"),
@@ -222,7 +219,7 @@ def test_a_state_is_not_read_after_the_end():
         ({"id": "mpe/simple_spread_v3", "max_cycle": 3}, "max_cycle", "did you mean max_cycles?"),
         ({"id": "sisl/pursuit_v5", "n_pursuer": 3}, "n_pursuer", "did you mean n_pursuers?"),
         ({"id": "mpe/simple_v3", "ap": "aec"}, "ap", "did you mean api?"),
-        ({"id": "classic/tictactoe_v3", "api": "parallel"}, "api", "classic/tictactoe_v3 has no parallel interface; use"),
+        ({"id": "classic/tictactoe_v3", "api": "parallel"}, "api", "classic/tictactoe_v3 has no parallel interface;"),
     ],
 )  # fmt: skip
 def test_a_wrong_setting_is_named_with_what_to_write(settings, key, message):
@@ -297,9 +294,25 @@ def test_names_are_listed_known_and_explained():
 
 
 @installed
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({}, 25),
+        ({"max_cycles": 40}, 40),
+        ({"api": "aec"}, None),
+        ({"id": "sisl/pursuit_v5"}, 500),
+        ({"id": "classic/tictactoe_v3"}, None),
+        ({"id": "butterfly/cooperative_pong_v6"}, None),
+    ],
+)
+def test_the_limit_of_an_environment_itself_is_known_where_all_agents_act_at_once(settings, limit):
+    assert pettingzoo.own_limit(Config(**settings)) == limit
+
+
+@installed
 def test_nothing_is_printed_on_import_and_only_the_two_packages_are_imported():
     code = (
-        "import sys; before = set(sys.modules); from envs.pettingzoo import Config; from envs.pettingzoo.env import make; "
+        "import sys; from envs.pettingzoo import Config; from envs.pettingzoo.env import make; "
         "assert 'pettingzoo' not in sys.modules; make(Config(id='mpe/simple_v3'), 1); "
         "assert not {'supersuit', 'ray', 'shimmy', 'magent2'} & {name.split('.')[0] for name in sys.modules}"
     )

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from config import own
 from envs.pettingzoo.config import Config
 
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "explain", "ids", "knows"]
+__all__ = ["Config", "check", "explain", "ids", "knows", "own_limit"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -22,6 +23,19 @@ def knows(env_id: str) -> bool:
     from envs.pettingzoo import registry
 
     return "/" in env_id and ":" not in env_id and registry.lookup(env_id) is not None
+
+
+def own_limit(cfg: Config) -> int | None:
+    """Returns the number of steps after which the environment itself truncates an episode, its max_cycles; None if it
+    has none, or counts the turns of one agent after the other."""
+    from envs.pettingzoo import registry
+
+    entry = None if registry.missing(cfg.id) else registry.lookup(cfg.id)
+    if entry is None or entry.interface(cfg.api) != "parallel":
+        return None
+    defaults = {one.name: one.default for one in own.parameters_of(entry.constructor()) or ()}
+    limit = cfg.constructor.get("max_cycles", defaults.get("max_cycles"))
+    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 def ids() -> list[str]:
