@@ -89,6 +89,19 @@ def test_the_online_network_selects_and_the_target_network_evaluates():
     assert agent._target(batch).item() == pytest.approx(0 - 0.5)
 
 
+def test_the_target_is_mixed_by_the_target_networks():
+    """Agents' values 20 and 7; W1 = (1, 2), b1 = 0, w2 = 1, b2 = 3: 20 + 14 + 3."""
+    agent = agent_of("QMIX", joint_spec(width=1, state=2), value_layers=[], hyper_layers=[], mixer_size=1)
+    of_index(agent, "online", 1.0, 1.0)
+    of_index(agent, "target", 10.0, 7.0)
+    with torch.no_grad():
+        [linear] = agent.targets["hyper"]
+        linear.weight.zero_()
+        linear.bias.copy_(torch.tensor([1.0, 2.0, 0.0, 1.0, 3.0]))
+    batch = {"next_obs": torch.tensor([[2.0, 0.5]]), "reward": torch.ones(1), "discount": torch.tensor([0.5])}
+    assert agent._target({**batch, "next_global_state": torch.ones(1, 2)}).item() == pytest.approx(1 + 0.5 * 37)
+
+
 def test_errors_are_the_priorities_and_weights_scale_the_loss():
     agent, rng = agent_of("VDN", joint_spec(), lr=1e-9), np.random.default_rng(0)
     batch = two_step_batch(rng, 8, state=False)
@@ -158,6 +171,21 @@ def test_the_recurrent_network_is_that_of_single_agents_side_by_side(normalize):
                 carried = carried * ~first[step, row]
                 out, carried = network.step(only[step : step + 1], carried)
                 torch.testing.assert_close(out[0, i], together[step, row, i])
+
+
+@pytest.mark.parametrize("settings", [SMALL, RECURRENT], ids=["plain", "recurrent"])
+def test_observations_are_normalised_before_they_are_split(settings):
+    """Each agent has statistics of its own; the index is not normalised."""
+    rng = np.random.default_rng(0)
+    plain, normalised = (agent_of("VDN", joint_spec(), **settings, normalize_obs=on) for on in (False, True))
+    obs = numbers(rng, 50, 6) * torch.arange(1, 7) + 3
+    normalised.observe(obs)
+    state = plain.initial_state(50)
+    expected = plain.predict_action(((obs - obs.mean(0)) / obs.std(0, correction=0)).numpy(), state)
+    found = normalised.predict_action(obs.numpy(), state)
+    np.testing.assert_array_equal(found.action, expected.action)
+    if state is not None:
+        np.testing.assert_allclose(found.state, expected.state, atol=1e-5)
 
 
 def test_the_state_of_a_row_is_that_of_all_its_agents():

@@ -5,7 +5,7 @@ import torch
 from helpers_actor_critic import ALL, agent_for, batch_for
 
 WITH_TARGETS = [name for name in ALL if name != "CrossQ"]
-WITH_ACTOR = ("TD3", "DDPG", "DDPG_HER")
+WITH_ACTOR = ("TD3", "DDPG", "DDPG_HER", "MADDPG")
 """Those whose target networks move together with the actor."""
 
 
