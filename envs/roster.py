@@ -141,7 +141,7 @@ class Roster:
         hint = nearest(str(agent), self._spaces)
         did_you_mean = f"did you mean {hint}? " if hint else ""
         return (
-            f"agent {agent!r} is not in possible_agents; {did_you_mean}Agents whose names change need a limit, such as "
+            f"agent {agent!r} is not in possible_agents; {did_you_mean}agents whose names change need a limit, such as "
             "env_cfg.max_agents: {'agent_*': 4}"
         )
 

@@ -71,7 +71,8 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     if env.joint is not None:
         return list(_joint_problems(config, env, env_id))
     if config.policies:
-        return [("policies_cfg", f"{env_id} has a single agent: its settings are those of algo_cfg")]
+        first = f"policies_cfg.{next(iter(config.policies))}.agents"
+        return [(first, f"{env_id} has a single agent, whose settings are those of algo_cfg; leave policies_cfg out")]
     misfits = list(_wrong_spaces(name, config.algo, env.observation_space, env.action_space, env_id))
     if not misfits and not _has_model(config.algo, env):
         misfits = [f"{name} needs a transition model, and {env_id} has none ({_WITH_MODEL})"]
@@ -110,7 +111,7 @@ def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[
         yield from ((key, text) for text in _wrong_spaces(package.NAME, algo, slots.observation_space, actions, agents))
         if algo.NEEDS_MODEL:
             yield key, f"{package.NAME} plans with the transition model of a single-agent environment"
-        spec = algo.memory(rows=1)
+        spec = algo.memory(rows=1) if getattr(algo, "train", True) else None
         if isinstance(spec, ReplaySpec) and spec.relabel:
             yield key, f"{package.NAME} relabels the goals of a single-agent environment"
         if algo.NEEDS_BOUNDS and isinstance(slots.action_space, Box) and not slots.action_space.is_bounded():

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 OURS = ("config", "algos", "envs", "framework")
 FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
-CONTRACTS = ("algos.base", "envs.base", "config.schema", "algos.common.settings")
+CONTRACTS = ("algos.base", "envs.base", "envs.joint", "config.schema", "algos.common.settings")
 """Classes of these modules are there to be inherited from."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config")
 """So is an algorithm's config: its variants give other defaults."""
@@ -55,7 +55,13 @@ def allowed(module: str, target: str) -> bool:
     if package == "envs":
         return inside(target, "envs", "config.schema", "config.machine", "config.own")
     if package == "framework":
-        return inside(target, "framework", "config") or target in ("algos", "algos.base", "envs", "envs.base")
+        return inside(target, "framework", "config") or target in (
+            "algos",
+            "algos.base",
+            "envs",
+            "envs.base",
+            "envs.joint",
+        )
     if package == "algos":
         own = [".".join(module.split(".")[:2])] if module.count(".") else []
         if is_variant(module) and target.endswith(".config"):

@@ -301,7 +301,7 @@ AFTER = ({"b": number(2)}, {}, {"a": True, ALL: False})
         ([({"a": np.zeros(2)},)], r"the observation of agent 'a' is an array of shape \(2,\); expected shape \(1,\)"),
         ([({"a": np.zeros(())},)], r"the observation of agent 'a' is an array of shape \(\); expected shape \(1,\)"),
         ([({"a": [1.0]},)], r"the observation of agent 'a' is a list; expected shape \(1,\)"),
-        ([({"c": number(1)},)], r"agent 'c' is not in possible_agents; Agents whose names change need a limit, such"),
+        ([({"c": number(1)},)], r"agent 'c' is not in possible_agents; agents whose names change need a limit, such"),
         ([({"aa": number(1)},)], r"agent 'aa' is not in possible_agents; did you mean a\?"),
         ([({7: number(1)},)], r"agent 7 is not in possible_agents"),
         ([({}, {"c": 0.0})], "agent 'c' is not in possible_agents"),

@@ -273,6 +273,14 @@ def test_a_lost_worker_takes_no_transition_twice(ahead, monkeypatch):
             {"car": {"agents": "car_*"}, "light": {"agents": "light_*"}, "bus": {"agents": "bus_*"}},
             "policies_cfg.bus.agents: no agent matches; the environment has car_0, ",
         ),
+        (
+            {"car": {**PPO, "train": False}, "light": {**PER, "train": False}},
+            "Python: policies_cfg.car.train: no policy would learn",
+        ),
+        (
+            {"one": {**PPO, "train": False}, "two": {**PPO, "train": False}, "light": PER},
+            "policies_cfg.two.agents: one matches car_0, car_1, car_2, car_3, car_4 too, and neither of them learns",
+        ),
         ({}, "need policies of their own; add policies_cfg: {policy_0: {agents: [car_0, "),
     ],
 )
@@ -297,6 +305,12 @@ def test_a_policy_that_does_not_train_keeps_its_weights_and_acts():
         name.partition("/")[0] for name, value in backend.agent.weights().items() if (value != before[name]).any()
     }
     assert changed == {"light"}
+
+
+def test_an_opponent_that_draws_its_actions_plays_beside_a_policy_that_learns():
+    config = joint_config(car=PPO, light={"agents": "light_*", "algo_name": "Random"})
+    run = Run(config, local(config)).until(120)
+    assert {name.partition("/")[0] for learned in run.learned for name in learned.metrics} == {"car"}
 
 
 def test_streams_of_a_policy_depend_on_its_name_alone():

@@ -1,6 +1,6 @@
 """Which policies control which agents of the environment. Does not need torch."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
@@ -23,16 +23,16 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     """Returns name, settings, package and slots of each policy, in the order of the settings. Raises ConfigError with
     all problems."""
     if not config.policies and len(layout.types) > 1:
-        raise ConfigError([_paste(layout)])
+        raise ConfigError([f"env_cfg.id: {_paste(layout)}"])
     settings: dict[str, tuple[AlgoConfig, ModuleType]] = {
         name: (policy, config.policy_packages[name]) for name, policy in config.policies.items()
     } or {DEFAULT: (config.algo, config.algo_package)}
-    matches = {name: _matched(getattr(algo, "agents", "*"), layout) for name, (algo, _) in settings.items()}
-    problems = list(_problems(matches, layout))
+    matches = {name: _matched(algo, layout) for name, (algo, _) in settings.items()}
+    problems = list(_problems(matches, layout)) or list(_idle(config, settings, matches))
     if not problems:
         problems = [text for name, (algo, _) in settings.items() for text in _misfits(name, algo, matches, layout)]
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError([_placed(config, problem) for problem in problems])
     rivals = {agent: [name for name in matches if agent in matches[name]] for agent in layout.agents}
     return [
         (name, algo, package, _slots(name, algo, matches[name], rivals, layout))
@@ -40,18 +40,17 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     ]
 
 
-def _matched(wanted: str | Sequence[str], layout: JointLayout) -> tuple[str, ...]:
-    """Returns the agents that a policy's `agents` names. Slots of agents with changing names match without #0."""
-    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
-    tests = [_test(pattern) for pattern in patterns]
-    return tuple(agent for agent in layout.agents if any(test(agent) for test in tests))
+def _matched(algo: AlgoConfig, layout: JointLayout) -> tuple[str, ...]:
+    """Returns the agents of a policy. Slots of agents with changing names match without #0."""
+    patterns = getattr(algo, "patterns", ["*"])
+    if (selector := getattr(algo, "selector", None)) is not None:
+        function = own.find(selector)
+        return tuple(agent for agent in layout.agents if function(agent.partition("#")[0]))
 
+    def matches(agent: str) -> bool:
+        return any(fnmatchcase(agent, each) or fnmatchcase(agent.partition("#")[0], each) for each in patterns)
 
-def _test(pattern: str) -> Callable[[str], bool]:
-    if ":" not in pattern:
-        return lambda agent: fnmatchcase(agent, pattern) or fnmatchcase(agent.partition("#")[0], pattern)
-    function = own.find(pattern)
-    return lambda agent: bool(function(agent.partition("#")[0]))
+    return tuple(agent for agent in layout.agents if matches(agent))
 
 
 def _problems(matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Iterator[str]:
@@ -65,6 +64,26 @@ def _problems(matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Itera
             yield f"policies_cfg.{name}.agents: these have different spaces, and need policies of their own: {text}"
     if left := [agent for agent in layout.agents if not any(agent in agents for agents in matches.values())]:
         yield f"policies_cfg: no policy for {_listed(left)}; add them to the agents of a policy"
+
+
+def _idle(
+    config: RunConfig, settings: Mapping[str, tuple[AlgoConfig, ModuleType]], matches: dict[str, tuple[str, ...]]
+) -> Iterator[str]:
+    """Yields why nothing would be learned: from all agents, or from some that several policies share."""
+    idle = [name for name, (algo, _) in settings.items() if not getattr(algo, "train", True)]
+    if len(idle) == len(settings) and config.general.mode == "train":
+        yield f"policies_cfg.{idle[0]}.train: no policy would learn; set train: true for one of them"
+    for number, name in enumerate(idle):
+        for other in idle[:number]:
+            if shared := [agent for agent in matches[name] if agent in matches[other]]:
+                yield f"policies_cfg.{name}.agents: {other} matches {_listed(shared)} too, and neither of them learns"
+
+
+def _placed(config: RunConfig, problem: str) -> str:
+    """Returns a problem with the place where its setting was written."""
+    key = problem.partition(": ")[0]
+    place = config.where.get(key) or next((at for path, at in config.where.items() if path.startswith(f"{key}.")), "")
+    return f"{place}: {problem}" if place else problem
 
 
 def is_joint(algo: AlgoConfig) -> bool:
