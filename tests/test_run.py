@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from helpers_core import of_one_agent
 from helpers_process import Forked, forked
 from PIL import Image, ImageSequence
 
@@ -129,7 +130,13 @@ def tiny(algo: str) -> dict[str, Any]:
     return {"general_cfg": general, "algo_cfg": values, "env_cfg": {**env, "n_envs": 2}}
 
 
+<<<<<<< HEAD
 TINY_RUNS = [name for name in algos.learning() if name not in {run.split(",")[0] for run in RUNS}]
+||||||| 5691abc
+TINY_RUNS = [name for name in algos.available() if name not in {run.split(",")[0] for run in RUNS}]
+=======
+TINY_RUNS = [name for name in of_one_agent() if name not in {run.split(",")[0] for run in RUNS}]
+>>>>>>> w-algo
 RUNS |= {name: tiny(name) for name in TINY_RUNS}
 
 
