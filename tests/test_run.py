@@ -130,13 +130,7 @@ def tiny(algo: str) -> dict[str, Any]:
     return {"general_cfg": general, "algo_cfg": values, "env_cfg": {**env, "n_envs": 2}}
 
 
-<<<<<<< HEAD
-TINY_RUNS = [name for name in algos.learning() if name not in {run.split(",")[0] for run in RUNS}]
-||||||| 5691abc
-TINY_RUNS = [name for name in algos.available() if name not in {run.split(",")[0] for run in RUNS}]
-=======
 TINY_RUNS = [name for name in of_one_agent() if name not in {run.split(",")[0] for run in RUNS}]
->>>>>>> w-algo
 RUNS |= {name: tiny(name) for name in TINY_RUNS}
 
 
