@@ -170,7 +170,7 @@ def test_workers_request_cores_and_gpus_of_a_cluster_alone(monkeypatch, address,
     asked = {}
     ray = SimpleNamespace(remote=lambda **options: asked.update(options) or (lambda kind: kind), put=lambda value: None)
     monkeypatch.setattr(worker_pool.WorkerPool, "_start", lambda self, worker: None)
-    spec = SimpleNamespace(rows=1)
+    spec = SimpleNamespace(rows=1, joint=None)
     worker_pool.WorkerPool(ray, config, spec, ahead=False)
     assert (asked["num_cpus"], asked["num_gpus"]) == workers_request
 

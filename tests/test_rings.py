@@ -190,7 +190,7 @@ def work(memory, at, start, stop):
         for chunk in chunks(memory):
             if memory.spec.sequence == 1:
                 memory.feedback(chunk.keys, chunk.columns["reward"] % 7)
-            seen += [*chunk.columns.values(), *chunk.keys]
+            seen += [*chunk.columns.values(), chunk.keys.place, chunk.keys.serial]
     return [array.tobytes() for array in seen]
 
 
