@@ -123,11 +123,12 @@ def test_every_algorithm_has_a_page_with_its_preset_if_it_learns(algo: str) -> N
 def test_the_settings_that_the_pages_name_exist() -> None:
     """A dotted setting in any page is one of the models', or of an environment's constructor."""
     from config.general import GeneralConfig
-    from envs.gym.config import Config as Gym
+    from framework.catalog import ENVS
 
+    fields = {field for kind in ENVS.available() for field in ENVS.get(kind).Config.model_fields}
     known = {
         "general_cfg": set(GeneralConfig.model_fields),
-        "env_cfg": {*Gym.model_fields, "max_episode_steps", "size"},
+        "env_cfg": {*fields, "max_episode_steps", "size"},
     }
     known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
     for page in PAGES:

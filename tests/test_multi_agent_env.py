@@ -254,6 +254,15 @@ def test_agents_with_changing_names_share_the_slots_of_their_pattern():
     assert [agent(env, started(env), f"low_#{n}")["obs"] for n in (0, 1)] == [[1], [2]]
 
 
+def test_a_new_agent_takes_the_first_free_slot():
+    ends = [({}, {}, {name: True, ALL: False}) for name in ("low_2", "low_1")]
+    first = {"low_1": number(1), "low_2": number(2)}
+    env = changing((first,), *ends, ({}, {}, ON), ({"low_3": number(3)}, {}, ON), limit=2)
+    started(env)
+    records = [stepped(env)[0] for _ in range(4)][-1]
+    assert [agent(env, records, f"low_#{n}")["obs"] for n in (0, 1)] == [[3], [0]]
+
+
 def test_an_agent_without_a_free_slot_is_named_with_its_pattern_and_the_limit():
     env = changing(({"low_1": number(1)},), ({"low_2": number(2)}, {}, {"low_1": True}))
     message = message_of(env)
