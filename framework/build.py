@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -110,7 +111,7 @@ def gpu_name(config: RunConfig) -> str | None:
 def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
     own.provide(config.objects)
-    plan = plan_of(config, spec)
+    plan = plan_of(config, replace(spec, shared={}))  # shared layers are those of one agent
     agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
     return agents[""] if plan.single else MultiPolicyAgent(plan, spec, agents, device)
 

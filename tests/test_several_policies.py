@@ -328,3 +328,14 @@ def test_a_policy_counts_its_slots_as_rows():
     spec = build.env_spec(config, build.make_env(config, 2))
     car, light = plan(config, spec).policies
     assert (car.spec.rows, light.spec.rows) == (2 * 5, 2 * 2)
+
+
+def test_agents_of_a_run_share_named_layers_among_themselves_alone():
+    layers = [{"layer_type": "linear", "layer_size": [8], "shared": "trunk"}]
+    one = {**PPO, "agents": "car_*", "actor_layers": layers, "critic_layers": layers}
+    config = joint_config(car=one, light=PER)
+    spec = build.env_spec(config, build.make_env(config, 2))
+    first, second = (build.make_agent(config, spec, 3, build.CPU) for _ in range(2))
+    weights = {name: value.copy() for name, value in second.weights().items()}
+    first.load_weights({name: value + 1 for name, value in first.weights().items()})
+    assert all((value == weights[name]).all() for name, value in second.weights().items())
