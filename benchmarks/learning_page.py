@@ -156,10 +156,10 @@ follow the shorter length.
 WHEN = """\
 A + after a commit means uncommitted changes, mostly of presets. The current presets have the settings that were
 measured: a test compares the fingerprints of all settings. Rows of commits with other numbers than 22b6a8be75 and
-7196c3013b are, except for several agents, older than these changes of the code: a reward_threshold wants two evaluations in a row, so runs that stop at one take longer; an
-on-policy window is learned with the learning rate at the start of its collection; normalize_obs counts each
-observation once, also with a replay buffer. The times of the rows of these two commits are those of a machine that
-was busy with other work."""
+7196c3013b are, except for several agents, older than these changes of the code: a reward_threshold wants two
+evaluations in a row, so runs that stop at one take longer; an on-policy window is learned with the learning rate at
+the start of its collection; normalize_obs counts each observation once, also with a replay buffer. The times of the
+rows of these two commits are those of a machine that was busy with other work."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 

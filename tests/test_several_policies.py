@@ -196,6 +196,24 @@ def test_a_window_of_episodes_holds_whole_trajectories_and_keeps_the_rest():
     assert rollout.state()["pending"]["obs"].tolist() == [3]
 
 
+def test_algorithms_of_single_steps_get_a_line_as_soon_as_an_agent_has_made_one():
+    """With an overlap, a transition waits for the next one, unless its trajectory has ended."""
+    rollout = SlotRollout(RolloutSpec(1), rows=2)
+    rollout.add(transitions((0, 1, 0), (0, 2, 0)), 0.0)
+    assert [rollout.take(0.0).columns["obs"].tolist() for _ in range(2)] == [[[1, 0]], [[2, 0]]]
+    rollout = SlotRollout(RolloutSpec(1, overlap=1), rows=2)
+    rollout.add(transitions((0, 1, 0)), 0.0)
+    assert rollout.owed() == 0
+    rollout.add(transitions((0, 2, 0), (1, 5, 1)), 0.0)
+    columns = rollout.take(0.0).columns
+    assert columns["obs"].tolist() == [[1, 5], [2, 0]]
+    assert columns["valid"].tolist() == [[True, True], [False, False]]
+    assert rollout.owed() == 0
+    rollout = SlotRollout(RolloutSpec(1, minibatch=4), rows=2)
+    rollout.add(transitions((0, 1, 0)), 0.0)
+    assert rollout.owed() == 0
+
+
 def test_the_scaled_rewards_of_a_slot_follow_its_last_valid_step():
     """gamma 0.5: a return of 4 is carried as 2, though the slot has no transition in the last line."""
     import torch

@@ -22,6 +22,8 @@ class SlotRollout:
     def __init__(self, spec: RolloutSpec, rows: int) -> None:
         self.spec, self.rows = spec, rows
         """rows: slots M of all environments that are collected from."""
+        self._stepwise = spec.unit == "steps" and spec.length == 1 and spec.minibatch is None
+        """True for algorithms that learn from every step: a window is a line, as soon as any agent has made one."""
         self._pending: Columns = {}
         self._slot = np.zeros(0, np.int64)
         self._fraction: float | None = None
@@ -66,15 +68,14 @@ class SlotRollout:
         if spec.unit == "episodes":
             return int((self._pending["terminated"] | self._pending["truncated"]).sum() >= spec.length)
         ready = int(self._ready().sum())
-        # algorithms that learn from single steps get them as soon as any agent has made one
-        return int(ready > 0 if spec.length == 1 else ready >= spec.length * self.rows)
+        return int(ready > 0 if self._stepwise else ready >= spec.length * self.rows)
 
     def take(self, fraction: float, most: int = 1) -> Chunk | None:
         if not self.owed():
             return None
         spec, ready = self.spec, self._ready()
         position, _ = in_order(self._slot, self.rows)
-        if spec.length == 1 and spec.unit == "steps":
+        if self._stepwise:
             ready &= position == 0
             shown = position <= spec.overlap
         else:
@@ -92,7 +93,7 @@ class SlotRollout:
         steps = int(line.max()) + 1
         if spec.sequence > 1:
             steps = -(-steps // spec.sequence) * spec.sequence
-        steps = max(steps, 1 + spec.overlap if spec.length == 1 else 1)
+        steps = max(steps, 1 + spec.overlap if self._stepwise else 1)
         window = {}
         for name, value in self._pending.items():
             window[name] = np.zeros((steps, self.rows, *value.shape[1:]), value.dtype)
