@@ -135,6 +135,8 @@ class Learner:
         one of an epoch is smaller if the window does not divide evenly."""
         length = spec.sequence or len(window["obs"])
         samples = _single_steps(window) if spec.sequence == 1 else _sequences(window, length)
+        if spec.sequence > 1 and spec.minibatch:
+            samples = _without_empty(samples)
         axis = {name: 0 if spec.sequence == 1 or name == "state" else 1 for name in samples}
         total = min(value.shape[axis[name]] for name, value in samples.items())
         if not total:
@@ -168,6 +170,14 @@ def _sequences(window: Batch, length: int) -> Batch:
     """Cuts columns [T, N, ...] into pieces [L, B, ...] of single rows, with the stored state [B, S] before each."""
     pieces = {name: value.unflatten(0, (-1, length)).transpose(0, 1).flatten(1, 2) for name, value in window.items()}
     return {name: value[0] if name == "state" else value for name, value in pieces.items()}
+
+
+def _without_empty(pieces: Batch) -> Batch:
+    """Drops pieces [L, B, ...] without a valid step: a minibatch of such pieces would have no mean."""
+    if "valid" not in pieces:
+        return pieces
+    kept = pieces["valid"].any(0)
+    return {name: value[kept] if name == "state" else value[:, kept] for name, value in pieces.items()}
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:

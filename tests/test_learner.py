@@ -127,3 +127,13 @@ def test_sequences_are_whole_pieces_of_single_rows_with_the_state_before_them():
 def test_a_window_of_transitions_has_at_least_one_sequence_and_one_in_a_minibatch():
     assert RolloutSpec.of_transitions(64, rows=128, minibatch=8) == RolloutSpec(length=1, minibatch=8)
     assert RolloutSpec.of_transitions(64, 16, 1, 8, sequence=16) == RolloutSpec(length=16, minibatch=1, sequence=16)
+
+
+def test_sequences_without_a_valid_step_are_in_no_minibatch():
+    """Two rows of four steps, cut into pieces of two: the second piece of row 1 is empty."""
+    valid = np.array([[True, True], [True, False], [True, False], [False, False]])
+    reward = np.arange(8, dtype=np.float32).reshape(4, 2)
+    columns = {"obs": reward, "reward": reward, "valid": valid, "first": np.zeros((4, 2), bool)}
+    agent, _ = learned({**columns, "state": reward[..., None]}, RolloutSpec(4, minibatch=1, sequence=2))
+    seen = sorted((batch["reward"].flatten().tolist(), batch["state"].flatten().tolist()) for batch in agent.batches)
+    assert seen == [([0, 2], [0]), ([1, 3], [1]), ([4, 6], [4])]
