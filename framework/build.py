@@ -142,17 +142,24 @@ def make_memory(
     """Makes the memory of the algorithm. Raises JoystickError if it does not fit into this machine, or is too small for
     a single sample. goal: that of the environment, for hindsight. spec.rows: rows of all collectors. apart: True if
     their windows are not joined."""
-    resources.memories_that_fit(config, plan_of(config, spec))
     plan = plan_of(config, spec)
+    resources.memories_that_fit(config, plan)
+    for policy in plan.learning:
+        _check_sequences(policy)
+    most = resources.most_at_once(config, plan)
     if plan.single is None:
-        return MultiPolicyMemory(plan, seed, collectors, apart, resources.most_at_once(config, plan))
-    wanted = plan.single.memory
-    if isinstance(wanted, ReplaySpec) and wanted.capacity // spec.rows < wanted.sequence:
+        return MultiPolicyMemory(plan, seed, collectors, apart, most)
+    return memory.make(plan.single.memory, stream(seed, "memory"), goal, collectors, apart, most)
+
+
+def _check_sequences(policy: PolicyPlan) -> None:
+    """Raises JoystickError if a replay memory is too small for a single sequence."""
+    wanted, rows = policy.memory, policy.spec.rows
+    if isinstance(wanted, ReplaySpec) and wanted.capacity // rows < wanted.sequence:
         raise JoystickError(
-            f"a sequence has {wanted.sequence} steps, and algo_cfg.buffer_size {wanted.capacity} keeps "
-            f"{wanted.capacity // spec.rows} of each of {spec.rows} rows; choose a larger one, or fewer env_cfg.n_envs"
+            f"a sequence has {wanted.sequence} steps, and {policy.section}.buffer_size {wanted.capacity} keeps "
+            f"{wanted.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
-    return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, resources.most_at_once(config, plan))
 
 
 def make_callbacks(config: RunConfig) -> Callbacks | None:
