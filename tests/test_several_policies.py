@@ -8,11 +8,12 @@ from helpers_distributed import Run, local, nothing_twice, remote, without_pause
 from test_distributed_faults import dies_once
 
 from config.loader import ConfigError, load
-from config.schema import RolloutSpec
+from config.schema import ReplaySpec, RolloutSpec
 from envs.joint import AgentType, JointLayout
 from framework import build, compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.fragment import Fragment, Origin
+from framework.memory.replay import Replay
 from framework.multi_agent.rollout import SlotRollout
 from framework.multi_agent.slots import JointSlots, Slots, mixed
 from framework.multi_agent.splitter import Splitter, Transitions
@@ -132,6 +133,14 @@ def test_what_a_lost_worker_began_is_dropped_and_its_trajectory_is_broken_off():
     assert found.lost.tolist() == [0]
 
 
+def test_a_lost_worker_breaks_off_the_trajectories_whose_transitions_are_all_complete():
+    step = [(({"obs": 1, **ACT}, {"obs": 5, **ACT}), ({"obs": 2, **ACT}, {"obs": 6, "terminated": True}))]
+    split = splitter()
+    assert len(split.split(fragment(step)).slot) == 2
+    assert split.split(fragment(step, first=True)).lost.tolist() == [0]  # b's had ended
+    assert split.split(fragment(step)).lost.tolist() == []
+
+
 def test_all_agents_of_a_joint_policy_are_one_row_with_the_sum_of_their_rewards():
     slots = JointSlots(LAYOUT, ("a", "b"), "p")
     records = LAYOUT.new(1)
@@ -187,6 +196,23 @@ def test_a_window_is_full_with_as_many_transitions_as_its_rows_have_steps():
     assert chunk.columns["cut"].tolist() == [[False, False], [False, True], [False, False], [True, False]]
     assert chunk.fraction == 0.25
     assert rollout.take(0.0) is None
+
+
+def test_the_latest_transition_of_a_lost_worker_is_truncated():
+    """No advantage and no n-step return may reach from one trajectory into the next."""
+    rollout = SlotRollout(RolloutSpec(2), rows=2)
+    rollout.add(transitions((0, 1, 0), (1, 5, 0)), 0.0)
+    rollout.add(transitions((0, 2, 0), (1, 6, 0), lost=[0]), 0.0)
+    assert rollout.take(0.0).columns["truncated"].tolist() == [[True, False], [False, False]]
+    replay = Replay(ReplaySpec(8, 64, 2, 1.0, n_step=2, gamma=0.5), np.random.default_rng(0), None, 2)
+    replay.add_slots(transitions((0, 1, 0), (1, 1, 0)).columns | NEXT, np.array([0, 1]), np.array([], int))
+    replay.add_slots(transitions((0, 4, 0), (1, 4, 0)).columns | NEXT, np.array([0, 1]), np.array([0]))
+    drawn = replay.take(0.0).columns
+    first = drawn["obs"] == 1
+    assert set(drawn["reward"][first].tolist()) == {1.0, 1 + 0.5 * 4}
+
+
+NEXT = {"next_obs": np.zeros(2, np.float32), "action": np.zeros(2, np.int64)}
 
 
 def test_a_window_of_episodes_holds_whole_trajectories_and_keeps_the_rest():

@@ -129,11 +129,11 @@ class SlotRollout:
         """Writes nothing: the state holds everything."""
 
     def state(self) -> Tree:
-        return {"pending": dict(sorted(self._pending.items())), "slot": self._slot, "fraction": self._fraction}
+        pending = dict(sorted(self._pending.items()))
+        return {"pending": pending, "slot": self._slot, "rows": self.rows, "fraction": self._fraction}
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
-        """Restores `state`; drops transitions of slots that do not exist now."""
-        self._slot, self._fraction = np.array(state["slot"]), state["fraction"]
-        self._pending = {name: np.array(value) for name, value in state["pending"].items()}
-        if self._slot.size and self._slot.max() >= self.rows:
-            self._pending, self._slot = {}, np.zeros(0, np.int64)
+        """Restores `state`; drops transitions from before a resume with other environments."""
+        if state["rows"] == self.rows:
+            self._slot, self._fraction = np.array(state["slot"]), state["fraction"]
+            self._pending = {name: np.array(value) for name, value in state["pending"].items()}

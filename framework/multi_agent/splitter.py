@@ -34,13 +34,16 @@ class Splitter:
         """Reward [M] that they have got so far."""
         self._open = np.zeros(0, bool)
         """[M], True for slots with an incomplete transition."""
+        self._unfinished = np.zeros(0, bool)
+        """[M], True for slots whose latest transition has not ended its trajectory."""
 
     def split(self, fragment: Fragment) -> Transitions:
         """Returns the transitions that this fragment completes."""
         columns, count = fragment.columns, fragment.rows * self.slots.count
         if len(self._open) != count:  # the first fragment, or another number of environments than before a resume
-            self._open, self._reward = np.zeros(count, bool), np.zeros(count, np.float32)
-        lost = self._open & np.repeat(fragment.start["first"], self.slots.count)
+            self._open, self._unfinished = np.zeros((2, count), bool)
+            self._reward = np.zeros(count, np.float32)
+        lost = self._unfinished & np.repeat(fragment.start["first"], self.slots.count)
         self._open &= ~lost
         records, after = self.layout.decode(columns["obs"]), self.layout.decode(columns["next_obs"])
         seen, then = self.slots.observe(records), self.slots.observe(after)
@@ -50,6 +53,9 @@ class Splitter:
         over = (columns["terminated"] | columns["truncated"])[..., None]
         ends = then.terminated | then.truncated | over
         begin, end, slot, reward = self._pairs(begins, ends | acts, then.reward)
+        self._unfinished &= ~lost
+        self._unfinished[slot] = ~_rows(ends)[end, slot]  # the last one counts if a slot is named twice
+        self._unfinished |= self._open
         terminated = then.terminated | (columns["terminated"][..., None] & ~then.truncated)
         first = {"obs": seen.obs, "action": self.slots.actions(self.layout.decode_action(columns["action"]))}
         last = {"next_obs": then.obs, "terminated": ends & terminated, "truncated": ends & ~terminated}
@@ -118,12 +124,14 @@ class Splitter:
         # other slots are blank, so that equal states have equal bytes
         return {
             "open": self._open.copy(),
+            "unfinished": self._unfinished.copy(),
             "reward": np.where(self._open, self._reward, np.float32(0)),
             "carried": {name: value[self._open] for name, value in carried.items()},
         }
 
     def load_state(self, state: Tree) -> None:
         self._open, self._reward = np.array(state["open"], bool), np.array(state["reward"], np.float32)
+        self._unfinished = np.array(state["unfinished"], bool)
         self._carried = {}
         for name, value in state["carried"].items():
             self._carried[name] = np.zeros((len(self._open), *value.shape[1:]), value.dtype)
