@@ -47,12 +47,10 @@ class Splitter:
         acts, begins = then.acts, seen.acts
         if self.slots.past_share:  # what an earlier version does is not learned from
             begins = begins & ~self.slots.past(records)
-        over = (columns["terminated"] | columns["truncated"])[..., None]
-        ends = then.terminated | then.truncated | over
-        begin, end, slot, reward = self._pairs(begins, ends | acts, then.reward)
-        terminated = then.terminated | (columns["terminated"][..., None] & ~then.truncated)
+        terminated, truncated = then.ends(columns["terminated"], columns["truncated"])
+        begin, end, slot, reward = self._pairs(begins, terminated | truncated | acts, then.reward)
         first = {"obs": seen.obs, "action": self.slots.actions(self.layout.decode_action(columns["action"]))}
-        last = {"next_obs": then.obs, "terminated": ends & terminated, "truncated": ends & ~terminated}
+        last = {"next_obs": then.obs, "terminated": terminated, "truncated": truncated}
         self._extend(first, last, records, after, seen, then)
         first |= {name.removeprefix(self._prefix): columns[name] for name in columns if name.startswith(self._prefix)}
         found = self._gather(first, begin, slot)
