@@ -29,6 +29,7 @@ class AgentRow:
         """True if the episode has ended."""
         self.terminated = self.truncated = False
         self._roster = roster
+        self._names = tuple(slot.name for slot in slots)
         self._own = {slot.name: slot for slot in slots if slot.pool is None}
         self._shared = {pool: [slot for slot in slots if slot.pool == pool] for pool in roster.limits}
         self._free: dict[str, list[Slot]] = {}
@@ -201,10 +202,13 @@ class AgentRow:
     def _when(self, name: str) -> str:
         return f": it ended in step {self._ended[name]}" if name in self._ended else ""
 
-    def blame(self, slots: Array) -> str:
-        """Returns the agent of the first of the marked slots [S]."""
+    def agents(self) -> Sequence[str]:
+        """Returns the name of the agent in each slot, up to the observation of its end; that of the slot if it is
+        empty."""
+        if not self._shared:
+            return self._names
         taken = {slot.number: name for name, slot in {**self._active, **self._leaving}.items()}
-        return taken.get(int(slots.argmax()), "?")
+        return [taken.get(number, name) for number, name in enumerate(self._names)]
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         reason = str(error) if isinstance(error, EnvError) else described(error)

@@ -156,6 +156,11 @@ class VectorEnv(ABC):
         """Returns the environment of a row, if it is an object in this process; otherwise this vector environment."""
         return self
 
+    def agents(self, row: int) -> Sequence[str]:
+        """Returns the name of the agent in each slot of the latest joint observation of a row; a slot without an agent
+        has its own name. Empty for a single agent."""
+        return ()
+
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info dict of the latest step of a row."""
         return {}

@@ -28,6 +28,10 @@ class AgentType:
     """True if the environment gives action masks; only for Discrete actions."""
     parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
     """Name, start, stop and shape of each part of a flattened Dict or Tuple observation."""
+    observation_start: Any = field(default=0, compare=False)
+    """First value of the environment's own Discrete or MultiDiscrete observations; the encoded ones start at 0."""
+    action_start: Any = field(default=0, compare=False)
+    """First value of the environment's own Discrete or MultiDiscrete actions."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ terminated, truncated
             observation later the fields of the agent are zero, and its slot is free.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -203,6 +203,9 @@ class MultiAgentVector(VectorEnv):
 
     def each(self, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
         return [function(self.member(row), row) for row in np.flatnonzero(mask).tolist()]
+
+    def agents(self, row: int) -> Sequence[str]:
+        return self._members[row].agents()
 
     def info(self, row: int) -> dict[str, Any]:
         return self._members[row].info

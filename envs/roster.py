@@ -27,6 +27,7 @@ class Kind:
         rest = masks.rest_of(observation_space) if self.inside else observation_space
         self._codec, self.actions = Observations(rest), Actions(action_space)
         self.space, self.parts, self.floating = self._codec.space, self._codec.parts, self._codec.floating
+        self.start = self._codec.start
         self.plain = isinstance(rest, Box) and not self.inside and not masked
         """True if observations are arrays that need no encoding, without masks."""
         self.shape = rest.shape if isinstance(rest, Box) else self.space.shape or ()
@@ -89,7 +90,15 @@ class Roster:
             groups[found].append(seat)
         self.seats = [seat for group in groups for seat in group]
         self.types = tuple(
-            AgentType(tuple(seat.name for seat in group), kind.space, kind.actions.space, kind.masked, kind.parts)
+            AgentType(
+                tuple(seat.name for seat in group),
+                kind.space,
+                kind.actions.space,
+                kind.masked,
+                kind.parts,
+                kind.start,
+                kind.actions.start,
+            )
             for kind, group in zip(self.kinds, groups, strict=True)
         )
 

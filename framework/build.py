@@ -25,9 +25,10 @@ from framework.learner import Learner
 from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.learner import MultiPolicyLearner
 from framework.multi_agent.memory import MultiPolicyMemory
+from framework.multi_agent.recorders import AgentSteps, AgentTrajectories
 from framework.multi_agent.returns import AgentReturns, return_name
 from framework.output import LOGGER
-from framework.output.recorders import Tape, TrajectoryRecorder
+from framework.output.recorders import Tape, TrajectoryRecorder, Writer
 from framework.output.traces import TraceRecorder
 from framework.plan import PolicyPlan, needs_global_state
 from framework.plan import plan as plan_of
@@ -200,6 +201,13 @@ def make_evaluator(
     return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
 
 
+def trajectories(config: RunConfig, env: VectorEnv, writer: Writer | None) -> Recorder:
+    """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
+    if env.joint is None:
+        return TrajectoryRecorder(writer, env.rows)
+    return AgentTrajectories(plan_of(config, env_spec(config, env)), writer, env.rows)
+
+
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
     """Makes what records the episodes of a collector in training."""
     cfg = config.general
@@ -207,9 +215,10 @@ def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | Non
     if callbacks is not None and sees_episodes(callbacks):
         recorders.append(CallbackRecorder(callbacks, env.rows, worker))
     if cfg.collect_traj:
-        recorders.append(TrajectoryRecorder(None, env.rows))
+        recorders.append(trajectories(config, env, None))
     if cfg.traces:
-        recorders.append(TraceRecorder(env.rows, cfg.traces_compress))
+        by_policy = AgentSteps(plan_of(config, env_spec(config, env))) if env.joint else None
+        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy))
     if cfg.video_fre and env.replayable:
         recorders.append(Tape(env.rows))
     return recorders

@@ -418,7 +418,7 @@ def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
     bomb = base64.b64encode(zlib.compress(b"\0" * 2**21)).decode()
     for text, said in (
         ("nonsense\n", "line 1 is no trace"),
-        ('{"type":"Other"}\n', "its type is not SampleBatch"),
+        ('{"type":"Other"}\n', "its type is neither SampleBatch nor MultiAgentBatch"),
         ("[1]\n", "line 1 is no trace"),
         ('{"type":"SampleBatch","obs":"%%%"}\n', "line 1 is no trace"),
         (f'{{"type":"SampleBatch","obs":"{bomb}"}}\n', "line 1 is no trace"),

@@ -31,6 +31,13 @@ class Seen(NamedTuple):
     terminated: Array
     truncated: Array
 
+    def ends(self, terminated: Array, truncated: Array) -> tuple[Array, Array]:
+        """Returns where a trajectory terminates and where it is truncated [..., S], given the same of the episode
+        [...]: its end ends all trajectories as it does itself, unless they end by themselves."""
+        ends = self.terminated | self.truncated | (terminated | truncated)[..., None]
+        terminates = ends & (self.terminated | (terminated[..., None] & ~self.truncated))
+        return terminates, ends & ~terminates
+
 
 class Slots:
     """Slots of the agents of one policy, which have the same type. Several policies may match the same agents: then
@@ -40,13 +47,15 @@ class Slots:
         self, layout: JointLayout, agents: Sequence[str], rivals: Sequence[Sequence[str]], policy: str, agent_id: bool
     ) -> None:
         """rivals: for each of these agents, the names of the policies that match it."""
-        self.agents, self.policy = tuple(agents), policy
+        self.agents, self.policy, self._layout = tuple(agents), policy, layout
         places = [layout.place(agent) for agent in agents]
         self._field = f"t{places[0][0]}"
         self.type = layout.types[places[0][0]]
         self._places = _indices([place for _, place in places])
         order = {name: index for index, name in enumerate(layout.agents)}
-        self._numbers = np.array([order[agent] for agent in agents], np.uint64)
+        self.numbers = [order[agent] for agent in agents]
+        """Number of each agent's slot in the joint observation."""
+        self._numbers = np.array(self.numbers, np.uint64)
         self._matches = np.array([len(names) for names in rivals], np.uint64)
         self._turn = np.array([list(names).index(policy) for names in rivals], np.uint64)
         self._alone = bool((self._matches == 1).all())
@@ -56,6 +65,13 @@ class Slots:
         """Share of the training episodes in which earlier versions play."""
         self.count = len(agents)
         """Number of rows of the policy's batch for each environment, S."""
+
+    def each(self) -> "Slots":
+        """Returns these slots with what each agent sees, does and gets by itself, whichever version of the policy
+        plays: for records of episodes."""
+        plain = Slots(self._layout, self.agents, [[self.policy]] * len(self.agents), self.policy, agent_id=False)
+        plain._matches, plain._turn, plain._alone = self._matches, self._turn, self._alone
+        return plain
 
     # spaces -----------------------------------------------------------------------------------------------
 
@@ -115,6 +131,11 @@ class Slots:
             obs = as_vector(self.type.observation_space, obs)
             obs = np.concatenate([obs, np.broadcast_to(self._one_hot, (*obs.shape[:-1], self.count))], axis=-1)
         return Seen(obs, mask, each["reward"], acts, each["first"], each["terminated"], each["truncated"])
+
+    def present(self, records: Array) -> Array:
+        """Returns [..., S], True for the agents that this policy controls and that are in the episode."""
+        each = records[self._field][..., self._places]
+        return np.asarray(each["active"] & ~each["terminated"] & ~each["truncated"] & self.controls(records))
 
     def returns(self, records: Array, training: bool) -> tuple[Array, Array]:
         """Returns the sum of the rewards of the policy's agents [...], and the number of trajectories that begin; in

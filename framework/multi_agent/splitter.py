@@ -50,15 +50,14 @@ class Splitter:
         acts, begins = then.acts, seen.acts
         if self.slots.past_share:  # what an earlier version does is not learned from
             begins = begins & ~self.slots.past(records)
-        over = (columns["terminated"] | columns["truncated"])[..., None]
-        ends = then.terminated | then.truncated | over
+        terminated, truncated = then.ends(columns["terminated"], columns["truncated"])
+        ends = terminated | truncated
         begin, end, slot, reward = self._pairs(begins, ends | acts, then.reward)
         self._unfinished &= ~lost
         self._unfinished[slot] = ~_rows(ends)[end, slot]  # the last one counts if a slot is named twice
         self._unfinished |= self._open
-        terminated = then.terminated | (columns["terminated"][..., None] & ~then.truncated)
         first = {"obs": seen.obs, "action": self.slots.actions(self.layout.decode_action(columns["action"]))}
-        last = {"next_obs": then.obs, "terminated": ends & terminated, "truncated": ends & ~terminated}
+        last = {"next_obs": then.obs, "terminated": terminated, "truncated": truncated}
         self._extend(first, last, records, after, seen, then)
         first |= {name.removeprefix(self._prefix): columns[name] for name in columns if name.startswith(self._prefix)}
         found = self._gather(first, begin, slot)

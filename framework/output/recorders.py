@@ -1,6 +1,6 @@
 """Recorders see every step of a collector: they keep actions or whole trajectories."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,13 +46,35 @@ class Writer(Protocol):
     def add(self, episode: Mapping[str, Any]) -> None: ...
 
 
-class TrajectoryRecorder(Recorder):
-    """Collects the steps of every row. Passes each episode to the writer when it ends; without a writer, episodes
-    travel with the fragment that they ended in."""
+class Trajectories:
+    """Passes trajectories to a writer; without one, they travel with the fragment that their episode ended in."""
 
-    def __init__(self, writer: Writer | None, rows: int) -> None:
+    def __init__(self, writer: Writer | None) -> None:
         self.writer = writer
         self._finished: list[dict[str, Any]] = []
+
+    def add(self, steps: Sequence[tuple[Any, ...]]) -> None:
+        """Passes on a trajectory: its steps, each with state, action, reward, next state, flags and info."""
+        names = ("state", "action", "reward", "next_state", "terminated", "truncated")
+        *columns, infos = zip(*steps, strict=True)
+        arrays: dict[str, Any] = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+        whole = {**arrays, "info": [plain(info) for info in infos]}
+        if self.writer is None:
+            self._finished.append(whole)
+        else:
+            self.writer.add(whole)
+
+    def records(self) -> list[Record]:
+        """Returns the trajectories since the last call."""
+        finished, self._finished = self._finished, []
+        return [Record(TRAJECTORIES, trajectory) for trajectory in finished]
+
+
+class TrajectoryRecorder(Recorder):
+    """Collects the steps of every row. Passes each episode on when it ends."""
+
+    def __init__(self, writer: Writer | None, rows: int) -> None:
+        self._out = Trajectories(writer)
         self._running: list[list[tuple[Any, ...]]] = [[] for _ in range(rows)]
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
@@ -65,14 +87,7 @@ class TrajectoryRecorder(Recorder):
             steps.append((before, action[row] + env.action_start, step.reward[row], after, *flags, dict(env.info(row))))
 
     def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
-        names = ("state", "action", "reward", "next_state", "terminated", "truncated")
-        *columns, infos = zip(*self._running[episode.row], strict=True)
-        arrays: dict[str, Any] = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
-        whole = {**arrays, "info": [plain(info) for info in infos]}
-        if self.writer is None:
-            self._finished.append(whole)
-        else:
-            self.writer.add(whole)
+        self._out.add(self._running[episode.row])
         self.drop(episode.row)
         return {}
 
@@ -80,5 +95,4 @@ class TrajectoryRecorder(Recorder):
         self._running[row] = []
 
     def collected(self, fragment: Fragment, env: VectorEnv) -> Iterable[Record]:
-        finished, self._finished = self._finished, []
-        return [Record(TRAJECTORIES, episode) for episode in finished]
+        return self._out.records()

@@ -17,33 +17,60 @@ MOST_BYTES = 2**31
 """Size of the largest column of a line, decompressed."""
 
 
-def read_traces(path: str | Path) -> dict[str, np.ndarray]:
-    """Returns the columns of a file or of a folder of traces as arrays [steps, ...]. The files of a folder are joined
-    worker by worker, in the order in which they were written. infos is an array of dicts. Raises ValueError if there
-    are no traces. Never runs code."""
+Columns = dict[str, np.ndarray]
+
+
+def read_traces(path: str | Path) -> dict[str, Any]:
+    """Returns the columns of a file or of a folder of traces as arrays [steps, ...]; with several agents, a dict of
+    them for each policy. The files of a folder are joined worker by worker, in the order in which they were written.
+    infos is an array of dicts. Raises ValueError if there are no traces. Never runs code."""
     path = Path(path)
     files = [file for file, _, _ in trace_files(path)] if path.is_dir() else [path]
     lines = [line for file in files for line in _lines(file)]
     if not lines:
         raise ValueError(f"{path} holds no traces")
-    if different := next((line.keys() ^ lines[0].keys() for line in lines if line.keys() != lines[0].keys()), None):
+    batches: dict[str | None, list[Columns]] = {}
+    for line in lines:
+        for policy, columns in line.items():
+            batches.setdefault(policy, []).append(columns)
+    found = {policy: _joined(path, columns) for policy, columns in batches.items()}
+    if None not in found:
+        return {str(policy): columns for policy, columns in found.items()}
+    if len(found) > 1:
+        raise ValueError(f"{path} holds traces of a single agent and of several agents")
+    return found[None]
+
+
+def _joined(path: Path, batches: list[Columns]) -> Columns:
+    first = batches[0].keys()
+    if different := next((batch.keys() ^ first for batch in batches if batch.keys() != first), None):
         raise ValueError(f"{path}: not all lines have the column {min(different)}")
-    return {name: np.concatenate([line[name] for line in lines]) for name in lines[0]}
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
 
 
-def _lines(path: Path) -> Iterator[dict[str, np.ndarray]]:
-    """Yields the columns of each line; not of a last one that is being written."""
+def _lines(path: Path) -> Iterator[dict[str | None, Columns]]:
+    """Yields the columns of each line by policy, None for a single agent; not of a last one that is being written."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
             try:
-                batch = json.loads(line)
-                if batch.pop("type") != "SampleBatch":
-                    raise ValueError("its type is not SampleBatch")
-                yield {name: _column(value) for name, value in batch.items()}
+                found = _batches(json.loads(line))
+                yield {
+                    policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
+                }
             except (ValueError, KeyError, AttributeError, TypeError, EOFError, zlib.error) as error:
                 raise ValueError(f"{path}: line {number} is no trace: {error}") from error
+
+
+def _batches(line: Any) -> dict[str | None, dict[str, Any]]:
+    """Returns the columns of a line as they are written, by policy."""
+    form = line.pop("type")
+    if form == "SampleBatch":
+        return {None: line}
+    if form == "MultiAgentBatch":
+        return {str(policy): batch for policy, batch in line["policy_batches"].items()}
+    raise ValueError("its type is neither SampleBatch nor MultiAgentBatch")
 
 
 def _column(value: Any) -> np.ndarray:

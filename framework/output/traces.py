@@ -10,9 +10,9 @@ import json
 import time
 import zlib
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from framework.output.trace_reader import NAME, trace_files
 from framework.output.trajectories import MOST_WAITING, plain
 
 TRACES = "traces"
-_RENAMED = {
+RENAMED = {
     "obs": "obs",
     "action": "actions",
     "reward": "rewards",
@@ -36,47 +36,81 @@ _RENAMED = {
 """Column of a fragment -> column of a trace. Other columns of the policy keep their names."""
 
 
+class Steps(NamedTuple):
+    """Facts about the steps of a fragment that are not in its columns."""
+
+    eps_id: Array
+    """Seed [T, N] of the episode."""
+    t: Array
+    """Number [T, N] of the step in its episode."""
+    infos: Array
+    """Infos [T, N]."""
+    agents: Array
+    """Names [T, N, S] of the agents in the slots of joint observations; S is 0 for a single agent."""
+
+
 class TraceRecorder(Recorder):
     """Makes a line of each fragment: the steps of row 0, then those of row 1, and so on."""
 
-    def __init__(self, rows: int, compress: Sequence[str]) -> None:
-        self._compress = compress
+    def __init__(
+        self,
+        rows: int,
+        compress: Sequence[str],
+        by_policy: Callable[[Fragment, Steps], Mapping[str, dict[str, Any]]] | None = None,
+    ) -> None:
+        """by_policy: returns the columns of each policy, in place of those of a single agent."""
+        self._compress, self._by_policy = compress, by_policy
         self._seed, self._t = np.zeros((2, rows), np.int64)
-        self._steps: list[tuple[Array, Array, list[Any]]] = []
-        """Seeds [N], numbers of the step in its episode [N] and infos of each step since the last fragment."""
+        self._steps: list[tuple[Array, Array, list[Any], list[Sequence[str]]]] = []
+        """Seeds [N], numbers of the step in its episode [N], infos and agents of each step since the last fragment."""
 
     def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
         self._seed[row], self._t[row] = seed, 0
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
         infos = [plain(env.info(row)) for row in range(env.rows)]
-        self._steps.append((self._seed.copy(), self._t.copy(), infos))
+        agents = [env.agents(row) for row in range(env.rows)]
+        self._steps.append((self._seed.copy(), self._t.copy(), infos, agents))
         self._t += 1 if env.valid is None else env.valid
 
     def collected(self, fragment: Fragment, env: VectorEnv) -> Iterable[Record]:
-        steps = self._steps[-fragment.steps :]  # those before were replayed by a resume
+        seeds, numbers, infos, agents = zip(*self._steps[-fragment.steps :], strict=True)  # those before were replayed
         self._steps = []
-        columns = dict(fragment.columns)
-        kept = _by_row(columns.pop("valid", np.ones((fragment.steps, fragment.rows), bool)))
-        if not kept.any():
+        said = np.empty((fragment.steps, fragment.rows), object)
+        said[:] = infos
+        steps = Steps(np.stack(seeds), np.stack(numbers), said, np.array(agents))
+        if self._by_policy is None:
+            line = {"type": "SampleBatch", **self._packed(_of_one(fragment, steps, env))}
+        else:
+            batches = {policy: self._packed(batch) for policy, batch in self._by_policy(fragment, steps).items()}
+            line = {"type": "MultiAgentBatch", "count": said.size, "policy_batches": batches}
+        if not len(line.get("t", ())) and not line.get("policy_batches"):
             return ()
-        columns["obs"] = columns["obs"] + env.observation_start
-        columns["next_obs"] = columns["next_obs"] + env.observation_start
-        columns["action"] = columns["action"] + env.action_start
-        seeds, numbers, infos = zip(*steps, strict=True)
-        batch: dict[str, Any] = {
-            "eps_id": _by_row(np.stack(seeds))[kept],
-            "agent_id": np.zeros(kept.sum(), np.int64),
-            "policy": ["default"] * int(kept.sum()),
-            "t": _by_row(np.stack(numbers))[kept],
-            **{_RENAMED.get(name, name): _by_row(column)[kept] for name, column in columns.items()},
-        }
-        batch["dones"] = batch["terminateds"] | batch["truncateds"]
-        by_row = [info for row in zip(*infos, strict=True) for info in row]
-        batch["infos"] = [info for info, keep in zip(by_row, kept, strict=True) if keep]
-        packed = {name: pack(batch[name]) for name in self._compress}
-        text = json.dumps({"type": "SampleBatch", **batch, **packed}, separators=(",", ":"), default=_as_json)
+        text = json.dumps(line, separators=(",", ":"), default=_as_json)
         return [Record(TRACES, (fragment.origin.worker, text))]
+
+    def _packed(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Returns the columns of a line, those in traces_compress as text."""
+        return {**batch, **{name: pack(batch[name]) for name in self._compress}}
+
+
+def _of_one(fragment: Fragment, steps: Steps, env: VectorEnv) -> dict[str, Any]:
+    """Returns the columns of a single agent, without dummy steps."""
+    columns = dict(fragment.columns)
+    kept = _by_row(columns.pop("valid", np.ones((fragment.steps, fragment.rows), bool)))
+    columns["obs"] = columns["obs"] + env.observation_start
+    columns["next_obs"] = columns["next_obs"] + env.observation_start
+    columns["action"] = columns["action"] + env.action_start
+    batch: dict[str, Any] = {
+        "eps_id": _by_row(steps.eps_id)[kept],
+        "agent_id": np.zeros(kept.sum(), np.int64),
+        "policy": ["default"] * int(kept.sum()),
+        "t": _by_row(steps.t)[kept],
+        **{RENAMED.get(name, name): _by_row(column)[kept] for name, column in columns.items()},
+    }
+    batch["dones"] = batch["terminateds"] | batch["truncateds"]
+    batch["infos"] = list(_by_row(steps.infos)[kept])
+    return batch
 
 
 def _by_row(column: Array) -> Array:

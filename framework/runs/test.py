@@ -15,12 +15,13 @@ from framework.checkpoint.store import BAD_CONTENT, CheckpointStore, Saved
 from framework.curriculum import Phases
 from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Interrupted
+from framework.fragment import Recorder
 from framework.multi_agent.returns import return_names
 from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_log import CsvLog, read_csv
 from framework.output.formatting import counted
-from framework.output.recorders import Tape, TrajectoryRecorder
+from framework.output.recorders import Tape
 from framework.output.trajectories import TrajectoryWriter
 from framework.plan import plan
 from framework.runs.resume import check_identity, with_seed
@@ -140,18 +141,15 @@ class _Test:
 
     def _play(self, episodes: int) -> tuple[Evaluation, Tape]:
         cfg = self.config.general
-        tape = Tape(self.env.rows)
-        recorders: list[Any] = [tape]
+        tape, writer = Tape(self.env.rows), TrajectoryWriter(self.task.results)
+        recorders: list[Recorder] = [tape]
         if cfg.collect_traj:
-            recorders.append(TrajectoryRecorder(TrajectoryWriter(self.task.results), self.env.rows))
+            recorders.append(build.trajectories(self.config, self.env, writer))
         phases = Phases(cfg.curriculum)
         phases.load(self.saved.tree.get("phase"))
         evaluator = build.make_evaluator(self.config, self.env, self._check, self.watch, phases.evaluation)
-        try:
+        with contextlib.closing(writer):
             return evaluator.play(self.agent, episodes, recorders), tape
-        finally:
-            for recorder in recorders[1:]:
-                recorder.writer.close()
 
     def _write(self, evaluation: Evaluation) -> None:
         """Writes results/test.csv, with a row for each episode."""
