@@ -145,6 +145,7 @@ class _Assembly(Written):
         source = sources.from_document(document, written=written)
         self.sources.insert(0, source)
         if not written:
+            self._leave_out_policies(source)
             return
         if missing := source.missing():
             self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
@@ -152,6 +153,15 @@ class _Assembly(Written):
         kept = source.sections.get("algo_cfg", {})
         if theirs and ours and kept and self.find("algo_name", str(theirs))[0] is not self.find("algo_name", ours)[0]:
             self.notes.append(f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(kept)}")
+
+    def _leave_out_policies(self, preset: sources.Source) -> None:
+        """Drops the policies of a preset if the user writes others: two sets of policies would share the agents."""
+        known = preset.policy_names()
+        ours = dict.fromkeys(name for source in self.sources[1:] for name in source.policy_names())
+        if known and set(ours) - set(known):
+            preset.drop_policies()
+            why = f"policies with other names are written: {', '.join(ours)}"
+            self.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
 
     # names ------------------------------------------------------------------------------------------------
 

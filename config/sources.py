@@ -43,6 +43,18 @@ class Source:
         self.sections.setdefault(section, {})[key] = value
         self.places.setdefault(section, Place(place.text, section)).parts[key] = place
 
+    def policy_names(self) -> list[str]:
+        """Returns the names of the policies that it sets."""
+        return [name for section in self.sections if (name := policies.name_of(section))]
+
+    def drop_policies(self) -> None:
+        """Removes its policies, and the choice of one of them as the score."""
+        names = self.policy_names()
+        for section in map(policies.section_of, names):
+            del self.sections[section], self.places[section]
+        if self.sections.get("general_cfg", {}).get("score_policy") in names:
+            del self.sections["general_cfg"]["score_policy"], self.places["general_cfg"].parts["score_policy"]
+
     def put_policies(self, value: Any, place: Place) -> None:
         """Adds the section policies_cfg: each policy is a section of its own."""
         if value is not None and not isinstance(value, dict):
