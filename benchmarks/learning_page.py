@@ -127,9 +127,9 @@ How a row is measured:
   [calculated](task_directory.md#runs-with-several-seeds) as for every group of seeds.
 - Each model then plays 100 episodes, or the number in its [line below](#conditions) (at least {least}),
   without exploration (but with `eval_epsilon`). Every episode has its own seed, so that the start states are distinct
-  and were used neither in training nor in its evaluations. The exceptions are CliffWalking and FrozenLake, which have
-  one start state, and Taxi, which has 300. The score of a run is the mean return; for bit flipping and reach it is the
-  share of successes.
+  and were used neither in training nor in its evaluations. The exceptions are CliffWalking, FrozenLake and the two-step
+  game, which have one start state, and Taxi, which has 300. The score of a run is the mean return; with several agents
+  that is the sum over all of them. For bit flipping and reach it is the share of successes.
 - **Mean** and **interquartile mean** are over the scores of `models/best`, one per seed: the model that a run
   selects by its own online evaluations, not by these episodes. **Last** is the mean score of the last models.
 - **Steps** is the number of environment steps, as a mean over the seeds: a preset may stop when its task is solved.
