@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from framework.output.trace_reader import read_traces as read_traces
     from framework.runs.api import Run as Run
     from framework.runs.api import pretty as pretty
+    from framework.runs.policy import Policies as Policies
     from framework.runs.policy import Policy as Policy
     from framework.runs.policy import load as load
 
@@ -63,6 +64,7 @@ _HOMES = {
     "ConfigError": "config.loader",
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
+    "Policies": "framework.runs.policy",
     "Policy": "framework.runs.policy",
     "Run": "framework.runs.api",
     "load": "framework.runs.policy",

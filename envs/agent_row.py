@@ -210,6 +210,15 @@ class AgentRow:
         taken = {slot.number: name for name, slot in {**self._active, **self._leaving}.items()}
         return [taken.get(number, name) for number, name in enumerate(self._names)]
 
+    def slots_of(self, name: str) -> Sequence[str]:
+        """Returns the names of the slots that an agent can have."""
+        if name in self._own:
+            return [name]
+        pool = self._roster.pool_of(name)
+        if pool is None:
+            raise EnvError(self._roster.unknown(name))
+        return [slot.name for slot in self._shared[pool]]
+
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         reason = str(error) if isinstance(error, EnvError) else described(error)
         return EnvError(

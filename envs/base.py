@@ -161,6 +161,10 @@ class VectorEnv(ABC):
         has its own name. Empty for a single agent."""
         return ()
 
+    def slots_of(self, agent: str) -> Sequence[str]:
+        """Returns the names of the slots that an agent can have. Raises EnvError for an unknown agent."""
+        raise EnvError("the environment has a single agent")
+
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info dict of the latest step of a row."""
         return {}

@@ -207,6 +207,9 @@ class MultiAgentVector(VectorEnv):
     def agents(self, row: int) -> Sequence[str]:
         return self._members[row].agents()
 
+    def slots_of(self, agent: str) -> Sequence[str]:
+        return self._members[0].slots_of(agent)
+
     def info(self, row: int) -> dict[str, Any]:
         return self._members[row].info
 

@@ -6,7 +6,7 @@ from config.curriculum import Curriculum
 from config.fields import whole
 from config.names import did_you_mean
 from framework.errors import CheckpointError, JoystickError
-from framework.iteration import Result
+from framework.iteration import Result, measured
 
 
 class Phases:
@@ -38,10 +38,10 @@ class Phases:
         that was not measured changes nothing."""
         if self.cfg is None or not self.cfg.phases:
             return False
-        measured = {**result, **result["metrics"], **result["custom"]}.get(self.cfg.metric)
+        found = {**result, **measured(result)}.get(self.cfg.metric)
         before = self.now
-        if measured is not None:
-            self.now = whole(self.cfg.following(before, measured))
+        if found is not None:
+            self.now = whole(self.cfg.following(before, found))
         return self.now != before
 
     def set(self, value: float) -> bool:

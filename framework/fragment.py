@@ -10,6 +10,8 @@ from algos.base import Tree
 from envs.base import Array, Step, VectorEnv
 
 Columns = dict[str, Array]
+RETURN = "return_"
+"""Beginning of the names of the numbers that are the return of a policy's agents."""
 
 
 class Origin(NamedTuple):

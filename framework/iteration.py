@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
 from framework.evaluator import Evaluation
-from framework.fragment import Episode
+from framework.fragment import RETURN, Episode
 
 Row = dict[str, Any]
 """Column -> value of a CSV file."""
@@ -17,6 +17,9 @@ COUNTED = (
     "length_mean", "evaluation",
 )  # fmt: skip
 """Entries of a result that are a column of results/progress.csv each; metrics and custom numbers follow."""
+
+MOST_SHOWN = 8
+"""Number of columns that the console shows beside the return if there are several policies."""
 
 
 class Count(NamedTuple):
@@ -47,9 +50,11 @@ class Means:
 class EpisodeRows:
     """Makes the rows of train.csv: an episode, the means of the metrics since the last one, and the exploration."""
 
-    def __init__(self, agent: Agent, custom: Sequence[str] = (), phased: bool = False) -> None:
-        """phased: True with a curriculum, which adds a column."""
-        self.agent = agent
+    def __init__(
+        self, agent: Agent, custom: Sequence[str] = (), phased: bool = False, policies: Sequence[str] = ()
+    ) -> None:
+        """phased: True with a curriculum, which adds a column. policies: names, in a multi-agent environment."""
+        self.agent, self.policies = agent, tuple(policies)
         phase = ("phase",) if phased else ()
         self.custom = tuple(custom)
         """Names of the numbers that callbacks give an episode."""
@@ -59,7 +64,7 @@ class EpisodeRows:
         self.progress_columns = (*COUNTED, *phase, *measured)
         self.metrics = (*COUNTED, *measured)
         """Entries of a result that may decide on the phase of a curriculum."""
-        self.shown = (*agent.METRICS, *exploration)
+        self.shown = _shown((*agent.METRICS, *exploration), self.policies)
         """Columns that the console shows beside the return."""
         self._since = Means()
         """Metrics since the last episode."""
@@ -97,6 +102,16 @@ class EpisodeRows:
 
     def load_state(self, state: Tree) -> None:
         self._since.sums, self.last = state["sums"], state["last"]
+
+
+def _shown(measured: Sequence[str], policies: Sequence[str]) -> tuple[str, ...]:
+    """Returns the columns for one line: all that is measured, or with several policies the return of each and the
+    first metric of those that learn, as far as there is room."""
+    if not policies:
+        return tuple(measured)
+    firsts = [next((name for name in measured if name.startswith(f"{policy}/")), None) for policy in policies]
+    pairs = zip((f"{RETURN}{policy}" for policy in policies), firsts, strict=True)
+    return tuple(name for pair in pairs for name in pair if name is not None)[:MOST_SHOWN]
 
 
 class Spread:
@@ -153,9 +168,9 @@ class Iteration:
         """Notes an evaluation."""
         self.evaluation = evaluation.mean
 
-    def result(self, count: Count, seconds: float, phase: float | None = None) -> Result:
+    def result(self, count: Count, seconds: float, phase: float | None = None, policies: Sequence[str] = ()) -> Result:
         """Returns its figures so far. seconds: duration of training so far. phase: that of the curriculum in this
-        iteration."""
+        iteration. policies: names, in a multi-agent environment."""
         returns, lengths = self.returns, self.lengths
         some = returns.count > 0
         return {
@@ -169,14 +184,22 @@ class Iteration:
             "evaluation": self.evaluation,
             "phase": phase,
             "metrics": self.metrics.means(),
+            "policies": {policy: self._returns_of(policy) for policy in policies},
             "custom": {
                 name: value
                 for one, spread in self.custom.items()
+                if one.removeprefix(RETURN) not in policies
                 for name, value in zip(spread_names(one), (spread.mean, spread.low, spread.high), strict=True)
             },
             "seconds": seconds - self.began,
             "seconds_total": seconds,
         }
+
+    def _returns_of(self, policy: str) -> dict[str, float | None]:
+        """Returns mean, minimum and maximum over episodes of the mean return of a policy's agents."""
+        spread = self.custom.get(f"{RETURN}{policy}")
+        values = (spread.mean, spread.low, spread.high) if spread else (None, None, None)
+        return dict(zip(("return_mean", "return_min", "return_max"), values, strict=True))
 
     def state(self) -> Tree:
         return {
@@ -202,7 +225,18 @@ class Iteration:
 def progress_row(result: Result) -> Row:
     """Returns the row of results/progress.csv. It holds no time, so that equal runs write equal bytes."""
     phase = {} if result["phase"] is None else {"phase": result["phase"]}
-    return {**{name: result[name] for name in COUNTED}, **phase, **result["metrics"], **result["custom"]}
+    return {**{name: result[name] for name in COUNTED}, **phase, **measured(result)}
+
+
+def measured(result: Result) -> dict[str, Any]:
+    """Returns the metrics, the returns of the policies and the custom numbers of a result by the names of their
+    columns."""
+    returns = {
+        name: value
+        for policy, its in result["policies"].items()
+        for name, value in zip(spread_names(f"{RETURN}{policy}"), its.values(), strict=True)
+    }
+    return {**result["metrics"], **returns, **result["custom"]}
 
 
 def spread_names(name: str) -> tuple[str, str, str]:

@@ -134,7 +134,7 @@ class Trainer:
 
     def result(self) -> Result:
         """Returns the figures of the running iteration so far."""
-        return self.iteration.result(self.count, self.seconds(), self.phases.shown)
+        return self.iteration.result(self.count, self.seconds(), self.phases.shown, self.rows.policies)
 
     @contextlib.contextmanager
     def _clock(self) -> Iterator[None]:

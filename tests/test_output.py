@@ -644,8 +644,8 @@ def test_the_last_screen_of_a_test_names_its_files(tmp_path: Path) -> None:
     (tmp_path / "report.html").touch()
     stream = io.StringIO()
     console = Console(tmp_path / "logs" / "log.txt", GeneralConfig(), stream)
-    score = {"mean": 1.0, "std": 0.0, "episodes": 2, "min": 0.5, "max": 1.5}
-    console.tested(tmp_path, Path("tasks/a/models/best"), score, None, None)
+    played = Evaluation([Episode(0, 0, number, number, 0.5 + number, 3, True, 3) for number in range(2)])
+    console.tested(tmp_path, Path("tasks/a/models/best"), played, None, None)
     console.close()
     labels = ["score", "lowest, highest", "model", "report", "log", "episodes"]
     assert [line.split("  ")[0] for line in stream.getvalue().splitlines()] == labels

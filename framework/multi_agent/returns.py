@@ -6,7 +6,7 @@ import numpy as np
 
 from algos.base import Array
 from envs.base import Step, VectorEnv
-from framework.fragment import Episode, Recorder
+from framework.fragment import RETURN, Episode, Recorder
 from framework.plan import Plan
 
 
@@ -16,7 +16,7 @@ def return_names(plan: Plan) -> tuple[str, ...]:
 
 
 def return_name(policy: str) -> str:
-    return f"return_{policy}"
+    return f"{RETURN}{policy}"
 
 
 class AgentReturns(Recorder):

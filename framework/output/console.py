@@ -138,7 +138,10 @@ class Console(Observer):
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
         """Shows an evaluation; one that equals an earlier best is no news."""
         mean = evaluation.mean
-        self._evaluation = f"{scored(evaluation.facts())} at update {count.update:,}"
+        of = f" of {self.cfg.score_policy}" if self.cfg.score_policy else ""
+        self._evaluation = f"{scored(evaluation.facts())}{of} at update {count.update:,}"
+        if returns := {name: value for name, value in evaluation.metrics().items() if name in self._shown}:
+            self._evaluation += f" ({listed(returns)})"
         news = best and mean > self._highest_mean
         self._highest_mean = max(self._highest_mean, mean)
         text = f"evaluation: {self._evaluation}{', the best so far' if news else ''}"
@@ -176,12 +179,12 @@ class Console(Observer):
         self._screen.close()
         self._table(_summary_rows(outcome))
 
-    def tested(
-        self, task: Path, model: Path, score: Mapping[str, float], compared: str | None, video: Path | None
-    ) -> None:
+    def tested(self, task: Path, model: Path, evaluation: Evaluation, compared: str | None, video: Path | None) -> None:
         """Prints the result of a test and its files."""
         self._screen.close()
+        score, returns = evaluation.facts(), evaluation.metrics()
         rows = [("score", scored(score)), ("lowest, highest", f"{short(score['min'])}, {short(score['max'])}")]
+        rows += [("policies", listed(returns))] if returns else []
         rows += [("compared", compared)] if compared else []
         self._table([*rows, ("model", str(model)), *_files(task), ("episodes", str(task / "results" / "test.csv"))])
 

@@ -52,22 +52,30 @@ def learning_curve(
     title: str,
     random_return: float | None = None,
     expected_return: float | None = None,
+    policies: Sequence[str] = (),
+    score: str | None = None,
     show: bool = False,
     palette: Palette = LIGHT,
 ) -> None:
-    """Draws return over environment steps: episodes, their running mean, evaluations, and reference lines."""
+    """Draws return over environment steps: episodes, their running mean, evaluations, and reference lines. policies: of
+    a run with several; each has a line in a second panel. score: the one whose return is the score."""
     figure = _figure(show)
-    axes = figure.add_subplot()
-    step, value = _finite(_column(train_rows, "step"), _column(train_rows, "return"))
+    axes = figure.add_subplot(2 if policies else 1, 1, 1)
+    step, value = finite(column_of(train_rows, "step"), column_of(train_rows, f"return_{score}" if score else "return"))
     if len(value):
         _draw_episodes(axes, step, value, palette)
     if len(eval_rows):
         _draw_evaluations(axes, eval_rows, palette)
     _draw_reference(axes, expected_return, "expected", palette.green)
     _draw_reference(axes, random_return, "random policy", palette.grey)
-    _dress(axes, title, counted(len(train_rows), "episode"), "return", palette)
-    axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *_finite(_column(eval_rows, "step"))[0][-1:]]))
-    _save(figure, path)
+    what = f"return of {score}" if score else "return of all agents" if policies else "return"
+    dress(axes, title, counted(len(train_rows), "episode"), what, palette)
+    axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
+    if policies:
+        from framework.output import policy_lines
+
+        policy_lines.draw(figure, axes, train_rows, eval_rows, policies, score, palette)
+    _save(figure, path, palette)
     if show:
         _open_window(path)
 
@@ -89,7 +97,7 @@ def seed_curves(
     figure = _figure(show)
     axes = figure.add_subplot()
     for number, (step, value) in enumerate(curves):
-        some = _some(len(step))
+        some = some_of(len(step))
         label = None if number or len(curves) == 1 else "one run"
         axes.plot(step[some], value[some], color=palette.blue, alpha=0.4, linewidth=0.9, label=label)
         axes.plot(step[-1:], value[-1:], "o", color=palette.blue, alpha=0.6, markersize=4, markeredgewidth=0)
@@ -97,11 +105,11 @@ def seed_curves(
         _draw_mean(axes, curves, palette)
     _draw_reference(axes, expected_return, "expected", palette.green)
     _draw_reference(axes, random_return, "random policy", palette.grey)
-    _dress(axes, title, counted(len(curves), "seed"), what, palette)
+    dress(axes, title, counted(len(curves), "seed"), what, palette)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
     if len(curves) <= MOST_NAMES:
         _name_lines(axes, curves, names, palette)
-    _save(figure, path)
+    _save(figure, path, palette)
     if show:
         _open_window(path)
 
@@ -164,7 +172,7 @@ def bands(x: Array, y: Array, count: int = BANDS) -> tuple[Array, Array, Array]:
 def error_bars(rows: Rows) -> tuple[Array, Array, Array, Array]:
     """Returns steps, means, and the ends of the standard error of each mean. An end never lies beyond the lowest and
     the highest episode of its evaluation, so it never leaves the range of possible returns."""
-    columns = [_column(rows, name) for name in ("step", "mean", "std", "episodes", "min", "max")]
+    columns = [column_of(rows, name) for name in ("step", "mean", "std", "episodes", "min", "max")]
     keep = np.isfinite(columns[0]) & np.isfinite(columns[1])
     step, mean, std, episodes, low, high = (column[keep] for column in columns)
     error = np.nan_to_num(std / np.sqrt(episodes))
@@ -172,12 +180,12 @@ def error_bars(rows: Rows) -> tuple[Array, Array, Array, Array]:
     return step, mean, lower, np.minimum(mean + error, np.where(np.isfinite(high), high, np.inf))
 
 
-def _column(rows: Rows, name: str) -> Array:
+def column_of(rows: Rows, name: str) -> Array:
     values = [row.get(name) for row in rows]
     return np.array([value if isinstance(value, int | float) else np.nan for value in values], float)
 
 
-def _finite(*columns: Array) -> list[Array]:
+def finite(*columns: Array) -> list[Array]:
     """Returns the places where all columns are finite numbers."""
     keep = np.logical_and.reduce([np.isfinite(column) for column in columns])
     return [column[keep] for column in columns]
@@ -217,12 +225,12 @@ def _draw_episodes(axes: Any, step: Array, value: Array, palette: Palette) -> No
     else:
         axes.plot(step, value, "o-", color=palette.blue, linewidth=1, markersize=4, label="episode")
     if window > 1:
-        some = _some(len(value))
+        some = some_of(len(value))
         mean = smooth(value, window)
         axes.plot(step[some], mean[some], color=palette.blue, linewidth=2, label=f"mean of {window} episodes")
 
 
-def _some(count: int) -> Array:
+def some_of(count: int) -> Array:
     """Returns the places of at most MOST_POINTS values, with the first and the last."""
     return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
 
@@ -247,7 +255,7 @@ def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> N
         axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
 
 
-def _dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> None:
+def dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> None:
     from matplotlib.ticker import EngFormatter
 
     figure = axes.figure
@@ -266,11 +274,6 @@ def _dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> N
     for side, spine in axes.spines.items():
         spine.set_visible(side not in ("top", "right"))
         spine.set_edgecolor(palette.ink)
-    if axes.get_legend_handles_labels()[0]:
-        figure.legend(
-            loc="outside lower center", ncols=5, frameon=False, fontsize=9, columnspacing=1.4,
-            labelcolor=palette.ink,
-        )  # fmt: skip
 
 
 def _drawable(text: str) -> str:
@@ -278,8 +281,14 @@ def _drawable(text: str) -> str:
     return "".join(c if ord(c) < 0x2000 else "?" for c in text).replace("$", r"\$")
 
 
-def _save(figure: Any, path: Path | BinaryIO) -> None:
-    """Writes the picture; a file is replaced as a whole."""
+def _save(figure: Any, path: Path | BinaryIO, palette: Palette) -> None:
+    """Adds the legend and writes the picture; a file is replaced as a whole."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9, columnspacing=1.4,
+            labelcolor=palette.ink,
+        )  # fmt: skip
     if not isinstance(path, Path):
         figure.savefig(path, format="png", dpi=150)
         return

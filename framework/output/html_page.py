@@ -23,6 +23,7 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 s
 main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.02em; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 2.75rem 0 .75rem; }
+h3 { font-size: .95rem; margin: 1.25rem 0 .25rem; }
 p { margin: .5rem 0; overflow-wrap: break-word; } .quiet { color: var(--quiet); } .warning { color: var(--warning); }
 dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
   margin: 1.75rem 0; }

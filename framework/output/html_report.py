@@ -16,6 +16,7 @@ from config.program import PROGRAM
 from config.task_config import load_task_config
 from config.yaml_reader import DocumentError
 from framework.checkpoint.atomic import write_whole
+from framework.fragment import RETURN
 from framework.output.csv_log import read_csv
 from framework.output.formatting import counted, spread
 from framework.output.html_page import (
@@ -147,9 +148,13 @@ def _tested(run: Facts) -> str:
 def _episodes(rows: Sequence[Facts]) -> str:
     names = ("episode", "return", "length", "terminated", "seed")
     shown = rows[:MOST_ROWS]
-    cells = [[*(row.get(name) for name in names[:-1]), plain(row.get("seed"))] for row in shown]
+    returns = [name for name in (rows[0] if rows else ()) if name.startswith(RETURN)]
+    cells = [
+        [*(row.get(name) for name in names[:-1]), plain(row.get("seed")), *(row.get(name) for name in returns)]
+        for row in shown
+    ]
     left_out = f"The first {len(shown)} of {len(rows)}; results/test.csv has all of them."
-    return (paragraph(left_out, "quiet") if len(shown) < len(rows) else "") + table(names, cells)
+    return (paragraph(left_out, "quiet") if len(shown) < len(rows) else "") + table((*names, *returns), cells)
 
 
 # ------------------------------------------------------------------------------------------- parts of both

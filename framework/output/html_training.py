@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from config.program import PROGRAM
+from framework.fragment import RETURN
 from framework.iteration import EPISODE_COLUMNS
 from framework.output import figures
 from framework.output.csv_log import read_csv
@@ -25,6 +26,8 @@ from framework.output.html_page import (
     text,
 )
 
+MOST_AGENTS = 8
+"""Number of agents of a policy that are named."""
 Facts = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
@@ -41,7 +44,8 @@ def training(task: Path, run: Facts, title: str) -> list[str]:
         section("Commands", _commands(task, run)),
         section("Evaluations", _evaluations(task / "models", evaluations)),
         section("Checkpoints", _checkpoints(task / "models", evaluations)),
-        section("Metrics", _metrics(train)),
+        section("Policies", _policies(run, train, evaluations)),
+        section("Metrics", _metrics(run, train)),
         section("Processes", paragraph(run["processes_said"]) if run.get("processes_said") else ""),
         section("Resumes", _resumes(run)),
     ]
@@ -77,6 +81,7 @@ def _dark_curve(train: Rows, evaluations: Rows, run: Facts, title: str) -> bytes
         figures.learning_curve(
             train, evaluations, picture, title=title, palette=figures.DARK,
             random_return=_real(run.get("random_return")), expected_return=_real(run.get("expected_return")),
+            policies=list(several) if len(several := _several(run)) > 1 else [], score=run.get("score_policy"),
         )  # fmt: skip
     except Exception:  # matplotlib may raise anything; the page has the light one
         return None
@@ -134,14 +139,64 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", *shown[-3:]])
 
 
-def _metrics(train: Rows) -> str:
-    """Returns a table of what the agent measured while it learned."""
+def _policies(run: Facts, train: Rows, evaluations: Rows) -> str:
+    """Returns a table of the policies of a multi-agent environment; nothing for a single agent."""
+    heads = ("policy", "algorithm", "agents", "return in training", "return in evaluation", "last loss")
+    last = {name: value for row in train for name, value in row.items() if value == value}
+    window = train[-figures.window_for(len(train)) :]
     cells = []
+    for name, facts in _several(run).items():
+        marks = ["its return is the score"] if name == run.get("score_policy") else []
+        marks += [] if facts.get("learns", True) else ["does not learn"]
+        returns = [row[f"return_{name}"] for row in window if _is_number(row.get(f"return_{name}"))]
+        evaluated = evaluations[-1].get(f"return_{name}") if evaluations else None
+        agents = facts.get("agents") or ()
+        shown = ", ".join(agents[:MOST_AGENTS]) + (
+            f" and {len(agents) - MOST_AGENTS} more" * (len(agents) > MOST_AGENTS)
+        )
+        cells.append(
+            (
+                f"{name} ({', '.join(marks)})" if marks else name,
+                facts.get("algorithm"),
+                shown,
+                sum(returns) / len(returns) if returns else None,
+                float(evaluated) if _is_number(evaluated) else None,
+                last.get(f"{name}/loss"),
+            )
+        )
+    note = (
+        f"Returns are means over the agents of a policy; in training, over the last {counted(len(window), 'episode')}."
+    )
+    return (paragraph(note, "quiet") if cells else "") + table(heads, cells)
+
+
+def _several(run: Facts) -> Mapping[str, Facts]:
+    """Returns the facts about each policy of a multi-agent environment."""
+    found = run.get("policies")
+    return found if isinstance(found, dict) and all(isinstance(facts, dict) for facts in found.values()) else {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and value == value
+
+
+def _metrics(run: Facts, train: Rows) -> str:
+    """Returns a table of what the agent measured while it learned; with several policies, one for each."""
+    cells: dict[str, list[tuple[Any, ...]]] = {policy: [] for policy in _several(run)}
     for name in train[-1] if train else ():
-        known = [row[name] for row in train if isinstance(row.get(name), int | float) and row[name] == row[name]]
-        if name not in (*EPISODE_COLUMNS, "phase") and known:
-            cells.append((Name(name), float(known[0]), float(known[-1]), float(min(known)), float(max(known))))
-    return table(("metric", "first", "last", "lowest", "highest"), cells)
+        known = [row[name] for row in train if _is_number(row.get(name))]
+        if name in (*EPISODE_COLUMNS, "phase") or not known:
+            continue
+        policy, _, metric = name.partition("/")
+        if name.startswith(RETURN) and name.removeprefix(RETURN) in cells:
+            policy, metric = name.removeprefix(RETURN), "return"
+        policy, shown = (policy, metric) if policy in cells else ("", name)
+        row = (Name(shown), float(known[0]), float(known[-1]), float(min(known)), float(max(known)))
+        cells.setdefault(policy, []).append(row)
+    heads = ("metric", "first", "last", "lowest", "highest")
+    return "".join(
+        (f"<h3>{text(policy)}</h3>" if policy and rows else "") + table(heads, rows) for policy, rows in cells.items()
+    )
 
 
 def _resumes(run: Facts) -> str:

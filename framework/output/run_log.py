@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from algos.base import Tree
 from framework.evaluator import Evaluation
-from framework.fragment import Episode
+from framework.fragment import RETURN, Episode
 from framework.iteration import Count, EpisodeRows, Result, progress_row
 from framework.learner import Learned
 from framework.observer import Observer
@@ -55,7 +55,7 @@ class RunLog(Observer):
     ) -> None:
         """evaluated: numbers that callbacks give the episodes of an evaluation. writers: by the kind of their
         records."""
-        self.writers = writers or {}
+        self.writers, self._policies = writers or {}, rows.policies
         self.task, self.console = task, console
         self.every_episodes, self.every_updates = every_episodes, every_updates
         self.files: dict[str, LineLog] = {
@@ -74,6 +74,7 @@ class RunLog(Observer):
         self.files["train"].append(row)
         if row["episode"] % self.every_episodes == 0:
             values = {"train_ep_reward": episode.total, "train_ep_step": episode.length}
+            values |= self._returns("ep_return", episode.metrics)
             self.board.scalars("interact", values, row["step"])
 
     def updates(self, learned: Learned, first: int) -> None:
@@ -83,7 +84,14 @@ class RunLog(Observer):
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
         self.files["eval"].append({**count._asdict(), **evaluation.facts(), "best": int(best), **evaluation.metrics()})
-        self.board.scalars("interact", {"train_online_eval_reward": evaluation.mean}, count.step)
+        values = {"train_online_eval_reward": evaluation.mean}
+        values |= self._returns("online_eval_return", evaluation.metrics())
+        self.board.scalars("interact", values, count.step)
+
+    def _returns(self, name: str, metrics: Mapping[str, float]) -> dict[str, float]:
+        """Returns the returns of the policies as curves beside those of their metrics: train_POLICY/NAME."""
+        known = {policy: metrics.get(f"{RETURN}{policy}") for policy in self._policies}
+        return {f"train_{policy}/{name}": value for policy, value in known.items() if value is not None}
 
     def result(self, result: Result) -> None:
         self.files["progress"].append(progress_row(result))

@@ -1,6 +1,6 @@
 """End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,6 +69,7 @@ def tell(
         "random_return": ending.random_return,
         "worse_than_random": worse,
         "can_film": not drawing_faults(config),
+        **_policies(config, trainer.agent.spec),
     }
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
@@ -90,9 +91,21 @@ def tell(
         allowed=config.allow_import,
     )
     if ending.finished:
-        for text in remarks(config, trainer.count, trainer.agent.spec, ending.reason):
+        evaluations = read_csv(task.results / "eval.csv")
+        texts = [*remarks(config, trainer.count, trainer.agent.spec, ending.reason), *_zero_sum(config, evaluations)]
+        for text in texts:
             console.warn(text)
     console.summary(outcome)
+
+
+def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
+    """Returns the facts about each policy of a multi-agent environment."""
+    found = {
+        policy.name: {"algorithm": policy.package.NAME, "learns": policy.train, "agents": list(policy.slots.agents)}
+        for policy in plan(config, spec).policies
+        if policy.slots
+    }
+    return {"policies": found, "score_policy": config.general.score_policy} if found else {}
 
 
 def remarks(config: RunConfig, count: Count, spec: EnvSpec, reason: str) -> list[str]:
@@ -114,6 +127,24 @@ def remarks(config: RunConfig, count: Count, spec: EnvSpec, reason: str) -> list
     return texts
 
 
+def _zero_sum(config: RunConfig, evaluations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns what to do about evaluations whose score is 0 whatever the policies do."""
+    if config.general.score_policy or not config.policies or not evaluations:
+        return []
+    if any(row["min"] or row["max"] for row in evaluations):
+        return []
+    name = next(iter(config.policies))
+    return [
+        "the returns of all agents added up to 0 in every episode of every evaluation, so no model is better than "
+        f"another; general_cfg.score_policy={name} in a new run scores the agents of one policy"
+    ]
+
+
+def _several(config: RunConfig) -> list[str]:
+    """Returns the names of the policies; nothing if there is only one."""
+    return list(config.policies) if len(config.policies) > 1 else []
+
+
 def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
     """Draws results/learning_curve.png, and returns its path."""
     path = task.results / "learning_curve.png"
@@ -126,6 +157,8 @@ def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, co
             title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",
             random_return=random_return,
             expected_return=config.expected_return,
+            policies=_several(config),
+            score=config.general.score_policy,
             show=config.general.show_fig,
         )
         return path

@@ -434,8 +434,14 @@ def pretty(result: Result) -> str:
         lines.append(f"evaluation  {short(result['evaluation'])}")
     if result["phase"] is not None:
         lines.append(f"phase       {result['phase']:g}")
-    if result["metrics"]:
-        lines.append(f"metrics     {listed(result['metrics'])}")
+    metrics = dict(result["metrics"])
+    for policy, returns in result["policies"].items():
+        own = {name: metrics.pop(name) for name in list(metrics) if name.startswith(f"{policy}/")}
+        known = {"return": returns["return_mean"]} if returns["return_mean"] is not None else {}
+        known |= {name.removeprefix(f"{policy}/"): value for name, value in own.items()}
+        lines.append(f"{policy:<10}  {listed(known)}")
+    if metrics:
+        lines.append(f"metrics     {listed(metrics)}")
     if result.get("reason"):
         lines.append(f"done        {result['reason']}")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.errors import JoystickError
 from framework.evaluator import Evaluation, Interrupted
-from framework.output.formatting import scored
+from framework.output.formatting import listed, scored
 from framework.runs.resume import with_seed
 from framework.runs.signals import StopSignals
 from framework.runs.test import opened
@@ -37,7 +37,8 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     if model.note:
         print(model.note)
     taken = sum(episode.length for episode in evaluation.episodes)
-    print(f"{model.saved.path}: {scored(evaluation.facts())}, {taken:,} steps")
+    returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
+    print(f"{model.saved.path}: {scored(evaluation.facts())}{returns}, {taken:,} steps")
     return 0
 
 

@@ -124,8 +124,9 @@ class Experiment:
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
         user = self.callbacks
-        returns = return_names(plan(config, self.spec))
-        rows = EpisodeRows(backend.agent, (*returns, *(user.METRICS if user else ())), cfg.curriculum is not None)
+        returns, policies = return_names(its := plan(config, self.spec)), [] if its.single else its.policies
+        custom = (*returns, *(user.METRICS if user else ()))
+        rows = EpisodeRows(backend.agent, custom, cfg.curriculum is not None, [policy.name for policy in policies])
         phases = Phases(cfg.curriculum, rows.metrics)
         ours = EpisodeRows(backend.agent, returns)
         if user and (fault := taken(user.METRICS, (*ours.columns, *ours.progress_columns, *EVAL_COLUMNS, "phase"))):

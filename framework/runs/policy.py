@@ -1,13 +1,19 @@
 """joystick.load: the trained policy of a run, to act with, without memory, learner and task directory."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from algos.base import Agent, Array
 from config.loader import load as load_config
+from config.names import did_you_mean
 from envs.base import VectorEnv
 from framework.catalog import ALGOS, ENVS
+from framework.errors import JoystickError
+from framework.multi_agent.agent import MultiPolicyAgent
+from framework.multi_agent.slots import JointSlots
 from framework.output import LOGGER
 from framework.runs.resume import with_seed
 from framework.runs.test import opened
@@ -27,14 +33,110 @@ class Policy:
     def act(self, obs: Any, mask: Array | None = None) -> Any:
         """Returns the best action for an observation, both as the environment itself has them. mask [A]: True for legal
         actions."""
-        row = self._env.encode(obs)[None]
-        act = self.agent.predict_action(row, self._state, None if mask is None else mask[None])
+        act = self.agent.predict_action(*self._encoded(obs, mask))
         self._state = act.state
-        return self._env.decode(act.action)[0]
+        return self._decoded(act.action)
+
+    def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
+        """Returns observations, states and masks of one row."""
+        return self._env.encode(obs)[None], self._state, None if mask is None else mask[None]
+
+    def _decoded(self, action: Array) -> Any:
+        """Returns the action of one row as the environment takes it."""
+        return self._env.decode(action)[0]
 
 
-def load(task: str | Path, model: str | int = "best", *, allow_import: Iterable[str] = ()) -> Policy:
-    """Returns the policy of a run, by its name or folder. model: best, latest, or the update of a checkpoint."""
+class AgentPolicy(Policy):
+    """One of several policies. Chooses the actions of one of its agents."""
+
+    def __init__(self, agents: MultiPolicyAgent, env: VectorEnv, name: str, member: str | None) -> None:
+        if name not in agents.slots:
+            raise JoystickError(f"there is no policy {name!r}{did_you_mean(name, agents.slots)}")
+        self._slots, self._layout = agents.slots[name], agents.layout
+        if isinstance(self._slots, JointSlots):
+            raise JoystickError(f"policy {name} controls its agents as one: load the run without policy=")
+        self.member = self._slots.agents[0] if member is None else member
+        if self.member not in self._slots.agents:
+            raise JoystickError(f"agent={member!r}: policy {name} has {', '.join(self._slots.agents)}")
+        self._place = self._slots.agents.index(self.member)
+        super().__init__(agents.agents[name], env)
+
+    def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
+        records = _records(self._env, {self.member: obs}, {} if mask is None else {self.member: mask})
+        number, place = self._layout.place(self.member)
+        legal = records[f"t{number}"]["mask"][:, place] if self._slots.type.masked else None
+        return self._slots.observe(records).obs[:, self._place], self._state, legal
+
+    def _decoded(self, action: Array) -> Any:
+        joint, number = self._layout.new_action(1), self._layout.place(self.member)
+        joint[f"t{number[0]}"][:, number[1]] = action
+        return self._env.decode(self._layout.encode(joint))[0][self.member]
+
+
+class Policies:
+    """Chooses the actions of all agents of a multi-agent environment as the trained policies do."""
+
+    def __init__(self, agent: MultiPolicyAgent, env: VectorEnv) -> None:
+        self.agent, self._env = agent, env
+        self.reset()
+
+    def reset(self, seed: int = 0) -> None:
+        """Starts an episode. seed: draws the policy of each agent that several policies match."""
+        self._state, self._seed = self.agent.initial_state(1), seed
+        self._agents: dict[str, str] = {}
+        """Slot -> name of the agent that had it last."""
+
+    def act(self, obs: Mapping[str, Any], masks: Mapping[str, Array] | None = None) -> dict[str, Any]:
+        """Returns the best actions of the agents that act now, by name, for their observations, both as the environment
+        itself has them. masks: by agent, True for legal actions. The other agents keep their recurrent state."""
+        slots = self._slots(obs)
+        own = {slots[name]: mask for name, mask in (masks or {}).items() if name in slots}
+        records = _records(self._env, {slots[name]: value for name, value in obs.items()}, own)
+        records["seed"] = self._seed
+        for name, slot in slots.items():
+            number, place = self.agent.layout.place(slot)
+            records[f"t{number}"]["first"][:, place] = self._agents.get(slot) != name
+            self._agents[slot] = name
+        act = self.agent.predict_action(self.agent.layout.encode(records), self._state)
+        self._state = act.state
+        actions = self._env.decode(act.action)[0]
+        return {name: actions[slot] for name, slot in slots.items()}
+
+    def _slots(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it."""
+        held = {name: slot for slot, name in self._agents.items()}
+        found = {name: held[name] for name in names if name in held}
+        for name in names:
+            if name not in found:
+                free = [slot for slot in self._env.slots_of(name) if slot not in found.values()]
+                if not free:
+                    raise JoystickError(f"agent {name!r}: more agents act than env_cfg.max_agents allows")
+                found[name] = next((slot for slot in free if slot not in self._agents), free[0])
+        return found
+
+
+def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array]) -> Array:
+    """Returns a record [1] of a joint observation in which these slots act."""
+    records: Array = env.joint.decode(env.encode(obs)[None])
+    for slot, mask in masks.items():
+        number, place = env.joint.place(slot)
+        if not env.joint.types[number].masked:
+            raise JoystickError(f"agent {slot!r} had no action masks in training")
+        records[f"t{number}"]["mask"][:, place] = np.asarray(mask, bool)
+    return records
+
+
+def load(
+    task: str | Path,
+    model: str | int = "best",
+    *,
+    policy: str | None = None,
+    agent: str | None = None,
+    allow_import: Iterable[str] = (),
+) -> Policy | Policies:
+    """Returns the policy of a run, by its name or folder. model: best, latest, or the update of a checkpoint. A run
+    with several agents gives Policies; policy: gives one of them, for the agent of this name (the policy's first one if
+    it is None)."""
     values = {
         "general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}
     }
@@ -42,4 +144,12 @@ def load(task: str | Path, model: str | int = "best", *, allow_import: Iterable[
     with opened(with_seed(config)) as found:
         if found.note:
             LOGGER.warning(found.note)
-        return Policy(found.agent, found.env)
+        if not isinstance(found.agent, MultiPolicyAgent):
+            if policy or agent:
+                raise JoystickError(f"{task} has a single agent, and no policies to choose from")
+            return Policy(found.agent, found.env)
+        if policy is not None:
+            return AgentPolicy(found.agent, found.env, policy, agent)
+        if agent is not None:
+            raise JoystickError("agent= needs policy=: the policy that controls it")
+        return Policies(found.agent, found.env)

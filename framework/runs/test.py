@@ -124,7 +124,7 @@ class _Test:
                 film = partial(work, self._check, self.watch)
                 video = wrap_up.guarded(self.console, "the episodes could not be filmed", film)
             wrap_up.write_report(self.task, self.console)
-            self.console.tested(self.task.path, self.saved.path, evaluation.facts(), compared, video)
+            self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
         except Interrupted:
             self.console.note("stopped; the model was not changed")
             return self.signals.exit_status

@@ -1,0 +1,106 @@
+"""joystick.load of a run with several agents: by name, all of them or one, with masks and recurrent state."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_agent_records import DQN, PPO, SMALL, words
+
+import joystick
+from main import main
+
+DRQN = ["algo_name=DRQN", "learning_starts=20", "batch_size=4", "lookup_step=3", "burn_in=1"]
+
+
+def loaded(folder: Path, toy: str, policies: dict[str, list[str]], **options: Any) -> Any:
+    if not folder.exists():
+        given = words(toy, policies, 120)
+        assert main([*given, "--into", str(folder)]) == 0
+    return joystick.load(folder, "latest", **options)
+
+
+POLES = {"a": ["agents=pole_0", *DRQN], "b": ["agents=pole_1", *DQN]}
+
+
+def test_agents_act_by_name_and_keep_their_own_state(tmp_path: Path) -> None:
+    """What an agent does not see changes nothing for it; the recurrent policy remembers only its own calls."""
+    policies = loaded(tmp_path / "run", "poles", POLES)
+    alone = loaded(tmp_path / "run", "poles", POLES, policy="a")
+    other = loaded(tmp_path / "run", "poles", POLES, policy="b")
+    rng = np.random.default_rng(0)
+    seen, states = rng.normal(size=(12, 2, 4)).astype(np.float32), []
+    for episode in range(2):
+        policies.reset()
+        alone.reset()
+        for step, (first, second) in enumerate(seen):
+            if step % 3 == 2:  # pole_0 does not act
+                assert set(policies.act({"pole_1": second})) == {"pole_1"}
+                continue
+            actions = policies.act({"pole_0": first, "pole_1": second})
+            assert actions == {"pole_0": alone.act(first), "pole_1": other.act(second)}
+            states.append(alone._state.copy())
+            start = policies.agent._states["a"][0]
+            assert np.allclose(policies._state[0, start : start + states[-1].size], states[-1])
+    assert not np.allclose(states[0], states[1])
+    assert np.allclose(states[0], states[len(states) // 2])
+
+
+def test_masks_are_obeyed(tmp_path: Path) -> None:
+    pytest.importorskip("pettingzoo")
+    both = {"x": ["agents=player_1", *PPO], "o": ["agents=player_2", *PPO]}
+    given = [word for word in words("x", both, 100) if not word.startswith(("env_cfg.id", "general_cfg.env_name"))]
+    game = ["general_cfg.env_name=pettingzoo", "env_cfg.id=classic/tictactoe_v3", "--into", str(tmp_path / "run")]
+    assert main([*given, *game]) == 0
+    policies, one = joystick.load(tmp_path / "run"), joystick.load(tmp_path / "run", policy="o")
+    board = np.zeros((3, 3, 2), np.int8)
+    for legal in range(9):
+        obs = {"observation": board, "action_mask": (np.arange(9) == legal).astype(np.int8)}
+        assert policies.act({"player_1": obs}) == {"player_1": legal}
+        assert one.act(obs) == legal
+    mask = np.arange(9) == 4
+    free = {"observation": board, "action_mask": np.ones(9, np.int8)}
+    assert policies.act({"player_2": free}, {"player_2": mask}) == {"player_2": 4}
+    assert one.act(free, mask) == 4
+
+
+def test_agents_with_changing_names_take_turns_in_a_slot(tmp_path: Path) -> None:
+    levels = {"high": ["agents=high_level", *PPO], "low": ["agents=low_level_*", *DRQN]}
+    policies = loaded(tmp_path / "run", "levels", levels)
+    goal = np.array([1, 0, 0], np.float32)
+    start = policies.agent._states["low"][0]
+
+    def state() -> np.ndarray:
+        return policies._state[0, start:].copy()
+
+    policies.act({"low_level_0": goal})
+    first = state()
+    policies.act({"low_level_0": goal})
+    assert not np.array_equal(state(), first)
+    assert set(policies.act({"low_level_1": goal})) == {"low_level_1"}
+    assert np.array_equal(state(), first)  # another agent, so another trajectory
+    assert set(policies.act({"high_level": goal})) == {"high_level"}
+    with pytest.raises(joystick.JoystickError, match="more agents act than env_cfg.max_agents allows"):
+        policies.act({"low_level_1": goal, "low_level_2": goal})
+    with pytest.raises(joystick.EnvError, match="'middle' is not in possible_agents"):
+        policies.act({"middle": goal})
+
+
+def test_what_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    with pytest.raises(joystick.JoystickError, match="no policy 'aa'; did you mean a"):
+        loaded(tmp_path / "run", "poles", POLES, policy="aa")
+    with pytest.raises(joystick.JoystickError, match="policy a has pole_0"):
+        loaded(tmp_path / "run", "poles", POLES, policy="a", agent="pole_1")
+    joint = {"both": ["agents=pole_*", "joint=true", "algo_name=PPO", f"actor_layers={SMALL}"]}
+    with pytest.raises(joystick.JoystickError, match="controls its agents as one"):
+        loaded(tmp_path / "joint", "poles", joint, policy="both")
+    policies = loaded(tmp_path / "joint", "poles", joint)
+    assert set(policies.act({"pole_0": np.zeros(4), "pole_1": np.zeros(4)})) == {"pole_0", "pole_1"}
+
+
+def test_a_policy_that_sees_the_index_of_its_agent_acts_as_this_agent(tmp_path: Path) -> None:
+    shared = {"all": ["agents=pole_*", *DQN, "agent_id=true"]}
+    policies = loaded(tmp_path / "run", "poles", shared)
+    second = loaded(tmp_path / "run", "poles", shared, policy="all", agent="pole_1")
+    for obs in np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32):
+        assert policies.act({"pole_0": obs, "pole_1": obs})["pole_1"] == second.act(obs)
