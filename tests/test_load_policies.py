@@ -30,7 +30,7 @@ def test_agents_act_by_name_and_keep_their_own_state(tmp_path: Path) -> None:
     other = loaded(tmp_path / "run", "poles", POLES, policy="b")
     rng = np.random.default_rng(0)
     seen, states = rng.normal(size=(12, 2, 4)).astype(np.float32), []
-    for episode in range(2):
+    for _episode in range(2):
         policies.reset()
         alone.reset()
         for step, (first, second) in enumerate(seen):
@@ -80,7 +80,7 @@ def test_agents_with_changing_names_take_turns_in_a_slot(tmp_path: Path) -> None
     assert set(policies.act({"low_level_1": goal})) == {"low_level_1"}
     assert np.array_equal(state(), first)  # another agent, so another trajectory
     assert set(policies.act({"high_level": goal})) == {"high_level"}
-    with pytest.raises(joystick.JoystickError, match="more agents act than env_cfg.max_agents allows"):
+    with pytest.raises(joystick.JoystickError, match=r"more agents act than env_cfg\.max_agents allows"):
         policies.act({"low_level_1": goal, "low_level_2": goal})
     with pytest.raises(joystick.EnvError, match="'middle' is not in possible_agents"):
         policies.act({"middle": goal})
