@@ -194,7 +194,8 @@ def _run_parser() -> _Parser:
         prog="python main.py",
         usage="python main.py [command] [--yaml FILE] [options] [section.key=value ...]",
         description="Train or test a reinforcement learning agent. Settings come from the Python defaults, then the "
-        "YAML file, then section.key=value; sections are general_cfg, algo_cfg and env_cfg.",
+        "YAML file, then section.key=value; sections are general_cfg, algo_cfg and env_cfg, and "
+        "policies_cfg for several agents.",
         epilog=_EXAMPLES,
         formatter_class=lambda prog: _Help(prog, width=79),
         allow_abbrev=False,

@@ -65,8 +65,8 @@ class PolicyConfig(Strict):
     """Append the number of the agent, as a one-hot vector, to vector observations. null: as the algorithm's paper
     does."""
     load: Annotated[str, Field(min_length=1)] | None = None
-    """Task directory with the initial weights, as NAME, or NAME:POLICY for those of a policy of another name. null:
-    weights are drawn."""
+    """Task directory of a run to start from, as NAME, or NAME:POLICY for a policy of another name: its best weights,
+    with their target networks and optimizer. null: weights are drawn."""
     opponents: Opponents | None = None
     """Self-play against earlier versions of the policy, as {past: 0.5, every: 100, keep: 5}. null: none."""
 

@@ -14,6 +14,7 @@ from framework.errors import CallbackError, JoystickError
 from framework.evaluator import Evaluation
 from framework.fragment import Episode, Recorder
 from framework.iteration import Count, Result, spread_names
+from framework.multi_agent import views
 from framework.observer import Observer
 
 EPISODE_EVENTS = ("on_episode_start", "on_episode_step", "on_episode_end")
@@ -64,9 +65,10 @@ class Callbacks:
 
 
 class RunningEpisode:
-    """An episode while it is played, for callbacks."""
+    """An episode while it is played, for callbacks. In a multi-agent environment, observations, actions and infos are
+    dicts by agent, and `agent` asks for those of one agent: None if it has none."""
 
-    def __init__(self, seed: int, worker: int, row: int, obs: Array, in_evaluation: bool = False) -> None:
+    def __init__(self, seed: int, worker: int, row: int, obs: Array, env: VectorEnv, in_evaluation: bool) -> None:
         self.episode_id = self.seed = seed
         """Seed of the episode, which is also its name in train.csv."""
         self.worker, self.row = worker, row
@@ -74,11 +76,14 @@ class RunningEpisode:
         """True for an episode of an evaluation, which has no exploration and does not train."""
         self.length = 0
         self.total_reward = 0.0
+        """Sum of rewards, over all agents."""
         self.user_data: dict[str, Any] = {}
         """Whatever the callbacks keep for this episode."""
         self.metrics: dict[str, float] = {}
         """Numbers of this episode, by the names in METRICS."""
-        self._obs, self._action, self._reward = obs, None, 0.0
+        self._layout = env.joint
+        self._names = env.agents(row)
+        self._before, self._obs, self._action, self._reward = obs, obs, None, 0.0
         self._info: Mapping[str, Any] = {}
 
     @property
@@ -86,26 +91,40 @@ class RunningEpisode:
         """The same as metrics."""
         return self.metrics
 
-    def last_observation(self) -> Array:
+    def last_observation(self, agent: str | None = None) -> Any:
         """Returns the newest observation, as the agent gets it: without normalization, Dict and Tuple flattened."""
-        return self._obs
+        if self._layout is None:
+            return self._obs
+        return _of(views.observations(self._layout, self._obs, self._names), agent)
 
-    def last_action(self) -> Any:
-        """Returns the newest action; None before the first step."""
-        return self._action
+    def last_action(self, agent: str | None = None) -> Any:
+        """Returns the newest action, and those of the agents that acted in the newest step; None before the first
+        step."""
+        if self._layout is None or self._action is None:
+            return self._action
+        return _of(views.actions(self._layout, self._before, self._action, self._names), agent)
 
-    def last_reward(self) -> float:
-        return self._reward
+    def last_reward(self, agent: str | None = None) -> Any:
+        """Returns the reward of the newest step: the sum over all agents, or that of one agent."""
+        if agent is None or self._layout is None:
+            return self._reward
+        return views.rewards(self._layout, self._obs, self._names).get(agent)
 
-    def last_info(self) -> Mapping[str, Any]:
+    def last_info(self, agent: str | None = None) -> Any:
         """Returns the environment's info of the newest step."""
-        return self._info
+        return _of(self._info, agent)
 
-    def advance(self, obs: Array, action: Any, reward: float, info: Mapping[str, Any]) -> None:
-        """Notes a step."""
-        self._obs, self._action, self._reward, self._info = obs, action, reward, info
+    def advance(self, action: Any, step: Step, env: VectorEnv) -> None:
+        """Notes a step of the row."""
+        row = self.row
+        self._before, self._obs, self._action = self._obs, step.obs[row].copy(), action[row].copy()
+        self._reward, self._info, self._names = float(step.reward[row]), env.info(row), env.agents(row)
         self.length += 1
-        self.total_reward += reward
+        self.total_reward += self._reward
+
+
+def _of(values: Mapping[str, Any], agent: str | None) -> Any:
+    return values if agent is None else values.get(agent)
 
 
 def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], metrics: Sequence[str] = ()) -> type:
@@ -193,14 +212,15 @@ class CallbackRecorder(Recorder):
         self._steps = type(callbacks).on_episode_step is not Callbacks.on_episode_step
 
     def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
-        self._running[row] = episode = RunningEpisode(seed, self.worker, row, obs[row].copy(), self.in_evaluation)
+        episode = RunningEpisode(seed, self.worker, row, obs[row].copy(), env, self.in_evaluation)
+        self._running[row] = episode
         call(self.callbacks, "on_episode_start", episode=episode, env=env.member(row))
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
         for row, episode in enumerate(self._running):
             if episode is None or (env.valid is not None and not env.valid[row]):
                 continue
-            episode.advance(step.obs[row].copy(), action[row].copy(), float(step.reward[row]), env.info(row))
+            episode.advance(action, step, env)
             if self._steps:
                 call(self.callbacks, "on_episode_step", episode=episode, env=env.member(row))
 

@@ -13,7 +13,7 @@ from config.loader import ConfigError, RunConfig
 from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import VectorEnv
 from framework import resources
-from framework.multi_agent.assignment import DEFAULT, assign
+from framework.multi_agent.assignment import assign
 from framework.plan import PolicyPlan, plan, run_ahead
 
 if TYPE_CHECKING:
@@ -28,16 +28,24 @@ def check(config: RunConfig) -> None:
         problems = list(_problems(config, env))
     finally:
         env.close()
-    if config.algo.schedule() != "constant" and not _planned(config):
-        place = config.where.get("algo_cfg.lr_schedule", "default")
-        message = f"{config.algo.schedule()} follows the plan of the run, and there is none"
-        limits = "general_cfg.max_episode, max_total_step or max_update"
-        raise ConfigError([f"{place}: algo_cfg.lr_schedule: {message}; set {limits}"])
+    _check_schedules(config)
     if config.general.video_fre and (faults := drawing_faults(config)):
         place = config.where.get("general_cfg.video_fre", "default")
         raise ConfigError([f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
     if problems:
         raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
+
+
+def _check_schedules(config: RunConfig) -> None:
+    """Raises ConfigError if a learning rate follows the plan of the run, and there is none."""
+    sections = {f"policies_cfg.{name}": policy for name, policy in config.policies.items() if policy.train}
+    for section, algo in (sections or {"algo_cfg": config.algo}).items():
+        if algo.schedule() != "constant" and not _planned(config):
+            places = (config.where.get(f"{each}.lr_schedule") for each in (section, "algo_cfg"))
+            message = f"{algo.schedule()} follows the plan of the run, and there is none"
+            limits = "general_cfg.max_episode, max_total_step or max_update"
+            place = next(filter(None, places), "default")
+            raise ConfigError([f"{place}: {section}.lr_schedule: {message}; set {limits}"])
 
 
 def drawing_faults(config: RunConfig) -> list[str]:
@@ -111,15 +119,11 @@ def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[
         yield from ((key, text) for text in _wrong_spaces(package.NAME, algo, slots.observation_space, actions, agents))
         if algo.NEEDS_MODEL:
             yield key, f"{package.NAME} plans with the transition model of a single-agent environment"
-        spec = algo.memory(rows=1) if getattr(algo, "train", True) else None
+        spec = algo.memory(rows=1) if algo.train else None
         if isinstance(spec, ReplaySpec) and spec.relabel:
             yield key, f"{package.NAME} relabels the goals of a single-agent environment"
         if algo.NEEDS_BOUNDS and isinstance(slots.action_space, Box) and not slots.action_space.is_bounded():
             yield key, f"{package.NAME} needs bounded actions; those of {agents} are unbounded"
-    score = config.general.score_policy
-    names = list(config.policies) or [DEFAULT]
-    if score is not None and score not in names:
-        yield "general_cfg.score_policy", f"there is no policy {score!r}; the policies are {', '.join(names)}"
 
 
 def _described(space: Space) -> str:

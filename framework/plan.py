@@ -132,8 +132,8 @@ def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
     shared: dict[str, Any] = {}
     apart = run_ahead(config) > 0 and config.general.mp_backend == "ray"
     for name, algo, package, slots in assign(config, spec.joint):
-        rows, trained = spec.rows * slots.count, getattr(algo, "train", True)
-        replays = trained and isinstance(algo.memory(rows), ReplaySpec)
+        rows = spec.rows * slots.count
+        replays = algo.train and isinstance(algo.memory(rows), ReplaySpec)
         workers = config.general.n_workers if apart and replays else 1
         uses_state = algo.needs_global_state()
         its = replace(
@@ -147,7 +147,7 @@ def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
             global_state=slots.global_size if uses_state else 0,
             shared=shared,
         )
-        yield PolicyPlan(name, algo, package, its, trained, slots, rows)
+        yield PolicyPlan(name, algo, package, its, algo.train, slots, rows)
 
 
 def _parts(slots: Slots) -> Iterator[Any]:

@@ -32,7 +32,7 @@ def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
         names = "+".join(dict.fromkeys(policy.package.NAME for policy in plan.learning))
         raise JoystickError(
             f"the memory of {names} needs {needed / 2**30:.1f} GiB and this machine has "
-            f"{free / 2**30:.1f} GiB free; choose a smaller algo_cfg.buffer_size"
+            f"{free / 2**30:.1f} GiB free; choose a smaller {plan.learning[0].section}.buffer_size"
         )
     return free // needed
 
@@ -91,7 +91,9 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
     any."""
     spec = policy.spec
-    size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * policy.algo.state_size() + 10
+    size = (
+        2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * spec.agents * policy.algo.state_size() + 10
+    )
     size += 8 * spec.global_state
     if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
         size += 2 * int(spec.action_space.n)

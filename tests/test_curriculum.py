@@ -221,7 +221,7 @@ def following(metric: str, *results: dict[str, Any], **more: Any) -> list[float]
     cfg = Curriculum(metric=metric, phases=[{"below": 10, "value": 5}, {"below": 20, "value": 6}, {"value": 7}], **more)
     phases, found = Phases(cfg), []
     for result in results:
-        phases.follow({"metrics": {}, "custom": {}, **result})
+        phases.follow({"metrics": {}, "policies": {}, "custom": {}, **result})
         found.append(phases.now)
     return found
 
@@ -234,7 +234,7 @@ def test_a_phase_follows_the_metric_and_does_not_go_back():
 
 def test_metrics_of_the_algorithm_and_of_callbacks_decide_too():
     assert following("value_loss", {"metrics": {"value_loss": 12}}) == [6]
-    assert following("angle_max", {"custom": {"angle_max": 30}}) == [7]
+    assert following("angle_max", {"policies": {}, "custom": {"angle_max": 30}}) == [7]
     assert following("evaluation", {"evaluation": 3}, {"evaluation": None}, {"evaluation": 11}) == [5, 5, 6]
 
 

@@ -6,7 +6,8 @@ from helpers_core import CountingEnv, PolicyOfNothing, StepRecorder, TapeAgent, 
 from algos.base import Progress
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
-from framework.evaluator import Evaluator, replay
+from framework.evaluator import Evaluation, Evaluator, replay
+from framework.fragment import Episode
 from framework.output.recorders import Tape
 from framework.seeding import number
 
@@ -96,3 +97,11 @@ def test_the_random_policy_plays_the_first_episodes_of_each_row_and_not_the_shor
     """Of two episodes one is row 1's long one, 1 + .. + 30 = 465, although row 0 ends 15 in that time: 3 + 465."""
     env = CountingEnv((2, "terminated"), (30, "terminated"))
     assert Evaluator(env, 5, -1).random_return(2) == (3 + 465) / 2
+
+
+def test_a_score_leaves_out_the_episodes_that_do_not_have_it():
+    """A policy that controls no agent in an episode must not get 0 for it."""
+    episode = Episode(0, 0, 0, 1, -5.0, 3, True, 3)
+    played = [episode._replace(metrics={"return_a": -10.0}), episode, episode._replace(metrics={"return_a": -20.0})]
+    assert Evaluation(played, "return_a").mean == -15.0
+    assert Evaluation(played).mean == -5.0

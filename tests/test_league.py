@@ -52,7 +52,19 @@ def test_versions_are_kept_at_every_so_many_updates_the_newest_ones():
     assert len(league._weights) == 3
     league.learned(4)
     assert len(league._weights) == 3
-    assert league.updates == 17
+    assert (league.updates, league.versions) == (17, 4)
+
+
+def test_a_version_keeps_its_place_until_it_is_replaced():
+    """With places for 3, an episode that drew the second version meets it until the fifth one is kept."""
+    config = joint_config(car=SELF, light=PER)
+    agent = local(config).agent
+    league, own = agent.leagues["car"], agent.agents["car"]
+    for version in range(1, 5):
+        own.load_weights({name: np.full_like(value, version) for name, value in own.weights().items()})
+        league.learned(4)
+    versions = [next(iter(weights.values())).flat[0] for weights in league._weights]
+    assert versions == [3, 4, 2]
 
 
 def test_what_an_earlier_version_does_is_not_learned_from():
@@ -61,7 +73,7 @@ def test_what_an_earlier_version_does_is_not_learned_from():
     fragment, _ = backend.collector.collect(1, Run(config, backend).now())
     backend.memory.add(fragment)
     rollout = backend.memory._parts["car"]._rollouts[0]
-    assert rollout._slot.size == 2  # of five cars in each of two environments, one learns
+    assert len(rollout.state()["slot"]) == 2  # of five cars in each of two environments, one learns
 
 
 def test_the_actions_of_opponents_are_those_of_their_version():
@@ -73,7 +85,7 @@ def test_the_actions_of_opponents_are_those_of_their_version():
     biased = {name: np.zeros_like(value) for name, value in agent.agents["car"].weights().items()}
     last = max(name for name in biased if name.endswith("bias") and len(biased[name]) == 2)
     biased[last] = np.array([100.0, -100.0], np.float32)  # always action 0
-    agent.leagues["car"]._set([biased])
+    agent.leagues["car"].load_weights({f"past/0/{name}": value for name, value in biased.items()})
     biased = {**biased, last: -biased[last]}
     agent.agents["car"].load_weights(biased)
     act = agent.sample_action(obs, None, Run(config, local(config)).now(), np.random.default_rng(0))
@@ -126,6 +138,15 @@ def test_a_policy_starts_from_the_weights_of_another_run(earlier, tmp_path):
         now = run.weights()
     for name in earlier:
         assert (now[name.replace("light/", "lamp/")] == earlier[name]).all(), name
+
+
+def test_a_league_begins_with_the_weights_that_were_loaded(earlier, tmp_path):
+    policies = {"car": {**SELF, "load": str(tmp_path / "earlier")}, "light": PER}
+    with joystick.Run(**GIVEN, policies_cfg=policies, into=str(tmp_path / "later")) as run:
+        now = run.weights()
+    for name in earlier:
+        if name.startswith("car/"):
+            assert (now[name.replace("car/", "car/past/0/")] == earlier[name]).all(), name
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,57 @@ def test_a_window_of_episodes_holds_whole_trajectories_and_keeps_the_rest():
     assert rollout.state()["pending"]["obs"].tolist() == [3]
 
 
+def test_n_step_returns_take_the_global_state_of_the_successor_too():
+    """Steps 0, 1, 2 with n 3: the state after the last one."""
+    replay = Replay(ReplaySpec(8, 64, 3, 1.0, n_step=3), np.random.default_rng(0), None, 1)
+    now = np.arange(3, dtype=np.float32)
+    columns = transitions((0, 0, 0), (0, 1, 0), (0, 2, 1)).columns
+    columns |= {"next_obs": now + 1, "global_state": now + 10, "next_global_state": now + 11, "action": now}
+    replay.add_slots(columns, np.zeros(3, int), np.array([], int))
+    drawn = replay.take(0.0).columns
+    assert set(drawn["next_obs"].tolist()) == {3.0}
+    assert set(drawn["next_global_state"].tolist()) == {13.0}
+    assert set((drawn["global_state"] - drawn["obs"]).tolist()) == {10.0}
+
+
+def test_a_window_has_the_share_of_the_run_at_which_its_first_transition_was_collected():
+    """A learning rate follows it: it must not stand still while trajectories are left over."""
+    rollout = SlotRollout(RolloutSpec(1, unit="episodes"), rows=2)
+    fractions = []
+    for fraction in (0.0, 0.25, 0.5):
+        rollout.add(transitions((0, 1, 1), (1, 2, 0)), fraction)
+        fractions.append(rollout.take(0.0).fraction)
+    assert fractions == [0.0, 0.0, 0.25]
+
+
+def test_windows_of_whole_trajectories_always_mark_what_is_valid():
+    """REINFORCE and MonteCarlo read it."""
+    rollout = SlotRollout(RolloutSpec(2, unit="episodes"), rows=2)
+    rollout.add(transitions((0, 1, 1), (1, 2, 1)), 0.0)
+    assert rollout.take(0.0).columns["valid"].all()
+
+
+def test_an_action_mask_counts_also_where_an_episode_is_cut_off():
+    kind = AgentType(("a", "b"), Box(-9, 9, (1,)), Discrete(3), masked=True)
+    records = JointLayout((kind,)).new(1)
+    records["t0"][0]["mask"] = [[True, False, False], [False, False, False]]
+    for slots in (
+        Slots(JointLayout((kind,)), ("a", "b"), [["p"]] * 2, "p", agent_id=False),
+        JointSlots(JointLayout((kind,)), ("a", "b"), "p"),
+    ):
+        assert slots.observe(records).mask.reshape(2, 3).tolist() == [[True, False, False], [True, True, True]]
+
+
+def test_an_agent_that_joins_a_joint_policy_begins_no_trajectory():
+    """It would reset the recurrent states of the others."""
+    slots, records = JointSlots(LAYOUT, ("a", "b"), "p"), LAYOUT.new(1)
+    records["t0"][0]["active"] = [True, True]
+    records["t0"][0]["first"] = [False, True]
+    assert not slots.observe(records).first.any()
+    records["t0"][0]["first"] = [True, True]
+    assert slots.observe(records).first.all()
+
+
 def test_algorithms_of_single_steps_get_a_line_as_soon_as_an_agent_has_made_one():
     """With an overlap, a transition waits for the next one, unless its trajectory has ended."""
     rollout = SlotRollout(RolloutSpec(1), rows=2)
@@ -250,6 +301,8 @@ def test_the_scaled_rewards_of_a_slot_follow_its_last_valid_step():
     flags = torch.tensor([[True], [False]])
     scaler.scale(torch.tensor([[4.0], [0.0]]), flags, valid=flags, cut=flags)
     assert scaler.carry.tolist() == [2.0]
+    scaler.scale(torch.zeros(2, 1), flags, valid=torch.zeros(2, 1, dtype=torch.bool))
+    assert scaler.carry.tolist() == [2.0]  # a window without a transition changes nothing
     scaler.scale(torch.tensor([[4.0], [0.0]]), flags, valid=flags)
     assert scaler.carry.tolist() == [0.0]  # an end of the trajectory carries nothing
 
@@ -315,7 +368,7 @@ def test_a_lost_worker_takes_no_transition_twice(ahead, monkeypatch):
         ({"all": {"agents": "*"}}, "policies_cfg.all.agents: these have different spaces"),
         (
             {"car": {"agents": "car_*"}, "light": {"agents": "light_*"}, "bus": {"agents": "bus_*"}},
-            "policies_cfg.bus.agents: no agent matches; the environment has car_0, ",
+            "policies_cfg.bus.agents: no agent matches 'bus_*'; the environment has car_0, ",
         ),
         (
             {"car": {**PPO, "train": False}, "light": {**PER, "train": False}},
@@ -324,6 +377,10 @@ def test_a_lost_worker_takes_no_transition_twice(ahead, monkeypatch):
         (
             {"one": {**PPO, "train": False}, "two": {**PPO, "train": False}, "light": PER},
             "policies_cfg.two.agents: one matches car_0, car_1, car_2, car_3, car_4 too, and neither of them learns",
+        ),
+        (
+            {"car": {**PPO, "agents": ["car_*", "bike"]}, "light": PER},
+            "policies_cfg.car.agents: no agent matches 'bike'; the environment has car_0, ",
         ),
         ({}, "need policies of their own; add policies_cfg: {policy_0: {agents: [car_0, "),
     ],

@@ -98,9 +98,10 @@ class RewardScaler:
         # the sum runs forward in time here: both columns are turned around, and decay is that of the step before
         before = torch.cat([torch.zeros_like(decay[:1]), decay[:-1]])
         returns = discounted_sums(terms.flip(0), before.flip(0)).flip(0)
-        self.carry = decay[-1] * returns[-1]
+        carry = decay[-1] * returns[-1]
         if cut is not None:
-            self.carry = self.carry + (self.gamma * returns * cut).sum(0)
+            carry = carry + (self.gamma * returns * cut).sum(0)
+        self.carry = torch.where(counts.any(0), carry, self.carry)
         self.moments.update(returns[counts])
         return (reward / self.moments.deviation().float()).clamp_(-LIMIT, LIMIT)
 

@@ -21,7 +21,7 @@ from framework.memory.sum_tree import SumTree
 from framework.resources import MOST_AT_ONCE
 
 _NOT_LEARNED_FROM = ("end", "valid")
-_OF_THE_SUCCESSOR = ("next_obs", "next_action_mask")
+_OF_THE_SUCCESSOR = ("next_obs", "next_action_mask", "next_global_state")
 
 
 class Replay:

@@ -1,6 +1,6 @@
 """The agent of several policies: decodes joint observations and asks the agent of each policy."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import torch
@@ -147,10 +147,16 @@ class MultiPolicyAgent(Agent):
         }
 
     def load_state(self, state: Tree) -> None:
-        for name, agent in self.agents.items():
-            agent.load_state(state["policies"][name])
+        for name, own in state["policies"].items():  # in this order, which counts for layers that they share
+            self.agents[name].load_state(own)
         for name, league in self.leagues.items():
             league.load_state(state["leagues"][name])
+
+    def begin_leagues(self, names: Iterable[str]) -> None:
+        """Makes the present weights of these policies the first version in their leagues."""
+        for name in names:
+            if name in self.leagues:
+                self.leagues[name].begin()
 
     def parameter_count(self) -> int:
         return sum(agent.parameter_count() for agent in self.agents.values())

@@ -7,16 +7,20 @@ from typing import Any
 
 from gymnasium.spaces import Box, Discrete
 
-from config import own
+from config import own, policies
 from config.loader import ConfigError, RunConfig
-from config.schema import AlgoConfig
+from config.policies import PolicyConfig
 from envs.joint import AgentType, JointLayout
 from framework.multi_agent.slots import JointSlots, Slots, is_vector
 
 DEFAULT = "default"
 """Name of the only policy, if the settings name none."""
 
-Assigned = tuple[str, AlgoConfig, ModuleType, Slots]
+Assigned = tuple[str, Any, ModuleType, Slots]
+"""Name, settings (a PolicyConfig and an AlgoConfig), package and slots."""
+Settings = Mapping[str, tuple[Any, ModuleType]]
+Matches = Mapping[str, tuple[str, ...]]
+"""Policy -> its agents."""
 
 
 def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
@@ -24,11 +28,11 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     all problems."""
     if not config.policies and len(layout.types) > 1:
         raise ConfigError([f"env_cfg.id: {_paste(layout)}"])
-    settings: dict[str, tuple[AlgoConfig, ModuleType]] = {
-        name: (policy, config.policy_packages[name]) for name, policy in config.policies.items()
-    } or {DEFAULT: (config.algo, config.algo_package)}
+    settings = {name: (policy, config.policy_packages[name]) for name, policy in config.policies.items()}
+    if not settings:
+        settings = {DEFAULT: (_policy_of_all(config), config.algo_package)}
     matches = {name: _matched(algo, layout) for name, (algo, _) in settings.items()}
-    problems = list(_problems(matches, layout)) or list(_idle(config, settings, matches))
+    problems = list(_problems(settings, matches, layout)) or list(_idle(config, settings, matches))
     if not problems:
         problems = [text for name, (algo, _) in settings.items() for text in _misfits(name, algo, matches, layout)]
     if problems:
@@ -40,24 +44,32 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     ]
 
 
-def _matched(algo: AlgoConfig, layout: JointLayout) -> tuple[str, ...]:
+def _policy_of_all(config: RunConfig) -> Any:
+    """Returns the policy of a run whose settings name none: all agents, with the settings of algo_cfg."""
+    values = {"agents": "*", "algo_name": config.general.algo_name, **config.algo.model_dump()}
+    return policies.combined(type(config.algo)).model_validate(values)
+
+
+def _matched(algo: PolicyConfig, layout: JointLayout) -> tuple[str, ...]:
     """Returns the agents of a policy. Slots of agents with changing names match without #0."""
-    patterns = getattr(algo, "patterns", ["*"])
-    if (selector := getattr(algo, "selector", None)) is not None:
-        function = own.find(selector)
+    if algo.selector is not None:
+        function = own.find(algo.selector)
         return tuple(agent for agent in layout.agents if function(agent.partition("#")[0]))
 
-    def matches(agent: str) -> bool:
-        return any(fnmatchcase(agent, each) or fnmatchcase(agent.partition("#")[0], each) for each in patterns)
-
-    return tuple(agent for agent in layout.agents if matches(agent))
+    return tuple(agent for agent in layout.agents if any(_fits(agent, pattern) for pattern in algo.patterns))
 
 
-def _problems(matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Iterator[str]:
+def _fits(agent: str, pattern: str) -> bool:
+    return fnmatchcase(agent, pattern) or fnmatchcase(agent.partition("#")[0], pattern)
+
+
+def _problems(settings: Settings, matches: Matches, layout: JointLayout) -> Iterator[str]:
     known = f"the environment has {_listed(layout.agents)}"
     for name, agents in matches.items():
-        if not agents:
-            yield f"policies_cfg.{name}.agents: no agent matches; {known}"
+        patterns = settings[name][0].patterns
+        idle = [each for each in patterns if not any(_fits(agent, each) for agent in layout.agents)]
+        if idle or not agents:
+            yield f"policies_cfg.{name}.agents: no agent matches{f' {idle[0]!r}' if idle else ''}; {known}"
         kinds = [(kind, [agent for agent in kind.agents if agent in agents]) for kind in layout.types]
         if len(found := [(kind, mine) for kind, mine in kinds if mine]) > 1:
             text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in found)
@@ -66,11 +78,9 @@ def _problems(matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Itera
         yield f"policies_cfg: no policy for {_listed(left)}; add them to the agents of a policy"
 
 
-def _idle(
-    config: RunConfig, settings: Mapping[str, tuple[AlgoConfig, ModuleType]], matches: dict[str, tuple[str, ...]]
-) -> Iterator[str]:
+def _idle(config: RunConfig, settings: Settings, matches: Matches) -> Iterator[str]:
     """Yields why nothing would be learned: from all agents, or from some that several policies share."""
-    idle = [name for name, (algo, _) in settings.items() if not getattr(algo, "train", True)]
+    idle = [name for name, (algo, _) in settings.items() if not algo.train]
     if len(idle) == len(settings) and config.general.mode == "train":
         yield f"policies_cfg.{idle[0]}.train: no policy would learn; set train: true for one of them"
     for number, name in enumerate(idle):
@@ -86,20 +96,15 @@ def _placed(config: RunConfig, problem: str) -> str:
     return f"{place}: {problem}" if place else problem
 
 
-def is_joint(algo: AlgoConfig) -> bool:
-    """Returns True if an algorithm with these settings controls all agents of its policy as one."""
-    return bool(getattr(algo, "is_joint", type(algo).JOINT))
-
-
-def _misfits(name: str, algo: AlgoConfig, matches: dict[str, tuple[str, ...]], layout: JointLayout) -> Iterator[str]:
+def _misfits(name: str, algo: PolicyConfig, matches: Matches, layout: JointLayout) -> Iterator[str]:
     """Yields why agents cannot be controlled in the way that the settings of their policy want."""
     agents = matches[name]
     kind = layout.types[layout.place(agents[0])[0]]
     section = f"policies_cfg.{name}"
-    if getattr(algo, "opponents", None) and (len(agents) == 1 or is_joint(algo)):
+    if algo.opponents and (len(agents) == 1 or algo.is_joint):
         yield f"{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row"
-    if not is_joint(algo):
-        if getattr(algo, "agent_id", None) and not is_vector(kind.observation_space):
+    if not algo.is_joint:
+        if algo.agent_id and not is_vector(kind.observation_space):
             yield f"{section}.agent_id: an index is appended to vectors only; the agents see {kind.observation_space}"
         return
     rivals = [other for other in matches if other != name and set(matches[other]) & set(agents)]
@@ -109,22 +114,18 @@ def _misfits(name: str, algo: AlgoConfig, matches: dict[str, tuple[str, ...]], l
         yield f"{section}.joint: only vectors are joined; the agents see {kind.observation_space}"
     if not isinstance(kind.action_space, Discrete | Box):
         yield f"{section}.joint: needs Discrete or Box actions; the agents have {kind.action_space}"
-    if kind.masked and not type(algo).JOINT:
+    if kind.masked and not algo.JOINT:
         yield f"{section}.joint: the agents have action masks, which only QMIX and VDN obey for several agents as one"
 
 
 def _slots(
-    name: str, algo: AlgoConfig, agents: tuple[str, ...], rivals: dict[str, list[str]], layout: JointLayout
+    name: str, algo: PolicyConfig, agents: tuple[str, ...], rivals: dict[str, list[str]], layout: JointLayout
 ) -> Slots:
-    if is_joint(algo):
+    if algo.is_joint:
         return JointSlots(layout, agents, name)
-    opponents = getattr(algo, "opponents", None)
-    wanted: Any = getattr(algo, "agent_id", None)
     vector = is_vector(layout.types[layout.place(agents[0])[0]].observation_space)
-    agent_id = (type(algo).AGENT_ID and vector) if wanted is None else bool(wanted)
-    slots = Slots(layout, agents, [rivals[agent] for agent in agents], name, agent_id)
-    slots.past_share = opponents.past if opponents else 0.0
-    return slots
+    past_share = algo.opponents.past if algo.opponents else 0.0
+    return Slots(layout, agents, [rivals[agent] for agent in agents], name, algo.adds_id and vector, past_share)
 
 
 def _paste(layout: JointLayout) -> str:

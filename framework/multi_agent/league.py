@@ -20,21 +20,25 @@ class League:
         self.agent, self.every, self.keep = agent, every, keep
         self.updates = 0
         """Number of updates of the policy so far."""
+        self._actors = [copy.deepcopy(agent) for _ in range(keep)]
+        """Agents with the weights of the versions, to act with. Version n has place n modulo `keep`, so that a version
+        keeps its place until it is replaced."""
         self._weights: list[dict[str, Array]] = []
-        self._actors: list[Agent] = []
-        """Agents with these weights, to act with."""
-        self._add(agent.weights())
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets all versions but the present one."""
+        self.versions = 0
+        """Number of versions that were kept so far."""
+        self._weights = []
+        self._add(self.agent.weights())
 
     def _add(self, weights: dict[str, Array]) -> None:
         own = {name: np.array(value) for name, value in weights.items()}
-        self._set([*self._weights, own][-self.keep :])
-
-    def _set(self, versions: list[dict[str, Array]]) -> None:
-        while len(self._actors) < len(versions):
-            self._actors.append(copy.deepcopy(self.agent))
-        for actor, weights in zip(self._actors, versions, strict=False):
-            actor.load_weights(weights)
-        self._weights = versions
+        place = self.versions % self.keep
+        self._weights[place : place + 1] = [own]
+        self._actors[place].load_weights(own)
+        self.versions += 1
 
     def learned(self, updates: int) -> None:
         """Keeps a version whenever `every` updates have been made."""
@@ -45,8 +49,8 @@ class League:
     def opponents(self, slots: Slots, records: Array) -> list[tuple[Agent, Array]]:
         """Returns earlier versions, each with the slots [N, S] that it plays in these episodes."""
         past = slots.past(records)
-        which = slots.version(records)[..., None] % np.uint64(len(self._weights))
-        parts = [(actor, past & (which == number)) for number, actor in enumerate(self._actors[: len(self._weights)])]
+        which = slots.version(records)[..., None] % np.uint64(self.keep) % np.uint64(len(self._weights))
+        parts = [(self._actors[place], past & (which == place)) for place in range(len(self._weights))]
         return [(actor, mine) for actor, mine in parts if mine.any()]
 
     # checkpoints ------------------------------------------------------------------------------------------
@@ -63,11 +67,13 @@ class League:
                 number, _, key = name.removeprefix(PREFIX).partition("/")
                 versions.setdefault(int(number), {})[key] = np.array(value)
         if versions:
-            self._set([versions[number] for number in sorted(versions)])
+            self._weights = [versions[number] for number in sorted(versions)]
+            for actor, own in zip(self._actors, self._weights, strict=False):
+                actor.load_weights(own)
 
     def state(self) -> Tree:
-        return {"updates": self.updates, "weights": self.weights()}
+        return {"updates": self.updates, "versions": self.versions, "weights": self.weights()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        self.updates = int(state["updates"])
+        self.updates, self.versions = int(state["updates"]), int(state["versions"])
         self.load_weights(state["weights"])

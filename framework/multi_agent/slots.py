@@ -21,7 +21,7 @@ class Seen(NamedTuple):
     obs: Array
     """[..., S, *shape]."""
     mask: Array | None
-    """[..., S, A] bool; True everywhere for a slot that does not act."""
+    """[..., S, A] bool; True everywhere if the environment gives none, as for agents whose turn it is not."""
     reward: Array
     """[..., S] float32, since the previous joint observation."""
     acts: Array
@@ -44,9 +44,16 @@ class Slots:
     the seed of the episode decides which of them controls each agent."""
 
     def __init__(
-        self, layout: JointLayout, agents: Sequence[str], rivals: Sequence[Sequence[str]], policy: str, agent_id: bool
+        self,
+        layout: JointLayout,
+        agents: Sequence[str],
+        rivals: Sequence[Sequence[str]],
+        policy: str,
+        agent_id: bool,
+        past_share: float = 0.0,
     ) -> None:
-        """rivals: for each of these agents, the names of the policies that match it."""
+        """rivals: for each of these agents, the names of the policies that match it. past_share: share of the training
+        episodes in which earlier versions play."""
         self.agents, self.policy, self._layout = tuple(agents), policy, layout
         places = [layout.place(agent) for agent in agents]
         self._field = f"t{places[0][0]}"
@@ -61,8 +68,7 @@ class Slots:
         self._alone = bool((self._matches == 1).all())
         self.state_size = layout.state_size
         self._one_hot = np.eye(len(agents), dtype=np.float32) if agent_id else None
-        self.past_share = 0.0
-        """Share of the training episodes in which earlier versions play."""
+        self.past_share = past_share
         self.count = len(agents)
         """Number of rows of the policy's batch for each environment, S."""
 
@@ -125,7 +131,7 @@ class Slots:
         """Returns what the slots see in records of joint observations [...]."""
         each = records[self._field][..., self._places]
         acts = each["acts"] & self.controls(records)
-        mask = each["mask"] | ~(acts & each["mask"].any(-1))[..., None] if self.type.masked else None
+        mask = _opened(each["mask"]) if self.type.masked else None
         obs = each["obs"]
         if self._one_hot is not None:
             obs = as_vector(self.type.observation_space, obs)
@@ -204,14 +210,15 @@ class JointSlots(Slots):
         acts, active = each["acts"], each["active"]
         ended = each["terminated"] | each["truncated"]
         over: Array = np.asarray(active.any(-1) & ~(active & ~ended).any(-1))
-        mask = each["mask"] | ~(acts & each["mask"].any(-1))[..., None] if self.type.masked else None
+        mask = _opened(each["mask"]) if self.type.masked else None
+        begins = each["first"].any(-1) & ~(active & ~each["first"]).any(-1)  # not for an agent that joins the others
         truncated: Array = over & (each["truncated"] & active).any(-1)
         return Seen(
             obs.reshape(*obs.shape[:-2], 1, -1),
             None if mask is None else mask[..., None, :, :],
             each["reward"].sum(-1, keepdims=True),
             np.asarray(acts.any(-1, keepdims=True)),
-            np.asarray(each["first"].any(-1, keepdims=True)),
+            np.asarray(begins)[..., None],
             (over & ~truncated)[..., None],
             truncated[..., None],
         )
@@ -226,6 +233,11 @@ class JointSlots(Slots):
     def write(self, records: Array, action: Array, control: Array | bool) -> None:
         space = self.type.action_space
         super().write(records, action.reshape(len(records), self.members, *(space.shape or ())), True)
+
+
+def _opened(mask: Array) -> Array:
+    """Returns action masks [..., A] that are True everywhere where the environment gives none, which is all False."""
+    return np.asarray(mask | ~mask.any(-1, keepdims=True))
 
 
 def _indices(places: list[int]) -> Any:

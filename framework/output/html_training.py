@@ -160,7 +160,7 @@ def _policies(run: Facts, train: Rows, evaluations: Rows) -> str:
                 facts.get("algorithm"),
                 shown,
                 sum(returns) / len(returns) if returns else None,
-                float(evaluated) if evaluated is not None and _is_number(evaluated) else None,
+                _real(evaluated) if _is_number(evaluated) else None,
                 last.get(f"{name}/loss"),
             )
         )

@@ -1,11 +1,11 @@
 """Weights that a new run starts from: policies_cfg.NAME.load names a policy of another run."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from algos.base import Tree
 from config import tasks
 from config.loader import ConfigError, RunConfig
-from framework.backend import Backend
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore
 from framework.errors import JoystickError
 from framework.runs.task_dir import ROOT, TaskDir
@@ -50,16 +50,18 @@ def _state(load: str, name: str) -> tuple[Tree, str]:
     return policies[chosen], str(saved.path)
 
 
-def install(backend: Backend, states: Mapping[str, tuple[Tree, str]]) -> None:
+def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
     """Replaces the state of policies, except for their random streams. Raises JoystickError if it does not fit."""
     whole = backend.state()
-    for name, (state, place) in states.items():
-        own = whole["agent"]["policies"][name]
+    for name, (state, place) in states.items():  # they come last, so that they count for layers that they share
+        own = whole["agent"]["policies"].pop(name)
         if misfit := _misfit(own, state):
             raise JoystickError(f"policies_cfg.{name}.load: {place} does not fit this policy: {misfit}")
         whole["agent"]["policies"][name] = {**state, **({"learn": own["learn"]} if "learn" in own else {})}
     try:
         backend.load_state(whole, ())
+        backend.agent.begin_leagues(states)
+        backend.set_weights(backend.agent.weights())
     except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
         names = ", ".join(f"policies_cfg.{name}.load" for name in states)
         raise JoystickError(f"{names}: the weights do not fit: {error}") from error
@@ -76,6 +78,8 @@ def _misfit(ours: object, theirs: object, path: str = "") -> str:
                 continue
             if where != "learn" and (found := _misfit(ours[name], theirs[name], where)):
                 return found
+        return ""
+    if path.endswith("carry"):  # of each row; the rows may differ
         return ""
     mine, its = getattr(ours, "shape", None), getattr(theirs, "shape", None)
     return f"{path} has shape {tuple(its or ())}, and needs {tuple(mine or ())}" if mine != its else ""

@@ -1,0 +1,39 @@
+"""What joint observations and actions hold, by agent and in the environment's own values: for callbacks."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from envs.base import Array
+from envs.joint import JointLayout
+
+
+def observations(layout: JointLayout, obs: Array, names: Sequence[str]) -> dict[str, Array]:
+    """Returns the observations of the agents that are in the episode, up to that of their end. obs: a joint
+    observation; names: of the agents in its slots."""
+    starts = {number: kind.observation_start for number, kind in enumerate(layout.types)}
+    return {name: each["obs"] + starts[number] for name, number, _, each in _active(layout, obs, names)}
+
+
+def rewards(layout: JointLayout, obs: Array, names: Sequence[str]) -> dict[str, float]:
+    """Returns the rewards of the agents that are in the episode, since the previous joint observation."""
+    return {name: float(each["reward"]) for name, _, _, each in _active(layout, obs, names)}
+
+
+def actions(layout: JointLayout, obs: Array, action: Array, names: Sequence[str]) -> dict[str, Any]:
+    """Returns the actions of the agents that acted. obs: the joint observation before them."""
+    records = layout.decode_action(action)
+    return {
+        name: records[f"t{number}"][place] + layout.types[number].action_start
+        for name, number, place, each in _active(layout, obs, names)
+        if each["acts"]
+    }
+
+
+def _active(layout: JointLayout, obs: Array, names: Sequence[str]) -> Iterator[tuple[str, int, int, Any]]:
+    """Yields name, number of the type, place and record of each agent that is in the episode."""
+    record, slots = layout.decode(obs), iter(names)
+    for number, kind in enumerate(layout.types):
+        for place in range(len(kind.agents)):
+            name, each = next(slots), record[f"t{number}"][place]
+            if each["active"]:
+                yield name, number, place, each
