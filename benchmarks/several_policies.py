@@ -1,8 +1,8 @@
-"""Cost of multi-agent environments: time per agent step, against the same algorithm with as many rows of a single agent.
+"""Cost of multi-agent environments: time per agent step, against as many rows of a single agent.
 
 python benchmarks/several_policies.py [ALGO ...] [--steps N] [--profile]
-Both sides alternate in one process, so that a busy machine slows down both; the ratio is that of their medians. An agent
-step is one that its agent learns from: a pole that has fallen makes none.
+Both sides alternate in one process, so that a busy machine slows down both; the ratio is that of their medians. An
+agent step is one that its agent learns from: a pole that has fallen makes none.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import torch
 from algos.base import Progress
 from config.loader import load
 from framework import build
-from framework.backend import Accepted, SingleProcess
+from framework.backend import SingleProcess
 from framework.catalog import ALGOS, ENVS
 from framework.plan import plan
 
@@ -28,7 +28,7 @@ SIZES = ((8, 1), (4, 2), (4, 25))
 """Environments and agents of each."""
 SETTINGS = {
     "PPO": ("batch_size=1024", "sgd_batch_size=256", "k_epochs=4"),
-    "DQN": ("batch_size=64", "learning_starts=200", "train_fre=8"),
+    "DQN": ("batch_size=64", "learning_starts=200"),
 }
 REPEATS = 5
 
@@ -42,7 +42,8 @@ class Side:
         env = ["general_cfg.env_name=toy", "env_cfg.id=poles", f"env_cfg.poles={agents}"]
         single = ["env_cfg.id=CartPole-v1", "env_cfg.vectorization=sync"]
         words += [*(env if agents else single), *(f"algo_cfg.{word}" for word in SETTINGS.get(algo, ()))]
-        config = load(None, words, find_algo=ALGOS, find_env=ENVS, algo=algo)
+        words.append(f"general_cfg.algo_name={algo}")  # no preset: both sides have the defaults
+        config = load(None, words, find_algo=ALGOS, find_env=ENVS)
         made = build.make_env(config, rows)
         spec = build.env_spec(config, made)
         agent = build.make_agent(config, spec, 1, build.CPU)
@@ -74,10 +75,9 @@ class Side:
     def train(self, steps: int) -> tuple[float, float]:
         """Trains for so many agent steps. Returns microseconds per agent step: in all, and of the collection."""
         before, collecting, began = self.agent_steps, self.collect_seconds, time.perf_counter()
-        step = 0
         while self.agent_steps < before + steps:
-            for event in self.backend.round(lambda: Progress(step=step, fraction=0.0)):
-                step += event.steps if isinstance(event, Accepted) else 0
+            for _ in self.backend.round(Progress):
+                pass
         made = self.agent_steps - before
         return 1e6 * (time.perf_counter() - began) / made, 1e6 * (self.collect_seconds - collecting) / made
 
@@ -89,11 +89,11 @@ def compare(algo: str, envs: int, agents: int, steps: int) -> None:
         side.train(steps // 4)
     pairs = [(several.train(steps), single.train(steps)) for _ in range(REPEATS)]
     ours, theirs = ([statistics.median(pair[side][part] for pair in pairs) for part in (0, 1)] for side in (0, 1))
-    print(
-        f"{algo:<5} {envs} x {agents:<3} all {ours[0]:6.1f} us, single {theirs[0]:6.1f} us, ratio {ours[0] / theirs[0]:.2f}"
-        f"   collection {ours[1]:6.1f} us, single {theirs[1]:6.1f} us, ratio {ours[1] / theirs[1]:.2f}",
-        flush=True,
-    )
+    parts = [
+        f"{name} {mine:6.1f} us, single {other:6.1f} us, ratio {mine / other:.2f}"
+        for name, mine, other in zip(("all", "collection"), ours, theirs, strict=True)
+    ]
+    print(f"{algo:<5} {envs} x {agents:<3} {'   '.join(parts)}", flush=True)
 
 
 def main() -> None:

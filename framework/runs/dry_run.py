@@ -30,6 +30,7 @@ def describe(config: RunConfig) -> int:
         resources.memories_that_fit(config, its)
         workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
         windows = workers * env.rows // spec.rows
+        width = max(28, 1 + max(map(len, weights), default=0))
         per_save = 4 * sum(array.nbytes for array in weights.values())
         lines = [
             *_changed(config),
@@ -38,7 +39,7 @@ def describe(config: RunConfig) -> int:
             *_processes(config.general),
             *(line for policy in its.policies for line in _policy(policy)),
             f"parameters    {agent.parameter_count():,}",
-            *(f"  {name:<28}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
+            *(f"  {name:<{width}}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
             *(line for policy in its.learning for line in _memory(config, policy, windows)),
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
             f"disk          {_disk(config, its, per_save, resources.journal_bytes(config, its))}",
