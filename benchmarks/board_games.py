@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT))
 
 import joystick  # noqa: E402
 from algos.base import Agent, Array  # noqa: E402
-from config.cli import parse as parse_words  # noqa: E402
 from config.loader import load  # noqa: E402
 from envs.base import VectorEnv  # noqa: E402
 from framework import build  # noqa: E402
@@ -31,6 +30,8 @@ Player = Callable[[Array, int, np.random.Generator], int]
 """(joint observation of the game, place 0 or 1, random numbers) -> action."""
 Squares = tuple[int, ...]
 """Nine squares of tictactoe: 1 has a mark of the player whose turn it is, -1 one of the other player, 0 is empty."""
+TICTACTOE, CONNECT_FOUR = (3, 3, 2), (6, 7, 2)
+"""Shapes of observations: rows, columns, planes of the own and the other marks."""
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
 
@@ -82,6 +83,12 @@ def trained(agent: Agent, env: VectorEnv) -> Player:
     return play
 
 
+def board(env: VectorEnv) -> tuple[int, ...]:
+    """Returns the shape of what a player observes; empty if not all agents observe the same."""
+    types = env.joint.types if env.joint is not None else ()
+    return (types[0].observation_space.shape or ()) if len(types) == 1 else ()
+
+
 # games ----------------------------------------------------------------------------------------------------
 
 
@@ -116,13 +123,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--games", type=int, default=100, help="number of games as the first player, and as the second")
     parser.add_argument("--model", default="best", help="best, latest, or the update of a checkpoint")
     request = parser.parse_args(argv)
-    request_of_run = parse_words(["--yaml", str(Path(request.task) / "config.yaml")])
-    config = load(request_of_run.yaml, request_of_run.overrides, find_algo=ALGOS, find_env=ENVS)
+    config = load(Path(request.task) / "config.yaml", [], find_algo=ALGOS, find_env=ENVS)
     model = int(request.model) if request.model.isdigit() else request.model
     env = build.make_env(config, 1)
+    if board(env) not in (TICTACTOE, CONNECT_FOUR):
+        parser.error(f"{request.task} is a run of another environment than tictactoe and connect four")
     player = trained(joystick.load(request.task, model).agent, env)
     opponents = {"Random": at_random}
-    if "tictactoe" in config.env.id:
+    if board(env) == TICTACTOE:
         opponents["a perfect player"] = perfect
     for name, opponent in opponents.items():
         for place, counts in match(env, player, opponent, request.games).items():

@@ -137,6 +137,8 @@ How a row is measured:
   policy, over the same number of episodes.
 - **Goal** is compared with the mean. A published number comes from another program, often with other settings, another
   number of steps and fewer runs; the [sources](#sources) describe how it was measured.
+- Self-play has no row, since its mean return is 0. `python benchmarks/board_games.py TASK` plays a policy of tictactoe
+  or connect four against Random and against a perfect player; the first lines of the presets have the results.
 
 ## Results
 

@@ -230,9 +230,9 @@ def test_n_step_returns_take_the_global_state_of_the_successor_too():
     columns |= {"next_obs": now + 1, "global_state": now + 10, "next_global_state": now + 11, "action": now}
     replay.add_slots(columns, np.zeros(3, int), np.array([], int))
     drawn = replay.take(0.0).columns
-    assert set(drawn["next_obs"].tolist()) == {3.0}
-    assert set(drawn["next_global_state"].tolist()) == {13.0}
-    assert set((drawn["global_state"] - drawn["obs"]).tolist()) == {10.0}
+    assert set(drawn["next_obs"].flat) == {3.0}
+    assert set(drawn["next_global_state"].flat) == {13.0}
+    assert set((drawn["global_state"] - drawn["obs"]).flat) == {10.0}
 
 
 def test_a_window_has_the_share_of_the_run_at_which_its_first_transition_was_collected():
