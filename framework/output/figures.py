@@ -1,18 +1,33 @@
 """Learning curves of one run and of several, drawn without a display."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from framework.checkpoint.atomic import write_whole
-from framework.output import LOGGER, statistics
+from framework.output import LOGGER, policy_lines, statistics
+from framework.output.curves import (
+    DARK as DARK,
+)
+from framework.output.curves import (
+    LIGHT,
+    MOST_POINTS,
+    Array,
+    Palette,
+    Rows,
+    column_of,
+    drawable,
+    dress,
+    finite,
+    smooth,
+    some_of,
+    window_for,
+)
 from framework.output.formatting import counted
 
-MOST_POINTS = 1500
-"""Number of points of a line; more cannot be told apart."""
 MOST_BARS = 60
 """Number of evaluations up to which each has an error bar; more have a band."""
 MOST_NAMES = 12
@@ -23,25 +38,6 @@ GRID = 150
 """Number of points of the mean of several runs."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
-Rows = Sequence[Mapping[str, Any]]
-Array = np.ndarray
-
-
-class Palette(NamedTuple):
-    """Colours of a figure. The lines are from the Okabe-Ito palette, which is safe for colour-blind readers."""
-
-    blue: str
-    orange: str
-    green: str
-    grey: str
-    ink: str
-    grid: str
-    paper: str
-
-
-LIGHT = Palette("#0072b2", "#d55e00", "#007a5e", "#6b7280", "#1c2430", "#e5e7eb", "#ffffff")
-DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440", "none")
-"""For a dark page: its own background shows through."""
 
 
 def learning_curve(
@@ -72,8 +68,6 @@ def learning_curve(
     dress(axes, title, counted(len(train_rows), "episode"), what, palette)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
-        from framework.output import policy_lines
-
         policy_lines.draw(figure, axes, train_rows, eval_rows, policies, score, palette)
     _save(figure, path, palette)
     if show:
@@ -119,7 +113,7 @@ def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequenc
     heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))
     for name, (step, _), height in zip(names, curves, heights, strict=False):
         axes.annotate(
-            _drawable(name), (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
+            drawable(name), (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
             fontsize=8, color=palette.blue, annotation_clip=False,
         )  # fmt: skip
 
@@ -148,20 +142,6 @@ def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], palette: Palett
     axes.plot(grid, values.mean(1), color=palette.orange, linewidth=2.2, label="mean")
 
 
-def smooth(value: Array, window: int) -> Array:
-    """Returns the mean of the last `window` values, of fewer at the start."""
-    total = np.concatenate([[0.0], np.cumsum(value)])
-    end = np.arange(1, len(value) + 1)
-    start = np.maximum(end - window, 0)
-    return (total[end] - total[start]) / (end - start)
-
-
-def window_for(episodes: int) -> int:
-    """Returns the episodes of the running mean: one below 20, then at least 5, a twentieth up to 100, and a 200th of
-    long runs."""
-    return 1 if episodes < 20 else max(5, min(episodes // 20, 100), episodes // 200)
-
-
 def bands(x: Array, y: Array, count: int = BANDS) -> tuple[Array, Array, Array]:
     """Returns middle, lowest and highest of `count` stretches of equal length of x [n] and y [n]."""
     edges = np.linspace(0, len(x), count + 1).astype(int)
@@ -178,17 +158,6 @@ def error_bars(rows: Rows) -> tuple[Array, Array, Array, Array]:
     error = np.nan_to_num(std / np.sqrt(episodes))
     lower = np.maximum(mean - error, np.where(np.isfinite(low), low, -np.inf))
     return step, mean, lower, np.minimum(mean + error, np.where(np.isfinite(high), high, np.inf))
-
-
-def column_of(rows: Rows, name: str) -> Array:
-    values = [row.get(name) for row in rows]
-    return np.array([value if isinstance(value, int | float) else np.nan for value in values], float)
-
-
-def finite(*columns: Array) -> list[Array]:
-    """Returns the places where all columns are finite numbers."""
-    keep = np.logical_and.reduce([np.isfinite(column) for column in columns])
-    return [column[keep] for column in columns]
 
 
 def _figure(show: bool) -> Any:
@@ -230,11 +199,6 @@ def _draw_episodes(axes: Any, step: Array, value: Array, palette: Palette) -> No
         axes.plot(step[some], mean[some], color=palette.blue, linewidth=2, label=f"mean of {window} episodes")
 
 
-def some_of(count: int) -> Array:
-    """Returns the places of at most MOST_POINTS values, with the first and the last."""
-    return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
-
-
 def _draw_evaluations(axes: Any, rows: Rows, palette: Palette) -> None:
     step, mean, lower, upper = error_bars(rows)
     if not len(step):
@@ -253,32 +217,6 @@ def _draw_evaluations(axes: Any, rows: Rows, palette: Palette) -> None:
 def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> None:
     if value is not None and np.isfinite(value):
         axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
-
-
-def dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> None:
-    from matplotlib.ticker import EngFormatter
-
-    figure = axes.figure
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    figure.set_facecolor(palette.paper)
-    axes.set_facecolor(palette.paper)
-    axes.set_title(_drawable(title), loc="left", fontsize=12, fontweight="bold", color=palette.ink)
-    axes.set_title(beside, loc="right", fontsize=10, color=palette.grey)
-    axes.set_xlabel("environment steps", color=palette.ink)
-    axes.set_ylabel(what, color=palette.ink)
-    axes.tick_params(colors=palette.ink)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.margins(y=0.08)
-    axes.grid(color=palette.grid, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side not in ("top", "right"))
-        spine.set_edgecolor(palette.ink)
-
-
-def _drawable(text: str) -> str:
-    """Returns the text with a question mark for what the font lacks, and with dollar signs that start no formula."""
-    return "".join(c if ord(c) < 0x2000 else "?" for c in text).replace("$", r"\$")
 
 
 def _save(figure: Any, path: Path | BinaryIO, palette: Palette) -> None:

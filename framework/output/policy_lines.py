@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from framework.output.figures import Palette, Rows, column_of, dress, finite, smooth, some_of, window_for
+from framework.output.curves import Palette, Rows, column_of, dress, finite, smooth, some_of, window_for
 
 HEIGHT = 7.6
 """Height of the figure in inches."""

@@ -1,0 +1,90 @@
+"""Parts of all figures: colours, columns of numbers, running means, and axes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MOST_POINTS = 1500
+"""Number of points of a line; more cannot be told apart."""
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+Array = np.ndarray
+
+
+class Palette(NamedTuple):
+    """Colours of a figure. The lines are from the Okabe-Ito palette, which is safe for colour-blind readers."""
+
+    blue: str
+    orange: str
+    green: str
+    grey: str
+    ink: str
+    grid: str
+    paper: str
+
+
+LIGHT = Palette("#0072b2", "#d55e00", "#007a5e", "#6b7280", "#1c2430", "#e5e7eb", "#ffffff")
+
+
+DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440", "none")
+"""For a dark page: its own background shows through."""
+
+
+def smooth(value: Array, window: int) -> Array:
+    """Returns the mean of the last `window` values, of fewer at the start."""
+    total = np.concatenate([[0.0], np.cumsum(value)])
+    end = np.arange(1, len(value) + 1)
+    start = np.maximum(end - window, 0)
+    return (total[end] - total[start]) / (end - start)
+
+
+def window_for(episodes: int) -> int:
+    """Returns the episodes of the running mean: one below 20, then at least 5, a twentieth up to 100, and a 200th of
+    long runs."""
+    return 1 if episodes < 20 else max(5, min(episodes // 20, 100), episodes // 200)
+
+
+def column_of(rows: Rows, name: str) -> Array:
+    values = [row.get(name) for row in rows]
+    return np.array([value if isinstance(value, int | float) else np.nan for value in values], float)
+
+
+def finite(*columns: Array) -> list[Array]:
+    """Returns the places where all columns are finite numbers."""
+    keep = np.logical_and.reduce([np.isfinite(column) for column in columns])
+    return [column[keep] for column in columns]
+
+
+def some_of(count: int) -> Array:
+    """Returns the places of at most MOST_POINTS values, with the first and the last."""
+    return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
+
+
+def dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    figure = axes.figure
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    figure.set_facecolor(palette.paper)
+    axes.set_facecolor(palette.paper)
+    axes.set_title(drawable(title), loc="left", fontsize=12, fontweight="bold", color=palette.ink)
+    axes.set_title(beside, loc="right", fontsize=10, color=palette.grey)
+    axes.set_xlabel("environment steps", color=palette.ink)
+    axes.set_ylabel(what, color=palette.ink)
+    axes.tick_params(colors=palette.ink)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.margins(y=0.08)
+    axes.grid(color=palette.grid, linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side not in ("top", "right"))
+        spine.set_edgecolor(palette.ink)
+
+
+def drawable(text: str) -> str:
+    """Returns the text with a question mark for what the font lacks, and with dollar signs that start no formula."""
+    return "".join(c if ord(c) < 0x2000 else "?" for c in text).replace("$", r"\$")
