@@ -89,7 +89,7 @@ def test_a_module_imports_only_what_its_layer_may(module):
     ("package", "homes"),
     [
         ("ray", ("framework.distributed",)),
-        ("matplotlib", ("framework.output.figures",)),
+        ("matplotlib", ("framework.output.figures", "framework.output.curves")),
         ("gymnasium.vector", ("envs.gym",)),
         ("pickle", ("framework.output.safe_pickle", "framework.output.trajectories")),
     ],

@@ -257,7 +257,10 @@ def test_a_missing_package_of_one_environment_is_named_with_the_command(monkeypa
     assert "sisl/pursuit_v5" in pettingzoo.ids()
 
 
-@pytest.mark.parametrize(("gone", "name"), [("pettingzoo", "classic/tictactoe_v3"), ("mpe2", "mpe/simple_v3")])
+@pytest.mark.parametrize(
+    ("gone", "name"),
+    [("pettingzoo", "classic/tictactoe_v3"), pytest.param("mpe2", "mpe/simple_v3", marks=installed)],
+)
 def test_without_the_packages_there_is_one_message(monkeypatch, gone, name):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda one, *more: None if one == gone else found(one, *more))

@@ -374,7 +374,7 @@ def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) 
 def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """From step 10 to step 20: the runs 0, 1, ... along 5..20 and twice that along 10..40 have means known by hand."""
     drawn = {}
-    monkeypatch.setattr(figures, "_dress", lambda axes, *words: drawn.update(axes=axes))
+    monkeypatch.setattr(figures, "dress", lambda axes, *words: drawn.update(axes=axes))
     curves = [(np.array([5.0, 20.0]), np.array([5.0, 20.0])), (np.array([10.0, 40.0]), np.array([20.0, 80.0]))]
     figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return", names=["seed 1", "seed 2"])
     assert [text.get_text() for text in drawn["axes"].texts] == ["seed 1", "seed 2"]

@@ -1,5 +1,7 @@
 """The toys give the numbers that are known of them."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from helpers_envs import everyone, sample
@@ -263,7 +265,7 @@ def test_check_stays_a_function_after_the_heavy_parts_are_imported():
 
     for name in available():
         package = get(name)
-        must_be_given = ["id"] if name == "python" else []
-        assert [problem.key for problem in package.check(package.Config())] == must_be_given
+        if name == "pettingzoo" and find_spec("pettingzoo") is None:
+            continue  # its environments are not there
         must_be_given = ["id"] if name == "python" else []
         assert [problem.key for problem in package.check(package.Config())] == must_be_given
