@@ -90,7 +90,9 @@ def load(
         work.compare(earlier, task)
     source = document or earlier
     return work.finish(
-        expected_return=presets.promised_return(source.comment) if source and work.same_task(source, preset) else None,
+        expected_return=presets.promised_return(source.comment)
+        if source and work.promises and work.same_task(source, preset)
+        else None,
         preset=str(preset) if preset else None,
         task=task,
         into=Path(into) if into else None,
@@ -120,6 +122,8 @@ class _Assembly(Written):
         self.problems: list[str] = []
         self.notes: list[str] = []
         self.nothing_to_do: list[str] = []
+        self.promises = True
+        """False if the policies are not those for which the preset promises a return."""
         self.reported: set[tuple[str, str]] = set()
         """Settings of algo_cfg with a problem, and the problem: policies that inherit them do not repeat it."""
 
@@ -160,6 +164,7 @@ class _Assembly(Written):
         ours = dict.fromkeys(name for source in self.sources[1:] for name in source.policy_names())
         if known and set(ours) - set(known):
             preset.drop_policies()
+            self.promises = False
             why = f"policies with other names are written: {', '.join(ours)}"
             self.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
 

@@ -490,11 +490,13 @@ def test_a_conversion_keeps_policies(file: Callable[[str], Path]) -> None:
 def test_a_policy_that_the_preset_does_not_have_replaces_all_policies_of_the_preset(tmp_path: Path) -> None:
     """Otherwise two sets of policies would share the agents. A setting of a policy of the preset changes that one."""
     (tmp_path / "game").mkdir()
-    content = "general_cfg: {algo_name: PPO, score_policy: red}\npolicies_cfg: {red: {agents: r}, blue: {agents: b}}\n"
+    content = "# Return 9.\ngeneral_cfg: {algo_name: PPO, score_policy: red}\n"
+    content += "policies_cfg: {red: {agents: r}, blue: {agents: b}}\n"
     (tmp_path / "game/PPO.yaml").write_text(content)
     given = {"algo": "PPO", "env": "game", "preset_root": tmp_path}
     kept = loaded(None, "policies_cfg.red.lr=0.5", **given)
     assert (list(kept.policies), kept.policies["red"].lr, kept.general.score_policy) == (["red", "blue"], 0.5, "red")
     other = loaded(None, "policies_cfg.all.agents=*", **given)
     assert (list(other.policies), other.general.score_policy) == (["all"], None)
+    assert (kept.expected_return, other.expected_return) == (9.0, None)
     assert any("the policies of the preset (red, blue) are not used" in note for note in other.notes)
