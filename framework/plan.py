@@ -1,4 +1,4 @@
-"""What a run learns with: its policies, and the memory of each. Does not need torch.
+"""Plan of a run: its policies, and the memory of each. Does not need torch.
 
 A run of a single agent has one policy with an empty name. Whatever depends on an algorithm's memory asks the plan.
 """
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PolicyPlan:
-    """One policy: an algorithm, and what its agent gets."""
+    """One policy: its algorithm, its agents, and the description of the environment that it gets."""
 
     name: str
     """Name in policies_cfg; empty in a run of a single agent."""
     algo: AlgoConfig
     package: ModuleType
     spec: "EnvSpec"
-    """What its agent knows of the environment. Its rows are slots: those of all environments that its memory joins."""
+    """Description of the environment for its agent. Its rows are the slots of all environments that its memory joins."""
     train: bool = True
     slots: Slots | None = None
     """Its agents' places in joint observations; None in a run of a single agent."""
@@ -76,11 +76,6 @@ class Plan:
     def fresh(self) -> bool:
         """True if a policy learns from windows of fresh steps."""
         return any(isinstance(policy.memory, RolloutSpec) for policy in self.learning)
-
-    @property
-    def replays(self) -> bool:
-        """True if every policy learns from a replay memory."""
-        return not self.fresh
 
     def ratio(self) -> float | None:
         """Returns the updates per transition that the settings ask for; None if a policy has windows of fresh steps, or
@@ -133,24 +128,23 @@ def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
     apart = run_ahead(config) > 0 and config.general.mp_backend == "ray"
     for name, algo, package, slots in assign(config, spec.joint):
         rows = spec.rows * slots.count
-        replays = algo.train and isinstance(algo.memory(rows), ReplaySpec)
-        workers = config.general.n_workers if apart and replays else 1
-        uses_state = algo.needs_global_state()
+        # windows of workers that do not wait for one another are not joined; their transitions share a replay memory
+        shared_memory = apart and algo.train and isinstance(algo.memory(rows), ReplaySpec)
         its = replace(
             spec,
             observation_space=slots.observation_space,
             action_space=slots.action_space,
-            rows=rows * workers,
-            parts=tuple(type(part)(*part) for part in _parts(slots)),
+            rows=rows * (config.general.n_workers if shared_memory else 1),
+            parts=_parts(slots),
             joint=None,
-            agents=getattr(slots, "members", 1),
-            global_state=slots.global_size if uses_state else 0,
+            agents=slots.members,
+            global_state=slots.global_size if algo.needs_global_state() else 0,
             shared=shared,
         )
         yield PolicyPlan(name, algo, package, its, algo.train, slots, rows)
 
 
-def _parts(slots: Slots) -> Iterator[Any]:
-    from algos.base import Part
+def _parts(slots: Slots) -> tuple[Any, ...]:
+    from algos.base import Part  # imports torch
 
-    yield from (Part(*part) for part in slots.parts)
+    return tuple(Part(*part) for part in slots.parts)

@@ -186,16 +186,16 @@ def transitions(*steps, lost=()):
 def test_a_window_is_full_with_as_many_transitions_as_its_rows_have_steps():
     rollout = SlotRollout(RolloutSpec(3), rows=2)
     rollout.add(transitions((0, 1, 0), (1, 5, 1), (0, 2, 0), (0, 3, 0), (0, 4, 0)), 0.25)
-    assert rollout.owed() == 0
+    assert not rollout.full()
     rollout.add(transitions((1, 6, 0)), 0.5)
-    chunk = rollout.take(0.0)
+    chunk = rollout.take()
     assert chunk.columns["obs"].tolist() == [[1, 5], [2, 6], [3, 0], [4, 0]]
     assert chunk.columns["valid"].tolist() == [[True, True], [True, True], [True, False], [True, False]]
     # the trajectories of both slots go on: the successor's value counts
     assert chunk.columns["truncated"].tolist() == [[False, True], [False, True], [False, False], [True, False]]
     assert chunk.columns["cut"].tolist() == [[False, False], [False, True], [False, False], [True, False]]
     assert chunk.fraction == 0.25
-    assert rollout.take(0.0) is None
+    assert rollout.take() is None
 
 
 def test_the_latest_transition_of_a_lost_worker_is_truncated():
@@ -203,7 +203,7 @@ def test_the_latest_transition_of_a_lost_worker_is_truncated():
     rollout = SlotRollout(RolloutSpec(2), rows=2)
     rollout.add(transitions((0, 1, 0), (1, 5, 0)), 0.0)
     rollout.add(transitions((0, 2, 0), (1, 6, 0), lost=[0]), 0.0)
-    assert rollout.take(0.0).columns["truncated"].tolist() == [[True, False], [False, False]]
+    assert rollout.take().columns["truncated"].tolist() == [[True, False], [False, False]]
     replay = Replay(ReplaySpec(8, 64, 2, 1.0, n_step=2, gamma=0.5), np.random.default_rng(0), None, 2)
     replay.add_slots(transitions((0, 1, 0), (1, 1, 0)).columns | NEXT, np.array([0, 1]), np.array([], int))
     replay.add_slots(transitions((0, 4, 0), (1, 4, 0)).columns | NEXT, np.array([0, 1]), np.array([0]))
@@ -218,7 +218,7 @@ NEXT = {"next_obs": np.zeros(2, np.float32), "action": np.zeros(2, np.int64)}
 def test_a_window_of_episodes_holds_whole_trajectories_and_keeps_the_rest():
     rollout = SlotRollout(RolloutSpec(2, unit="episodes"), rows=2)
     rollout.add(transitions((0, 1, 0), (1, 5, 1), (0, 2, 1), (0, 3, 0)), 0.0)
-    assert rollout.take(0.0).columns["obs"].tolist() == [[1, 5], [2, 0]]
+    assert rollout.take().columns["obs"].tolist() == [[1, 5], [2, 0]]
     assert rollout.state()["pending"]["obs"].tolist() == [3]
 
 
@@ -241,7 +241,7 @@ def test_a_window_has_the_share_of_the_run_at_which_its_first_transition_was_col
     fractions = []
     for fraction in (0.0, 0.25, 0.5):
         rollout.add(transitions((0, 1, 1), (1, 2, 0)), fraction)
-        fractions.append(rollout.take(0.0).fraction)
+        fractions.append(rollout.take().fraction)
     assert fractions == [0.0, 0.0, 0.25]
 
 
@@ -249,7 +249,7 @@ def test_windows_of_whole_trajectories_always_mark_what_is_valid():
     """REINFORCE and MonteCarlo read it."""
     rollout = SlotRollout(RolloutSpec(2, unit="episodes"), rows=2)
     rollout.add(transitions((0, 1, 1), (1, 2, 1)), 0.0)
-    assert rollout.take(0.0).columns["valid"].all()
+    assert rollout.take().columns["valid"].all()
 
 
 def test_an_action_mask_counts_also_where_an_episode_is_cut_off():
@@ -277,18 +277,18 @@ def test_algorithms_of_single_steps_get_a_line_as_soon_as_an_agent_has_made_one(
     """With an overlap, a transition waits for the next one, unless its trajectory has ended."""
     rollout = SlotRollout(RolloutSpec(1), rows=2)
     rollout.add(transitions((0, 1, 0), (0, 2, 0)), 0.0)
-    assert [rollout.take(0.0).columns["obs"].tolist() for _ in range(2)] == [[[1, 0]], [[2, 0]]]
+    assert [rollout.take().columns["obs"].tolist() for _ in range(2)] == [[[1, 0]], [[2, 0]]]
     rollout = SlotRollout(RolloutSpec(1, overlap=1), rows=2)
     rollout.add(transitions((0, 1, 0)), 0.0)
-    assert rollout.owed() == 0
+    assert not rollout.full()
     rollout.add(transitions((0, 2, 0), (1, 5, 1)), 0.0)
-    columns = rollout.take(0.0).columns
+    columns = rollout.take().columns
     assert columns["obs"].tolist() == [[1, 5], [2, 0]]
     assert columns["valid"].tolist() == [[True, True], [False, False]]
-    assert rollout.owed() == 0
+    assert not rollout.full()
     rollout = SlotRollout(RolloutSpec(1, minibatch=4), rows=2)
     rollout.add(transitions((0, 1, 0)), 0.0)
-    assert rollout.owed() == 0
+    assert not rollout.full()
 
 
 def test_the_scaled_rewards_of_a_slot_follow_its_last_valid_step():

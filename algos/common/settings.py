@@ -321,7 +321,7 @@ class CentralCriticConfig(NetworkConfig):
     """Settings of on-policy actor-critics whose critic may see more than the policy."""
 
     critic_input: Literal["own", "global"] = "own"
-    """What the value network sees while learning: own, the agent's observation; global, the global state of an
+    """Input of the value network while learning: own, the agent's observation; global, the global state of an
     environment of several agents, followed by that observation."""
 
     def needs_global_state(self) -> bool:

@@ -26,8 +26,8 @@ class Config(ReplayConfig, TargetConfig):
     """Layers between an agent's observation, with its one-hot index, and the values of its actions. All agents share
     them; the output layer is added automatically."""
     mixer: Literal["monotonic", "sum"] = "monotonic"
-    """How the values of the agents make that of all: monotonic, a network that grows with each of them and whose
-    weights depend on the global state (QMIX), or sum (VDN)."""
+    """Function that combines the agents' values into the value of all: monotonic, a network that grows with each of
+    them and whose weights depend on the global state (QMIX), or sum (VDN)."""
     mixer_size: PositiveInt = 32
     """Number of hidden units of the monotonic mixer."""
     hyper_layers: Layers = mlp(64)

@@ -7,7 +7,7 @@ Values = dict[str, Any]
 
 
 class Adapter:
-    """What both interfaces have in common."""
+    """Base class of both adapters."""
 
     def __init__(self, make: Callable[[], Any], anew: bool = False) -> None:
         """anew: True if each episode needs a new environment."""

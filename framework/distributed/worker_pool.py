@@ -82,7 +82,7 @@ class WorkerPool:
         self.most_asked = OUTSTANDING if ahead else 1
         its = plan(config, spec)
         self.shortest = its.fragment
-        self.adapts = ahead and its.replays
+        self.adapts = ahead and not its.fresh
         """True if the length of fragments follows the time that they take."""
         self.workers = [WorkerHandle(number, length=self.shortest) for number in range(config.general.n_workers)]
         cfg = config.general

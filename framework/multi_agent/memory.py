@@ -50,8 +50,7 @@ class MultiPolicyMemory:
         return None
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        replay = self._parts[keys.policy].replay
-        if replay is not None:
+        if (replay := self._parts[keys.policy].replay) is not None:
             replay.feedback(keys, priorities)
 
     # stopping and going on --------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ class _Part:
             return
         rollout = self._rollouts[source]
         rollout.add(transitions, fragment.origin.fraction)
-        while (chunk := rollout.take(0.0)) is not None:
+        while (chunk := rollout.take()) is not None:
             self._full.append(chunk)
 
     def chunks(self, most: int) -> int:
@@ -132,7 +131,7 @@ class _Part:
             for splitter, part in zip(self._splitters, state["splitters"], strict=True):
                 splitter.load_state(part)
             for rollout, part in zip(self._rollouts, state["rollouts"], strict=True):
-                rollout.load_state(part, ())
+                rollout.load_state(part)
         if self.replay is not None:
             self.replay.load_state(state["replay"], frames)
         self._full = deque(

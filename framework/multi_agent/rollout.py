@@ -1,14 +1,11 @@
 """A window of fresh transitions of a policy's agents, handed out once."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from algos.base import Array, Tree
 from config.schema import RolloutSpec
-from framework.checkpoint.journal import Frame, Journal
 from framework.fragment import Columns
-from framework.memory.chunk import Chunk, Keys
+from framework.memory.chunk import Chunk
 from framework.memory.rewards import clipped
 from framework.memory.ring import in_order
 from framework.multi_agent.splitter import Transitions
@@ -81,17 +78,19 @@ class SlotRollout:
             return np.asarray(position < until[slot])
         return np.asarray(ended | (position < counts[slot] - spec.overlap))
 
-    def owed(self) -> int:
+    def full(self) -> bool:
+        """Returns True if `take` can return a window."""
         spec = self.spec
         if not self._parts:
-            return 0
+            return False
         if spec.unit == "episodes":
-            return int(self._count >= spec.length)
+            return self._count >= spec.length
         count = int(self._ready(*self._joined()).sum()) if spec.overlap else self._count
-        return int(count > 0 if self._stepwise else count >= spec.length * self.rows)
+        return count > 0 if self._stepwise else count >= spec.length * self.rows
 
-    def take(self, fraction: float, most: int = 1) -> Chunk | None:
-        if not self.owed():
+    def take(self) -> Chunk | None:
+        """Returns a full window, and forgets its transitions; None if there is none."""
+        if not self.full():
             return None
         columns, slot = self._joined()
         ready = self._ready(columns, slot)
@@ -147,12 +146,6 @@ class SlotRollout:
             window["truncated"] |= cut
             window["cut"] = cut
 
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Does nothing: fresh steps have no priority."""
-
-    def write(self, journal: Journal) -> None:
-        """Writes nothing: the state holds everything."""
-
     def state(self) -> Tree:
         columns, slot = self._joined() if self._parts else ({}, np.zeros(0, np.int64))
         return {
@@ -163,7 +156,7 @@ class SlotRollout:
             "latest": self._latest,
         }
 
-    def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
+    def load_state(self, state: Tree) -> None:
         """Restores `state`; drops transitions from before a resume with other environments."""
         if state["rows"] == self.rows:
             self._latest = state["latest"]

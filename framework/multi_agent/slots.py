@@ -16,7 +16,7 @@ Parts = tuple[tuple[str, int, int, tuple[int, ...]], ...]
 
 
 class Seen(NamedTuple):
-    """What a policy's slots see in joint observations [...]; S is the number of slots."""
+    """View of joint observations [...] from the slots of a policy; S is the number of slots."""
 
     obs: Array
     """[..., S, *shape]."""
@@ -54,7 +54,7 @@ class Slots:
     ) -> None:
         """rivals: for each of these agents, the names of the policies that match it. past_share: share of the training
         episodes in which earlier versions play."""
-        self.agents, self.policy, self._layout = tuple(agents), policy, layout
+        self.agents, self.policy, self._layout, self._rivals = tuple(agents), policy, layout, rivals
         places = [layout.place(agent) for agent in agents]
         self._field = f"t{places[0][0]}"
         self.type = layout.types[places[0][0]]
@@ -71,13 +71,13 @@ class Slots:
         self.past_share = past_share
         self.count = len(agents)
         """Number of rows of the policy's batch for each environment, S."""
+        self.members = 1
+        """Number of agents that a row stands for."""
 
     def each(self) -> "Slots":
         """Returns these slots with what each agent sees, does and gets by itself, whichever version of the policy
         plays: for records of episodes."""
-        plain = Slots(self._layout, self.agents, [[self.policy]] * len(self.agents), self.policy, agent_id=False)
-        plain._matches, plain._turn, plain._alone = self._matches, self._turn, self._alone
-        return plain
+        return Slots(self._layout, self.agents, self._rivals, self.policy, agent_id=False)
 
     # spaces -----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What joint observations and actions hold, by agent and in the environment's own values: for callbacks."""
+"""Reads joint observations and actions by agent, in the environment's own values: for callbacks."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
