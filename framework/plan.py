@@ -27,7 +27,7 @@ class PolicyPlan:
     algo: AlgoConfig
     package: ModuleType
     spec: "EnvSpec"
-    """Description of the environment for its agent. Its rows are the slots of all environments that its memory joins."""
+    """Description of the environment for its agent. Rows are the slots of all environments that its memory joins."""
     train: bool = True
     slots: Slots | None = None
     """Its agents' places in joint observations; None in a run of a single agent."""
