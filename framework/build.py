@@ -30,7 +30,7 @@ from framework.multi_agent.returns import AgentReturns, return_name
 from framework.output import LOGGER
 from framework.output.recorders import Tape, TrajectoryRecorder, Writer
 from framework.output.traces import TraceRecorder
-from framework.plan import PolicyPlan, needs_global_state
+from framework.plan import Plan, PolicyPlan, needs_global_state
 from framework.plan import plan as plan_of
 from framework.seeding import number, stream
 from framework.watch import Watch
@@ -181,9 +181,13 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     return made
 
 
+def _plan_in(config: RunConfig, env: VectorEnv) -> Plan:
+    return plan_of(config, env_spec(config, env))
+
+
 def agent_returns(config: RunConfig, env: VectorEnv, training: bool) -> list[Recorder]:
     """Makes what sums the rewards of the agents of each policy; nothing for a single agent."""
-    return [AgentReturns(plan_of(config, env_spec(config, env)), env.rows, training)] if env.joint else []
+    return [AgentReturns(_plan_in(config, env), env.rows, training)] if env.joint else []
 
 
 def make_evaluator(
@@ -205,7 +209,7 @@ def trajectories(config: RunConfig, env: VectorEnv, writer: Writer | None) -> Re
     """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
     if env.joint is None:
         return TrajectoryRecorder(writer, env.rows)
-    return AgentTrajectories(plan_of(config, env_spec(config, env)), writer, env.rows)
+    return AgentTrajectories(_plan_in(config, env), writer, env.rows)
 
 
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
@@ -217,7 +221,7 @@ def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | Non
     if cfg.collect_traj:
         recorders.append(trajectories(config, env, None))
     if cfg.traces:
-        by_policy = AgentSteps(plan_of(config, env_spec(config, env))) if env.joint else None
+        by_policy = AgentSteps(_plan_in(config, env)) if env.joint else None
         recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy))
     if cfg.video_fre and env.replayable:
         recorders.append(Tape(env.rows))

@@ -181,8 +181,7 @@ def spec_of_all(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
 def all_rows(config: RunConfig, spec: "EnvSpec") -> "EnvSpec":
     """Returns the spec with the rows of a window: those of all workers, if their fragments are joined. Joint fragments
     that come in any order are split for each worker."""
-    fresh = isinstance(config.algo.memory(1), RolloutSpec)
-    joined = not run_ahead(config) or not (fresh or spec.joint)
+    joined = not run_ahead(config) or not (spec.joint or isinstance(config.algo.memory(1), RolloutSpec))
     return replace(spec, rows=spec.rows * (config.general.n_workers if joined else 1))
 
 
