@@ -51,6 +51,12 @@ if TYPE_CHECKING:
     from framework.callbacks import Callbacks as Callbacks
     from framework.data.batch import Batch as Batch
     from framework.data.buffer import ReplayBuffer as ReplayBuffer
+    from framework.data.growing import ListReplayBuffer as ListReplayBuffer
+    from framework.data.prioritized import PrioritizedReplayBuffer as PrioritizedReplayBuffer
+    from framework.data.prioritized import PrioritizedVectorReplayBuffer as PrioritizedVectorReplayBuffer
+    from framework.data.returns import gae_returns as gae_returns
+    from framework.data.returns import nstep_returns as nstep_returns
+    from framework.data.vector import CachedReplayBuffer as CachedReplayBuffer
     from framework.data.vector import VectorReplayBuffer as VectorReplayBuffer
     from framework.errors import JoystickError as JoystickError
     from framework.output.trace_reader import read_traces as read_traces
@@ -62,18 +68,24 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Batch": "framework.data.batch",
-    "ReplayBuffer": "framework.data.buffer",
-    "VectorReplayBuffer": "framework.data.vector",
+    "CachedReplayBuffer": "framework.data.vector",
     "Callbacks": "framework.callbacks",
     "EnvContext": "envs.base",
     "OldGym": "envs.python.old_gym",
     "ConfigError": "config.loader",
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
+    "ListReplayBuffer": "framework.data.growing",
     "Policies": "framework.runs.policy",
     "Policy": "framework.runs.policy",
+    "PrioritizedReplayBuffer": "framework.data.prioritized",
+    "PrioritizedVectorReplayBuffer": "framework.data.prioritized",
+    "ReplayBuffer": "framework.data.buffer",
     "Run": "framework.runs.api",
+    "VectorReplayBuffer": "framework.data.vector",
+    "gae_returns": "framework.data.returns",
     "load": "framework.runs.policy",
+    "nstep_returns": "framework.data.returns",
     "pretty": "framework.runs.api",
     "read_traces": "framework.output.trace_reader",
     "register": "config.own",

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from framework.data.values import as_array, joined, stacked, zero_of
+from framework.data.values import as_array, joined, numpy_index, same, stacked, to_write, zero_of
 
 
 class Batch:
@@ -107,15 +107,15 @@ class Batch:
             return self._data[index]
         if not self._data:
             raise IndexError("an empty Batch has no rows")
-        index = _index(index)
+        index = numpy_index(index)
         return Batch.of({key: _rows(key, value, index) for key, value in self._data.items()})
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Sets a key, or rows of all keys: to those of a Batch or dict (0 or None where it lacks a key), or a number."""
+        """Sets a key, or rows of all keys: to a number, or those of a Batch or dict (0 or None for keys it lacks)."""
         if isinstance(index, str):
             self._data[index] = converted(value)
             return
-        index = _index(index)
+        index = numpy_index(index)
         if isinstance(value, Mapping):
             value = Batch(value)
         if isinstance(value, Batch) and (extra := value.keys() - self.keys()):
@@ -127,7 +127,7 @@ class Batch:
             if isinstance(mine, Batch):
                 mine[index] = Batch() if part is None else part
             elif isinstance(mine, np.ndarray | Tensor):
-                mine[index] = _like(mine, part)
+                mine[index] = to_write(mine, part)
             elif mine is not None:
                 raise IndexError(f"key {key!r} is a single value: it has no rows")
 
@@ -180,14 +180,14 @@ class Batch:
 
     def empty_(self, index: Any = ...) -> "Batch":
         """Sets rows to 0, None or an empty Batch, all of them by default. Returns this Batch."""
-        index = _index(index)
+        index = numpy_index(index)
         for key, value in self._data.items():
             if isinstance(value, Batch):
                 value.empty_(index)
             elif isinstance(value, np.ndarray | Tensor):
                 value[index] = zero_of(value)
             elif index is ...:
-                self._data[key] = type(value)(0) if isinstance(value, Number) else None
+                self._data[key] = 0 if isinstance(value, Number) else None
         return self
 
     def empty(self, index: Any = ...) -> "Batch":
@@ -271,7 +271,7 @@ class Batch:
         """Returns true if both have the same keys, and values of equal type, shape and content."""
         if not isinstance(other, Batch):
             return NotImplemented
-        return self.keys() == other.keys() and all(_same(value, other[key]) for key, value in self._data.items())
+        return self.keys() == other.keys() and all(same(value, other[key]) for key, value in self._data.items())
 
     def __repr__(self) -> str:
         if not self._data:
@@ -300,13 +300,6 @@ def _batch_of_items(items: Any) -> Any:
     return items if isinstance(items, np.ndarray) else as_array(items)
 
 
-def _index(index: Any) -> Any:
-    """Returns an index as numpy takes it."""
-    if isinstance(index, list):
-        return np.asarray(index, None if index else np.int64)
-    return index.detach().cpu().numpy() if isinstance(index, Tensor) else index
-
-
 def _rows(key: str, value: Any, index: Any) -> Any:
     """Returns rows of a value. An empty Batch and None stay as they are."""
     if value is None or _is_bare(value):
@@ -319,21 +312,3 @@ def _rows(key: str, value: Any, index: Any) -> Any:
 def _is_bare(value: Any) -> bool:
     """Returns true for a Batch without any array: it has as many rows as one likes."""
     return isinstance(value, Batch) and value.is_empty(recurse=True)
-
-
-def _like(mine: Any, value: Any) -> Any:
-    """Returns a value to write into an array or tensor: 0 or None if there is none."""
-    if value is None:
-        return zero_of(mine)
-    if isinstance(mine, Tensor):
-        return torch.as_tensor(value, dtype=mine.dtype, device=mine.device)
-    return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Returns true if two values have equal type, shape and content."""
-    if isinstance(one, Tensor) or isinstance(other, Tensor):
-        return isinstance(one, Tensor) and isinstance(other, Tensor) and torch.equal(one, other)
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
-    return bool(one == other)

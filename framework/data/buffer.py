@@ -1,12 +1,17 @@
 """A replay buffer that a program fills and samples itself: a view of the rings that training uses."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
-from framework.data import places
+from framework.data import places, saved
 from framework.data.batch import Batch, converted
+from framework.data.episodes import Added, Beyond, Episodes
+from framework.data.priorities import Priorities
+from framework.data.reading import Reader
+from framework.data.settings import Settings
 from framework.data.table import Table
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
@@ -14,19 +19,6 @@ from framework.seeding import stream
 
 _TRIES = 20
 """Draws of indices with a whole stack of observations before all of them are listed."""
-
-
-class Added(NamedTuple):
-    """What `add` returns: numbers for one transition, arrays [K] for one of each of K buffers."""
-
-    index: Any
-    """Place of the transition."""
-    ep_return: Any
-    """Sum of the rewards of the episode that ended with it; 0 if none did."""
-    ep_len: Any
-    """Number of transitions of the episode that ended with it; 0 if none did."""
-    ep_start: Any
-    """Place of the first transition of its episode."""
 
 
 class ReplayBuffer:
@@ -51,24 +43,28 @@ class ReplayBuffer:
         ignore_obs_next: stores no successor; that of a step is the observation of the next one. sample_avail: samples
         only where the whole stack is in the episode. save_only_last_obs: stores obs[-1] of observations that are
         stacked already. seed: of sampling."""
-        if size < 1 or stack_num < 1:
-            raise DataError(f"a buffer takes size and stack_num of at least 1; got {size} and {stack_num}")
-        self.stack_num, self.ignore_obs_next = stack_num, ignore_obs_next
-        self.sample_avail, self.save_only_last_obs = sample_avail, save_only_last_obs
-        self.seed = seed
-        self._rng = stream(seed, "memory")
-        self._use(Rings(size, 1))
+        self._set_up([size], Settings(stack_num, ignore_obs_next, sample_avail, save_only_last_obs, seed))
 
-    def _use(self, rings: Rings) -> None:
-        """Makes these rings the storage."""
-        rings.make_room(1)
-        self._rings, self._table = rings, Table(rings)
-        self._beyond: dict[int, Batch] = {}
-        """Place -> observation after it, of truncated steps, where successors are not stored."""
-        self._ep_return = np.zeros(rings.count)
-        """Sum of the rewards of each ring's running episode so far; [rings, ...] for rewards that are vectors."""
-        self._ep_len = np.zeros(rings.count, np.int64)
-        self._ep_start = rings.limits()[0]
+    def _set_up(self, lengths: list[int], settings: Settings) -> None:
+        """Makes an empty buffer of parts of these sizes."""
+        if min(lengths, default=0) < 1:
+            raise DataError(f"size: got {lengths}; expected a number of transitions, at least 1")
+        self.settings, self.stack_num = settings, settings.stack_num
+        self._rng = stream(settings.seed, "memory")
+        self._rings = self._rings_of(lengths)
+        self._rings.make_room(1)
+        self._table = Table(self._rings)
+        self._priorities: Priorities | None = None
+        self._beyond, self._episodes = Beyond(), Episodes(self._rings.limits()[0])
+        self._reader = Reader(self._table, self._beyond, settings.stack_num)
+
+    def _rings_of(self, lengths: list[int]) -> Rings:
+        return Rings(sum(lengths), len(lengths))
+
+    @property
+    def lengths(self) -> list[int]:
+        """Size of each part."""
+        return [self._rings.length] * self._rings.count
 
     # adding -----------------------------------------------------------------------------------------------
 
@@ -80,21 +76,16 @@ class ReplayBuffer:
             values = {**batch, **values}
         if self._of_rows or buffer_ids is not None:
             return self._add_rows(values, buffer_ids)
-        if self.save_only_last_obs:
+        if self.settings.save_only_last_obs:
             _keep_last(values, -1)
-        beyond = self._prepare(values, None)
+        after = self._prepare(values, None)
         kept = self._table.fitted(values, None)
         place = int(self._rings.append(0, kept))
-        if beyond is not None or self._beyond:
-            self._remember([place], None if beyond is None else Batch.stack([beyond]), [kept["truncated"]])
-        length = int(self._ep_len[0]) + 1
-        if length == 1:
-            self._begin_returns()
-            self._ep_start[0] = place
-        total, ended = self._ep_return[0] + kept["rew"], kept["done"]
-        self._ep_len[0], self._ep_return[0] = (0, 0.0) if ended else (length, total)
-        self._written(place)
-        return Added(place, total if ended else total * 0, length if ended else 0, int(self._ep_start[0]))
+        if after is not None or self._beyond.at:
+            self._beyond.remember([place], None if after is None else Batch.stack([after]), [kept["truncated"]])
+        if self._priorities is not None:
+            self._priorities.new(place)
+        return self._episodes.add_one(place, kept["rew"], bool(kept["done"]))
 
     def _add_rows(self, values: dict[str, Any], buffer_ids: Any) -> Added:
         """Adds a transition to each of several buffers."""
@@ -102,21 +93,16 @@ class ReplayBuffer:
         for key, value in values.items():
             if type(value) is not np.ndarray:
                 values[key] = converted(value)
-        if self.save_only_last_obs:
+        if self.settings.save_only_last_obs:
             _keep_last(values, (slice(None), -1))
-        beyond = self._prepare(values, len(ring))
+        after = self._prepare(values, len(ring))
         kept = self._table.fitted(values, len(ring))
         place = self._rings.append(ring, kept)
-        if beyond is not None or self._beyond:
-            self._remember(place.tolist(), beyond, kept["truncated"])
-        self._begin_returns()
-        length, total, ended = self._ep_len[ring] + 1, self._ep_return[ring] + kept["rew"], kept["done"]
-        start = np.where(length == 1, place, self._ep_start[ring])
-        going = ~ended
-        of_rewards = going.reshape(-1, *[1] * (total.ndim - 1))
-        self._ep_len[ring], self._ep_return[ring], self._ep_start[ring] = length * going, total * of_rewards, start
-        self._written(place)
-        return self._moved(Added(place, total * ~of_rewards, length * ended, start), ring, ended)
+        if after is not None or self._beyond.at:
+            self._beyond.remember(place.tolist(), after, kept["truncated"])
+        if self._priorities is not None:
+            self._priorities.new(place)
+        return self._moved(self._episodes.add(ring, place, kept["rew"], kept["done"]), ring, kept["done"])
 
     def _ring_numbers(self, buffer_ids: Any) -> Array:
         """Returns the rings [K] of the rows that are added."""
@@ -147,26 +133,10 @@ class ReplayBuffer:
         else:
             if lacking := [key for key in ("obs", "act", "rew") if values.get(key) is None]:
                 raise DataError(f"a transition needs {', '.join(lacking)}, beside the keys {', '.join(values)}")
-            if not self.ignore_obs_next and values.get("obs_next") is not None:
+            if not self.settings.ignore_obs_next and values.get("obs_next") is not None:
                 return None
         after = values.pop("obs_next", None)
         return None if after is None or not np.any(truncated) else Batch(obs=after)
-
-    def _remember(self, at: list[int], beyond: Batch | None, truncated: Any) -> None:
-        """Keeps the observations [K, ...] after truncated steps, and forgets those of steps that are overwritten."""
-        for row, place in enumerate(at):
-            self._beyond.pop(place, None)
-            if beyond is not None and truncated[row]:
-                self._beyond[place] = beyond[row].copy()
-
-    def _begin_returns(self) -> None:
-        """Makes room for the returns of rewards that are vectors."""
-        shape = self._rings.flat["rew"].shape[1:]
-        if self._ep_return.shape[1:] != shape:
-            self._ep_return = np.zeros((self._rings.count, *shape))
-
-    def _written(self, place: Any) -> None:
-        """Does what has to be done for new transitions; here nothing."""
 
     def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
         """Returns where the transitions are after their rings have been looked through; here where they were added."""
@@ -177,22 +147,26 @@ class ReplayBuffer:
         both are broken off (`done` without a reason)."""
         if self._of_rows:
             raise DataError("update adds to a buffer of one part; call it on a ReplayBuffer")
+        return self._take_over(other)
+
+    def _take_over(self, other: "ReplayBuffer") -> Array:
+        """Adds the transitions of another buffer to the first ring."""
         place = places.in_time(other._rings)[-self.maxsize :]
         if not len(place):
             return place
         values = {key: other._table.read(key, place) for key in other._table.tree if key != "obs_next"}
         broken = values["done"] | np.isin(place, other._rings.limits()[1])
-        values["obs_next"] = other._successors(place, 1)
-        beyond = self._prepare(values, len(place))
+        values["obs_next"] = other._reader.after(place, 1)
+        after = self._prepare(values, len(place))
         values["done"] = broken
         kept = self._table.fitted(values, len(place))
-        if self._ep_len[0]:
-            self._rings.flat["done"][self.last_index] = True
+        if self._episodes.length[0]:
+            self._rings.flat["done"][self.last_index[0]] = True
+        self._episodes.forget()
         found = self._rings.scatter(np.zeros(len(place), np.int64), kept)
-        self._remember(found.tolist(), beyond, kept["truncated"])
-        self._begin_returns()
-        self._ep_len[:], self._ep_return[:] = 0, 0
-        self._written(found)
+        self._beyond.remember(found.tolist(), after, kept["truncated"])
+        if self._priorities is not None:
+            self._priorities.new(found)
         return found
 
     # indices ----------------------------------------------------------------------------------------------
@@ -231,13 +205,15 @@ class ReplayBuffer:
         """Returns so many indices, drawn with the same chance each. 0 or None: all of them, in order of time."""
         if not batch_size:
             every = places.in_time(self._rings)
-            return every[self._has_stack(every)] if self.sample_avail and len(every) else every
+            return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
         if batch_size < 0 or not len(self):
             raise DataError(f"sample({batch_size}): " + ("the buffer is empty" if batch_size > 0 else "at least 0"))
         found = self._draw(batch_size)
-        return self._with_stack(found) if self.sample_avail else found
+        return self._with_stack(found) if self.settings.sample_avail else found
 
     def _draw(self, count: int) -> Array:
+        if self._priorities is not None:
+            return self._priorities.draw(self._rng, count)
         return self._rings.choose(self._rng, (count,))
 
     def _with_stack(self, found: Array) -> Array:
@@ -257,6 +233,20 @@ class ReplayBuffer:
         for _ in range(self.stack_num - 2):
             place = places.previous(self._rings, place)
         return (places.previous(self._rings, place) != place) | (self.stack_num == 1)
+
+    def rings_at(self, index: Any) -> tuple[Rings, Array]:
+        """Returns the storage, and the places in it that an index means."""
+        return self._rings, places.checked(self._rings, index)
+
+    def update_weight(self, index: Any, new_weight: Any) -> None:
+        """Sets the priorities of transitions, usually their errors. Does nothing in a buffer without priorities."""
+        if self._priorities is not None:
+            self._priorities.set(places.checked(self._rings, index), new_weight)
+
+    def set_beta(self, beta: float) -> None:
+        """Sets the exponent of the weights. Does nothing in a buffer without priorities."""
+        if self._priorities is not None:
+            self._priorities.beta = beta
 
     # reading ----------------------------------------------------------------------------------------------
 
@@ -282,41 +272,13 @@ class ReplayBuffer:
         """Returns the values of a key, the newest `stack_num` of the episode in each place; or the default."""
         if key not in self._table.tree:
             return default
-        return self._stacked(key, places.checked(self._rings, index), stack_num or self.stack_num)
+        return self._reader.stacked(key, places.checked(self._rings, index), stack_num or self.stack_num)
 
     def _at(self, place: Array) -> Batch:
-        """Returns the transitions at these places."""
-        if not place.ndim:
-            return self._at(place[None])[0]
-        table, data = self._table, {}
-        for key in table.tree:
-            data[key] = table.read(key, place) if key != "obs" else self._stacked("obs", place, self.stack_num)
-        if data:
-            data["obs_next"] = self._successors(place, self.stack_num)
-        for key in ("info", "policy"):
-            if key not in data:
-                data[key] = Batch()
-        return Batch.of(data)
-
-    def _stacked(self, key: str, place: Array, count: int) -> Any:
-        """Returns the values [..., count, ...] of a key at the places and before them in the episode."""
-        if count == 1:
-            return self._table.read(key, place)
-        chain = [place]
-        for _ in range(count - 1):
-            chain.append(places.previous(self._rings, chain[-1]))
-        return self._table.read(key, np.stack(chain[::-1], axis=place.ndim))
-
-    def _successors(self, place: Array, count: int) -> Any:
-        """Returns the observations after these places [K]. Where none are stored it is that of the next step; that of
-        the step itself where an episode terminated or goes on outside of the buffer."""
-        if "obs_next" in self._table.tree:
-            return self._stacked("obs_next", place, count)
-        found = self._stacked("obs", places.following(self._rings, place), count)
-        if self._beyond:
-            for row, one in enumerate(place.tolist()):
-                if one in self._beyond:
-                    _replace_newest(found, self._beyond[one].obs, row, count)
+        """Returns the transitions at these places, with their weights if they have priorities."""
+        found = self._reader.at(place)
+        if self._priorities is not None:
+            found["weight"] = self._priorities.weights(place, len(self))
         return found
 
     def __getattr__(self, key: str) -> Any:
@@ -330,10 +292,22 @@ class ReplayBuffer:
     def reset(self, keep_statistics: bool = False) -> None:
         """Forgets all transitions. keep_statistics: running episodes go on, with the return they have so far."""
         self._rings.added[:] = 0
-        self._beyond.clear()
-        self._ep_start = self._rings.limits()[0]
+        self._beyond.at.clear()
+        self._episodes.start = self._rings.limits()[0]
         if not keep_statistics:
-            self._ep_len[:], self._ep_return[:] = 0, 0
+            self._episodes.forget()
+        if self._priorities is not None:
+            self._priorities.forget()
+
+    def save(self, path: str | Path) -> None:
+        """Writes everything to a file in numpy's format npz."""
+        saved.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, allow_pickle: bool = False) -> Self:
+        """Returns the buffer in a file that save() wrote. allow_pickle: takes columns of objects too, which are
+        pickled: loading a file of a stranger could then run code of theirs."""
+        return saved.load(cls, Path(path), allow_pickle)
 
     def __repr__(self) -> str:
         lines = [f"    {name}: {whole.dtype} {list(whole.shape[1:])}," for name, whole in self._rings.flat.items()]
@@ -346,15 +320,3 @@ def _keep_last(values: dict[str, Any], last: Any) -> None:
     for key in ("obs", "obs_next"):
         if values.get(key) is not None:
             values[key] = Batch(obs=values[key])[last].obs
-
-
-def _replace_newest(found: Any, beyond: Any, row: int, count: int) -> None:
-    """Makes this the newest observation of a row. A stack of several moves on by one."""
-    if isinstance(found, Batch):
-        for key, part in found.items():
-            _replace_newest(part, beyond[key], row, count)
-    elif count == 1:
-        found[row] = beyond
-    else:
-        found[row, :-1] = found[row, 1:].copy()
-        found[row, -1] = beyond

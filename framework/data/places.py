@@ -1,4 +1,4 @@
-"""Places in rings with one row each and a column `done`: the steps before and after, and all of them in order of time."""
+"""Places in rings with one row each and a column `done`: the steps before and after, and all in order of time."""
 
 from typing import Any
 

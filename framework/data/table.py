@@ -37,7 +37,7 @@ class Table:
 
     # writing ----------------------------------------------------------------------------------------------
 
-    def fitted(self, values: Mapping[str, Any], rows: int | None) -> Columns:
+    def fitted(self, values: dict[str, Any], rows: int | None) -> Columns:
         """Returns what to write into each column. rows: number of transitions [K, ...] in the values; None for one.
 
         DataError if something is missing or has another shape than before."""
@@ -57,15 +57,13 @@ class Table:
             self._fill(found)
         return found
 
-    def _flatten(
-        self, values: Mapping[str, Any], tree: Tree, path: tuple[str, ...], found: dict[str, Any], rows: int | None
-    ) -> None:
+    def _flatten(self, values: Any, tree: Tree, path: tuple[str, ...], found: dict[str, Any], rows: int | None) -> None:
         """Puts the values of a nested mapping under the names of their columns, which it makes if they are new."""
         for key, value in values.items():
             node = tree.get(key)
             if type(node) is str:
                 found[node] = value
-            elif isinstance(value, _NESTED) and all(isinstance(name, str) for name in value.keys()):
+            elif isinstance(value, _NESTED) and _has_names(value):
                 self._flatten(value, {} if node is None else node, (*path, key), found, rows)
             elif node is not None and value is not None:
                 raise DataError(f"{_name((*path, key))} was a mapping so far, and is {value!r} now")
@@ -124,8 +122,8 @@ class Table:
     def _widen(self, name: str, dtype: np.dtype) -> None:
         """Makes a column one of another type, with the same values."""
         old, path = self.rings.flat[name], self.paths()[name]
-        self.add_column(path, () if dtype == object else old.shape[1:], dtype)
-        self.rings.flat[name][...] = objects(list(old)) if dtype == object else old
+        self.add_column(path, () if dtype.kind == "O" else old.shape[1:], dtype)
+        self.rings.flat[name][...] = objects(list(old)) if dtype.kind == "O" else old
 
     def _fill(self, found: dict[str, Any]) -> None:
         """Fills columns without a value with 0 or None. DataError if one is needed."""
@@ -167,6 +165,11 @@ class Table:
         return found
 
 
+def _has_names(value: Any) -> bool:
+    """Returns true for a mapping whose keys are text."""
+    return isinstance(value, Batch) or all(isinstance(key, str) for key in value)
+
+
 def _name(path: tuple[str, ...]) -> str:
     """Returns the name of a column: the keys with dots between them, and a backslash before dots inside of a key."""
     return ".".join(key.replace("\\", "\\\\").replace(".", "\\.") for key in path)
@@ -180,6 +183,6 @@ def _array(value: Any, rows: int | None) -> np.ndarray:
     if rows is not None and (not isinstance(array, np.ndarray) or array.shape[:1] != (rows,)):
         raise DataError(f"expected {rows} rows, one for each buffer; got {value!r}")
     array = np.asarray(array) if isinstance(array, np.ndarray | np.generic | bool | int | float | complex) else None
-    if array is None or (array.dtype == object and rows is None):
+    if array is None or (array.dtype.kind == "O" and rows is None):
         return objects([value]).reshape(())
     return array if rows is None or array.dtype != object else objects(list(array))

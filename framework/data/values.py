@@ -36,6 +36,31 @@ def zero_of(array: np.ndarray | Tensor) -> Any:
     return None if array.dtype == object else 0
 
 
+def numpy_index(index: Any) -> Any:
+    """Returns an index as numpy takes it."""
+    if isinstance(index, list):
+        return np.asarray(index, None if index else np.int64)
+    return index.detach().cpu().numpy() if isinstance(index, Tensor) else index
+
+
+def to_write(mine: Any, value: Any) -> Any:
+    """Returns a value to write into an array or tensor: 0 or None if there is none."""
+    if value is None:
+        return zero_of(mine)
+    if isinstance(mine, Tensor):
+        return torch.as_tensor(value, dtype=mine.dtype, device=mine.device)
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Returns true if two values have equal type, shape and content."""
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return isinstance(one, Tensor) and isinstance(other, Tensor) and torch.equal(one, other)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
+    return bool(one == other)
+
+
 def rows_of(value: Any, path: str = "") -> int | None:
     """Returns the number of rows of a nested value; None if nothing in it has rows. ValueError for a single value."""
     if isinstance(value, dict):
@@ -58,12 +83,11 @@ def joined(parts: Sequence[Nested], fill: Any) -> Nested:
             raise ValueError(f"{path} is missing in some of the Batches; Batch.cat(..., fill=0) fills it with 0")
         example = present[0]
         if isinstance(example, Tensor):
-            rest = example.shape[1:]
-            filled = [
-                example.new_full((count, *rest), fill) if _is_missing(value) else value
+            tensors = [
+                example.new_full((count, *example.shape[1:]), fill) if _is_missing(value) else value
                 for value, count in zip(values, counts, strict=True)
             ]
-            return torch.cat(filled)
+            return torch.cat(tensors)
         if not isinstance(example, np.ndarray):
             return None
         filled = [
@@ -88,8 +112,8 @@ def stacked(parts: Sequence[Nested], axis: int) -> Nested:
         if len(present) < len(values) and axis:
             raise ValueError(f"{path} is missing in some of the Batches, which can be stacked along axis 0 only")
         if isinstance(present[0], Tensor):
-            empty = torch.zeros_like(present[0])
-            return torch.stack([empty if _is_missing(value) else value for value in values], axis)
+            blank = torch.zeros_like(present[0])
+            return torch.stack([blank if _is_missing(value) else value for value in values], axis)
         example = np.asarray(present[0])
         if example.dtype.kind not in "biufc":
             return objects([None if _is_missing(value) else value for value in values])

@@ -43,9 +43,16 @@ class Rings:
     def add_column(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         """Adds a column of zeros, or of None among objects, for values of this shape. Replaces one of this name."""
         self.flat[name] = (
-            np.full((self.total, *shape), None) if dtype == object else np.zeros((self.total, *shape), dtype)
+            np.full((self.total, *shape), None) if dtype.kind == "O" else np.zeros((self.total, *shape), dtype)
         )
         self.steps[name] = self.flat[name].reshape(self.total // self.rows, self.rows, *shape)
+
+    def lengthen(self, length: int) -> None:
+        """Makes the only ring longer, one that has not gone around yet."""
+        old, self.length, self.capacity = self.flat, length, length * self.rows
+        for name, column in old.items():
+            self.add_column(name, column.shape[1:], column.dtype)
+            self.flat[name][: len(column)] = column
 
     def drop_columns(self) -> None:
         """Gives all columns back."""
