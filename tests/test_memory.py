@@ -224,7 +224,8 @@ def test_a_sum_tree_draws_what_a_plain_running_sum_would():
             tree.set(where, values)
             for leaf, value in zip(where, values, strict=True):
                 plain[leaf] = value
-        place, weight = tree.draw((3, 16), np.random.default_rng(1), 1.0, leaves)
+        place = tree.draw((3, 16), np.random.default_rng(1))
+        weight = tree.weights(place, 1.0, leaves)
         points = (np.arange(16) + np.random.default_rng(1).random((3, 16))) / 16 * plain.sum()
         np.testing.assert_array_equal(place, np.searchsorted(np.cumsum(plain), points, side="right"))
         inverse = 1 / plain[place]

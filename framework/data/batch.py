@@ -12,6 +12,8 @@ from torch import Tensor
 
 from framework.data.values import as_array, joined, numpy_index, same, stacked, to_write, zero_of
 
+_PLAIN = (int, float, bool, str, type(None), Tensor)
+
 
 class Batch:
     """A mapping of names to arrays, tensors, numbers, text, None or further Batches. A key is an item, b["obs"], and an
@@ -23,7 +25,7 @@ class Batch:
     __hash__ = None  # type: ignore[assignment]
     _data: dict[str, Any]
 
-    def __init__(self, source: Any = None, copy: bool = False, **values: Any) -> None:
+    def __init__(self, source: Any = None, /, copy: bool = False, **values: Any) -> None:
         """Takes a mapping, a list of mappings (stacked) or keywords. Lists become arrays, dicts Batches, and lists of
         dicts Batches with a row for each. copy: copies arrays, which are shared otherwise."""
         object.__setattr__(self, "_data", {})
@@ -36,7 +38,8 @@ class Batch:
             self.update(Batch.stack(items))
         elif source is not None:
             raise TypeError(f"Batch({source!r}): expected a dict, a list of dicts, or keywords")
-        self.update(values)
+        if values:
+            self.update(values)
         if copy:
             object.__setattr__(self, "_data", self.copy()._data)
 
@@ -69,7 +72,7 @@ class Batch:
         """Removes a key and returns its value. KeyError without the key and a default."""
         return self._data.pop(key, *default)
 
-    def update(self, other: Any = None, **values: Any) -> None:
+    def update(self, other: Any = None, /, **values: Any) -> None:
         """Sets the keys of a mapping, and those given as keywords."""
         for source in (other or {}) if not isinstance(other, Batch) else other._data, values:
             for key, value in source.items():
@@ -282,6 +285,8 @@ class Batch:
 
 def converted(value: Any) -> Any:
     """Returns a value as a Batch holds it: mappings as Batches, lists as arrays, everything else as it is."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "biufc" or value.ndim == 0:
             return value

@@ -241,7 +241,7 @@ class ReplayBuffer:
     def update_weight(self, index: Any, new_weight: Any) -> None:
         """Sets the priorities of transitions, usually their errors. Does nothing in a buffer without priorities."""
         if self._priorities is not None:
-            self._priorities.set(places.checked(self._rings, index), new_weight)
+            self._priorities.set(index, new_weight)
 
     def set_beta(self, beta: float) -> None:
         """Sets the exponent of the weights. Does nothing in a buffer without priorities."""

@@ -30,12 +30,15 @@ class Priorities:
         place = np.atleast_1d(place)
         self.tree.set(place, np.full(len(place), self.tree.highest))
 
-    def set(self, place: Array, priorities: Any) -> None:
+    def set(self, index: Any, priorities: Any) -> None:
         """Sets the priorities of transitions, usually the sizes of their errors."""
+        place = np.asarray(index)
         array = priorities.detach().cpu().numpy() if isinstance(priorities, Tensor) else np.asarray(priorities, float)
         if array.size != place.size:
             raise DataError(f"{place.size} indices, and {array.size} priorities")
-        self.tree.set(place, (np.abs(array.reshape(place.shape)) + _SMALLEST) ** self.alpha)
+        if not self.tree.of(place).all():
+            raise IndexError(f"index {index!r}: nothing is stored at some of these places")
+        self.tree.set(place, (np.abs(array) + _SMALLEST) ** self.alpha)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns the places [count] of transitions."""

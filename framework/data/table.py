@@ -137,11 +137,12 @@ class Table:
 
     def read(self, key: str, places: Array | int) -> Any:
         """Returns copies of the values of a key at these places: an array, or a Batch of them."""
-        return self._read(self.tree[key], places)
+        node = self.tree[key]
+        return self.rings.flat[node].take(places, 0) if type(node) is str else self._read(node, places)
 
     def _read(self, node: Any, places: Array | int) -> Any:
         if type(node) is str:
-            return self.rings.flat[node].take(places, axis=0)
+            return self.rings.flat[node].take(places, 0)
         return Batch.of({key: self._read(inner, places) for key, inner in node.items()})
 
     def whole(self, node: Any) -> Any:

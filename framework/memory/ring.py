@@ -152,14 +152,16 @@ class Rings:
     @property
     def size(self) -> int:
         """Number of stored transitions."""
+        if self.count == 1:
+            return min(int(self.added[0]), self.length) * self.rows
         return int((self.added - self.oldest).sum()) * self.rows
 
     def choose(self, rng: np.random.Generator, shape: tuple[int, ...], length: int = 1) -> Array:
         """Returns places where pieces of `length` steps begin, drawn uniformly from all stored ones."""
+        if length == 1 and self.count == 1:
+            return rng.integers(0, self.size, shape)
         starts = np.maximum(0, self.added - self.oldest - length + 1) * self.rows
         index = rng.integers(0, starts.sum(), shape)
-        if length == 1 and self.count == 1:
-            return index
         until = np.cumsum(starts)
         ring = np.searchsorted(until, index, side="right")
         step, row = np.divmod(index - (until - starts)[ring], self.rows)
