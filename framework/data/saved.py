@@ -52,18 +52,20 @@ def save(buffer: Any, path: Path) -> None:
 def load(of: type, path: Path, allow_pickle: bool) -> Any:
     """Returns the buffer in a file. of: the class that it must be, or be built on. DataError if the file is another
     one or damaged."""
+    if not path.exists():
+        raise DataError(f"{path} does not exist")
     try:
+        if not zipfile.is_zipfile(path):  # numpy would take everything else for a pickle
+            raise DataError(f"{path} is not a whole file of a buffer")
         with np.load(path, allow_pickle=allow_pickle) as archive:
             facts = json.loads(str(archive["facts"]))
             classes = {kind.__name__: kind for kind in (of, *of.__subclasses__())}
             if facts["class"] not in classes:
                 raise DataError(f"{path} holds a {facts['class']}: call {facts['class']}.load")
             return _restored(classes[facts["class"]], facts, {name: archive[name] for name in archive.files})
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist") from None
+    except DataError:
+        raise
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError) as error:
-        if isinstance(error, DataError):
-            raise
         if "allow_pickle" in str(error) and not allow_pickle:
             raise DataError(
                 f"{path} has columns of objects, which are pickled; load(path, allow_pickle=True) takes them. "

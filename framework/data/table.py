@@ -1,6 +1,6 @@
 """Nested values in the columns of rings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ class Table:
             if not fits:
                 found[name] = self._made_to_fit(name, value, lead)
         if len(found) < len(kinds):
-            self._fill(found)
+            found |= self._blank(kinds.keys() - found.keys())
         return found
 
     def _flatten(self, values: Any, tree: Tree, path: tuple[str, ...], found: dict[str, Any], rows: int | None) -> None:
@@ -74,11 +74,9 @@ class Table:
     def _new(self, path: tuple[str, ...], value: Any, rows: int | None) -> tuple[str, Any]:
         """Makes a column for values like this one. Returns its name, and the value as an array."""
         name = _name(path)
-        array = _array(value, rows)
-        if path[0] in NEEDED:
-            if self._needed and self.rings.added.any():
-                raise DataError(f"{name} is new; transitions have had {', '.join(sorted(self._needed))}")
-            self._needed.add(name)
+        array = _array(name, value, rows)
+        if path[0] in NEEDED and self.rings.added.any():
+            raise DataError(f"{name} is new; every transition has had {', '.join(sorted(self._needed))}")
         dtype = np.promote_types(array.dtype, _DTYPES.get(path[0], array.dtype))
         self.add_column(path, array.shape if rows is None else array.shape[1:], dtype)
         return name, array if rows is not None else array[()]
@@ -96,17 +94,19 @@ class Table:
             node = node.setdefault(key, {})
         node[path[-1]] = name
         self._kinds[name] = shape, _RANKS[dtype.kind]
+        if path[0] in NEEDED:
+            self._needed.add(name)
         return name
 
     def _made_to_fit(self, name: str, value: Any, lead: tuple[int, ...]) -> Any:
         """Returns a value as an array that fits into its column, which becomes a wider one if it must."""
         shape, rank = self._kinds[name]
-        if value is None and name not in self._needed:
-            return None if rank == _OBJECTS else 0
+        if value is None:
+            return self._blank([name])[name]
         rows = lead[0] if lead else None
         if rank == _OBJECTS and rows is None:
             return value
-        array = _array(value, rows)
+        array = _array(name, value, rows)
         number = array.dtype != object
         if array.shape == lead + shape and (number or rank == _OBJECTS):
             if _RANKS[array.dtype.kind] > rank:
@@ -125,13 +125,11 @@ class Table:
         self.add_column(path, () if dtype.kind == "O" else old.shape[1:], dtype)
         self.rings.flat[name][...] = objects(list(old)) if dtype.kind == "O" else old
 
-    def _fill(self, found: dict[str, Any]) -> None:
-        """Fills columns without a value with 0 or None. DataError if one is needed."""
-        for name in self._kinds.keys() - found.keys():
-            if name in self._needed:
-                missing = sorted(self._needed - found.keys())
-                raise DataError(f"{', '.join(missing)} missing; every transition needs what the first one had")
-            found[name] = None if self._kinds[name][1] == _OBJECTS else 0
+    def _blank(self, names: Iterable[str]) -> dict[str, Any]:
+        """Returns 0 or None for each of these columns, which have no value. DataError if one is needed."""
+        if missing := sorted(self._needed.intersection(names)):
+            raise DataError(f"{', '.join(missing)} missing; every transition needs what the first one had")
+        return {name: None if self._kinds[name][1] == _OBJECTS else 0 for name in names}
 
     # reading ----------------------------------------------------------------------------------------------
 
@@ -176,13 +174,13 @@ def _name(path: tuple[str, ...]) -> str:
     return ".".join(key.replace("\\", "\\\\").replace(".", "\\.") for key in path)
 
 
-def _array(value: Any, rows: int | None) -> np.ndarray:
+def _array(name: str, value: Any, rows: int | None) -> np.ndarray:
     """Returns a value as an array of numbers, or of objects: one object for a single transition."""
     if isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
     array = objects(list(value)) if rows is not None and isinstance(value, Batch) else converted(value)
     if rows is not None and (not isinstance(array, np.ndarray) or array.shape[:1] != (rows,)):
-        raise DataError(f"expected {rows} rows, one for each buffer; got {value!r}")
+        raise DataError(f"{name}: got {value!r}; expected {rows} rows, one for each buffer")
     array = np.asarray(array) if isinstance(array, np.ndarray | np.generic | bool | int | float | complex) else None
     if array is None or (array.dtype.kind == "O" and rows is None):
         return objects([value]).reshape(())
