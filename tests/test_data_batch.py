@@ -149,7 +149,7 @@ def test_len_and_shape_are_the_smallest():
 
 
 def test_single_numbers_have_no_len_and_no_rows():
-    with pytest.raises(TypeError, match="its key 'a' is a single value"):
+    with pytest.raises(TypeError, match=r"no len\(\): a is a single value without rows"):
         len(Batch(a=1, b=2))
     with pytest.raises(IndexError, match="key 'a' is a single value"):
         Batch(a=1)[0]
@@ -256,6 +256,8 @@ def test_numbers_and_batches_of_the_same_keys_can_be_computed_with():
     assert numbers(a + 1) == ([2.0, 3.0], [4, 5])
     assert numbers(a * 2) == numbers(2 * a) == numbers(np.float64(2) * a) == ([2.0, 4.0], [6, 8])
     assert numbers(b - a) == ([4.0, 4.0], [4, 4])
+    assert numbers(1 - a) == ([0.0, -1.0], [-2, -3])
+    assert (12 / a).y.z.tolist() == [4.0, 3.0]
     assert numbers(a / 2) == ([0.5, 1.0], [1.5, 2.0])
     assert numbers(a + b) == ([6.0, 8.0], [10, 12])
     a += b

@@ -423,7 +423,7 @@ def test_files_pickles_and_copies_hold_everything_and_go_on_alike(number, tmp_pa
     ways = [going_on(one) for one in (*others, buffer)]
     assert all(way == ways[-1] for way in ways)
     assert all(type(one) is type(buffer) for one in others)
-    with pytest.raises(joystick.JoystickError, match="act.* missing"):
+    with pytest.raises(joystick.JoystickError, match=r"act.* missing"):
         others[0].add(rew=[0], terminated=[0], buffer_ids=[0])
 
 
@@ -526,6 +526,14 @@ def test_each_environment_needs_a_row():
         buffer.add(obs=[1, 2, 3], act=[0, 0], rew=[0, 0], terminated=[0, 0])
     with pytest.raises(joystick.JoystickError, match="obs: got 1; expected 2 rows"):
         VectorReplayBuffer(4, 2).add(obs=1, act=[0, 0], rew=[0, 0], terminated=[0, 0])
+
+
+def test_no_row_adds_nothing_and_flags_have_one_for_each_row():
+    buffer, _ = two_parts()
+    assert lists(buffer.add(obs=[], act=[], rew=[], terminated=[], buffer_ids=[])) == [[], [], [], []]
+    assert len(buffer) == 8
+    with pytest.raises(joystick.JoystickError, match=r"got the shape \(3,\); expected 2 flags"):
+        buffer.add(obs=[1, 2], act=[0, 0], rew=[0, 0], terminated=[0, 0, 0])
 
 
 def test_rows_of_info_may_be_a_list_of_dicts():

@@ -1,7 +1,6 @@
 """A Batch: arrays by name, nested as deep as one likes, which are indexed, joined and computed with together."""
 
 import copy
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Number
 from typing import Any
@@ -10,15 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from framework.data.values import as_array, joined, numpy_index, same, stacked, to_write, zero_of
+from framework.data.arithmetic import Arithmetic
+from framework.data.values import as_array, joined, numpy_index, rows_of, same, stacked, to_write, zero_of
 
 _PLAIN = (int, float, bool, str, type(None), Tensor)
+"""Types of values that need no conversion."""
 
 
-class Batch:
+class Batch(Arithmetic):
     """A mapping of names to arrays, tensors, numbers, text, None or further Batches. A key is an item, b["obs"], and an
-    attribute, b.obs; every other index chooses rows of all arrays. A key that is the name of a method is an item only.
-    """
+    attribute, b.obs, unless it is the name of a method; every other index chooses rows of all arrays."""
 
     __slots__ = ("_data",)
     __array_ufunc__ = None  # so that a number of numpy on the left leaves the calculation to the Batch
@@ -74,11 +74,10 @@ class Batch:
 
     def update(self, other: Any = None, /, **values: Any) -> None:
         """Sets the keys of a mapping, and those given as keywords."""
-        for source in (other or {}) if not isinstance(other, Batch) else other._data, values:
-            for key, value in source.items():
-                if not isinstance(key, str):
-                    raise TypeError(f"a key of a Batch is text, got {key!r}")
-                self._data[key] = converted(value)
+        for key, value in [*({} if other is None else other).items(), *values.items()]:
+            if not isinstance(key, str):
+                raise TypeError(f"a key of a Batch is text, got {key!r}")
+            self._data[key] = converted(value)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the same values in nested dicts."""
@@ -99,8 +98,7 @@ class Batch:
         self._data[key] = converted(value)
 
     def __delattr__(self, key: str) -> None:
-        if key not in self._data:
-            raise AttributeError(f"this Batch has no key {key!r}")
+        getattr(self, key)
         del self._data[key]
 
     # rows -------------------------------------------------------------------------------------------------
@@ -143,14 +141,10 @@ class Batch:
 
     def __len__(self) -> int:
         """Returns the smallest number of rows of its arrays. TypeError if a key is a number, which has no rows."""
-        lengths = []
-        for key, value in self._data.items():
-            if value is None or _is_bare(value):
-                continue
-            if not isinstance(value, Batch) and not getattr(value, "ndim", 0):
-                raise TypeError(f"this Batch has no len(): its key {key!r} is a single value")
-            lengths.append(len(value))
-        return min(lengths, default=0)
+        try:
+            return rows_of(self.to_dict()) or 0
+        except ValueError as error:
+            raise TypeError(f"this Batch has no len(): {error}") from None
 
     @property
     def shape(self) -> list[int]:
@@ -247,7 +241,8 @@ class Batch:
 
     # calculating ------------------------------------------------------------------------------------------
 
-    def _combined(self, other: Any, how: Callable[[Any, Any], Any]) -> Any:
+    def combined(self, other: Any, how: Callable[[Any, Any], Any]) -> Any:
+        """Returns how(mine, its) for each value of this Batch; its is a number, or the value of the other Batch."""
         if isinstance(other, Number | np.generic):
             return self.mapped(lambda value: None if value is None else how(value, other))
         if not isinstance(other, Batch):
@@ -255,20 +250,6 @@ class Batch:
         if self.keys() != other.keys():
             raise ValueError(f"Batches of other keys: {', '.join(sorted(self.keys() ^ other.keys()))}")
         return Batch.of({key: None if mine is None else how(mine, other[key]) for key, mine in self._data.items()})
-
-    def __add__(self, other: Any) -> Any:
-        return self._combined(other, operator.add)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._combined(other, operator.sub)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._combined(other, operator.mul)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._combined(other, operator.truediv)
-
-    __radd__, __rmul__ = __add__, __mul__
 
     def __eq__(self, other: object) -> bool:
         """Returns true if both have the same keys, and values of equal type, shape and content."""

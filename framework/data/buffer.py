@@ -9,6 +9,7 @@ import numpy as np
 from framework.data import places, saved
 from framework.data.batch import Batch, converted
 from framework.data.episodes import Added, Beyond, Episodes
+from framework.data.incoming import complete, keep_newest, without_next
 from framework.data.priorities import Priorities
 from framework.data.reading import Reader
 from framework.data.settings import Settings
@@ -77,7 +78,7 @@ class ReplayBuffer:
         if self._of_rows or buffer_ids is not None:
             return self._add_rows(values, buffer_ids)
         if self.settings.save_only_last_obs:
-            _keep_last(values, -1)
+            keep_newest(values, -1)
         after = self._prepare(values, None)
         kept = self._table.fitted(values, None)
         place = int(self._rings.append(0, kept))
@@ -94,7 +95,7 @@ class ReplayBuffer:
             if type(value) is not np.ndarray:
                 values[key] = converted(value)
         if self.settings.save_only_last_obs:
-            _keep_last(values, (slice(None), -1))
+            keep_newest(values, (slice(None), -1))
         after = self._prepare(values, len(ring))
         kept = self._table.fitted(values, len(ring))
         place = self._rings.append(ring, kept)
@@ -115,28 +116,13 @@ class ReplayBuffer:
         return ring
 
     def _prepare(self, values: dict[str, Any], rows: int | None) -> Batch | None:
-        """Completes the flags. Returns the observation after it, which it takes out of the values if it is not to be
-        stored."""
-        terminated, truncated = values.get("terminated", values.get("done")), values.get("truncated", False)
-        if terminated is None:
-            raise DataError("a transition needs terminated (or done), beside obs, act and rew")
-        if rows is None:
-            values["terminated"], values["truncated"] = terminated, truncated = bool(terminated), bool(truncated)
-        else:
-            terminated, truncated = np.asarray(terminated, bool), np.broadcast_to(np.asarray(truncated, bool), rows)
-            values["terminated"], values["truncated"] = terminated, truncated
-        values["done"] = terminated | truncated
+        """Makes values what is stored. Returns the observation after it, if it is not but has to be kept."""
         tree = self._table.tree
-        if tree:
-            if "obs_next" in tree:
-                return None
-        else:
-            if lacking := [key for key in ("obs", "act", "rew") if values.get(key) is None]:
-                raise DataError(f"a transition needs {', '.join(lacking)}, beside the keys {', '.join(values)}")
-            if not self.settings.ignore_obs_next and values.get("obs_next") is not None:
-                return None
-        after = values.pop("obs_next", None)
-        return None if after is None or not np.any(truncated) else Batch(obs=after)
+        complete(values, rows, first=not tree)
+        stored = (
+            "obs_next" in tree if tree else not self.settings.ignore_obs_next and values.get("obs_next") is not None
+        )
+        return None if stored else without_next(values)
 
     def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
         """Returns where the transitions are after their rings have been looked through; here where they were added."""
@@ -230,9 +216,7 @@ class ReplayBuffer:
 
     def _has_stack(self, place: Array) -> Array:
         """Returns true where the whole stack of observations is in the episode."""
-        for _ in range(self.stack_num - 2):
-            place = places.previous(self._rings, place)
-        return (places.previous(self._rings, place) != place) | (self.stack_num == 1)
+        return places.has_before(self._rings, place, self.stack_num - 1)
 
     def rings_at(self, index: Any) -> tuple[Rings, Array]:
         """Returns the storage, and the places in it that an index means."""
@@ -313,10 +297,3 @@ class ReplayBuffer:
         lines = [f"    {name}: {whole.dtype} {list(whole.shape[1:])}," for name, whole in self._rings.flat.items()]
         head = f"{type(self).__name__}({len(self)} of {self.maxsize} transitions"
         return "\n".join([head + ":", *lines, ")"]) if lines else head + ")"
-
-
-def _keep_last(values: dict[str, Any], last: Any) -> None:
-    """Replaces stacked observations by their newest ones."""
-    for key in ("obs", "obs_next"):
-        if values.get(key) is not None:
-            values[key] = Batch(obs=values[key])[last].obs

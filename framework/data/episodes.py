@@ -35,7 +35,7 @@ class Episodes:
         """Counts a transition of the only buffer."""
         length = int(self.length[0]) + 1
         if length == 1:
-            self._make_room_for(reward)
+            self._make_room_for(np.shape(reward))
             self.start[0] = place
         total = self.total[0] + reward
         self.length[0], self.total[0] = (0, 0.0) if ended else (length, total)
@@ -43,7 +43,7 @@ class Episodes:
 
     def add(self, ring: Array, place: Array, reward: Array, ended: Array) -> Added:
         """Counts a transition [K] of each of these buffers."""
-        self._make_room_for(reward[0])
+        self._make_room_for(reward.shape[1:])
         length, total = self.length[ring] + 1, self.total[ring] + reward
         start = np.where(length == 1, place, self.start[ring])
         going = ~ended
@@ -51,9 +51,9 @@ class Episodes:
         self.length[ring], self.total[ring], self.start[ring] = length * going, total * with_return, start
         return Added(place, total * ~with_return, length * ended, start)
 
-    def _make_room_for(self, reward: Any) -> None:
+    def _make_room_for(self, shape: tuple[int, ...]) -> None:
         """Makes room for the returns of rewards that are vectors."""
-        if (shape := np.shape(reward)) != self.total.shape[1:]:
+        if shape != self.total.shape[1:]:
             self.total = np.zeros((len(self.total), *shape))
 
     def forget(self) -> None:

@@ -13,6 +13,13 @@ def previous(rings: Rings, place: Array) -> Array:
     return np.where(rings.flat["done"][before] | (place == _of(rings, place, 0)), place, before)
 
 
+def has_before(rings: Rings, place: Array, steps: int) -> Array:
+    """Returns true where an episode has at least so many steps before a place."""
+    for _ in range(steps - 1):
+        place = previous(rings, place)
+    return (previous(rings, place) != place) | (steps == 0)
+
+
 def following(rings: Rings, place: Array) -> Array:
     """Returns the places of the steps after; of the same ones where an episode ends, and for the newest step."""
     return np.where(rings.flat["done"][place] | (place == _of(rings, place, 1)), place, rings.ahead(place))
