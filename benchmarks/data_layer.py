@@ -2,8 +2,8 @@
 
 python benchmarks/data_layer.py [--peer PYTHON] [--repeats 3]
 
-PYTHON is that of a virtual environment with tianshou==2.0.1; without it, its cells stay empty. The sides take turns, one
-process at a time; a cell is the median over the turns, and a ratio the median of the ratios of single turns. Exit
+PYTHON is that of a virtual environment with tianshou==2.0.1; without it, its cells stay empty. The sides take turns,
+one process at a time; a cell is the median over the turns, and a ratio the median of the ratios of single turns. Exit
 status 1: a goal was missed.
 """
 
