@@ -138,7 +138,7 @@ def test_a_column_of_info_becomes_one_of_objects_when_a_value_is_no_number_of_it
 def test_a_key_with_a_dot_is_not_a_nested_key():
     buffer = ReplayBuffer(2)
     buffer.add(obs=0, act=0, rew=0, terminated=False, info={"TimeLimit.truncated": True, "TimeLimit": {"truncated": 5}})
-    assert buffer[0].info["TimeLimit.truncated"]
+    assert buffer[0].info["TimeLimit.truncated"] == 1
     assert buffer[0].info.TimeLimit.truncated == 5
 
 
@@ -378,6 +378,9 @@ def test_reset_forgets_transitions_and_can_go_on_with_the_running_episode():
     buffer = ramp(5)
     buffer.reset(keep_statistics=True)
     assert buffer.add(obs=0.0, act=0, rew=2.0, terminated=True, obs_next=0)[:3] == (0, 7.0, 6)
+    buffer = ramp(7, ends=3)
+    buffer.reset(keep_statistics=True)
+    assert tuple(buffer.add(obs=0.0, act=0, rew=2.0, terminated=True, obs_next=0)) == (0, 3.0, 2, 0)
 
 
 def test_a_list_buffer_grows_and_forgets_nothing():
@@ -406,6 +409,7 @@ def every_kind(tmp: int = 12) -> list[ReplayBuffer]:
         for buffer in (vector, caches, several):
             buffer.add(values)
     ramp(12, buffer=prioritized).update_weight([1, 2], [3.0, 0.1])
+    prioritized.update_weight([1], [0.5])
     several.update_weight([1, 6], [3.0, 0.1])
     return [plain, ignoring, vector, caches, prioritized, several, ramp(7, buffer=ListReplayBuffer())]
 
@@ -413,6 +417,7 @@ def every_kind(tmp: int = 12) -> list[ReplayBuffer]:
 @pytest.mark.parametrize("number", range(7))
 def test_files_pickles_and_copies_hold_everything_and_go_on_alike(number, tmp_path: Path):
     buffer = every_kind()[number]
+    buffer.sample(3)
     buffer.save(tmp_path / "file.npz")
     others = [
         type(buffer).load(tmp_path / "file.npz", allow_pickle=number == 0),
@@ -428,6 +433,7 @@ def test_files_pickles_and_copies_hold_everything_and_go_on_alike(number, tmp_pa
 
 
 def going_on(buffer: ReplayBuffer) -> tuple:
+    """What a buffer answers to some calls."""
     everything, drawn = buffer[:], buffer.sample(5)
     count = buffer.buffer_num
     newest = buffer.unfinished_index()[:1]
@@ -611,6 +617,17 @@ def test_the_observation_after_a_truncated_episode_moves_with_it():
     buffer.add(obs=[1, 2], act=[0, 0], rew=[0, 0], terminated=[0, 0], truncated=[0, 1], obs_next=[50, 60])
     assert buffer[0].obs_next == 60
     assert buffer[4].obs_next == 1
+    for i in range(4):  # four episodes of one step go around the main part
+        buffer.add(obs=[i], act=[0], rew=[0], terminated=[1], buffer_ids=[1])
+    assert buffer[:4].obs_next.tolist() == [3, 0, 1, 2]
+
+
+def test_of_an_episode_that_is_longer_than_the_main_part_its_end_is_kept():
+    buffer = CachedReplayBuffer(ReplayBuffer(2), 1, 5)
+    for i in range(3):
+        added = buffer.add(obs=[i], act=[0], rew=[1], terminated=[i == 2])
+    assert lists(added) == [[1], [3], [3], [0]]
+    assert buffer[:].obs.tolist() == [1, 2]
 
 
 # ---------------------------------------------------------------------------------------------------- priorities
@@ -652,8 +669,12 @@ def test_stratified_draws_take_one_from_each_part_of_the_total():
 
 def test_priorities_may_be_tensors_and_belong_to_stored_transitions():
     buffer = five()
-    buffer.update_weight(np.array([3]), torch.tensor([[4.0]], requires_grad=True))
+    index = np.array([3])
+    buffer.update_weight(index, torch.tensor([[4.0]], requires_grad=True))
+    index[0] = 0  # the caller's array may change before the sums are computed
     assert buffer[[1, 3]].weight[1] == pytest.approx((4**0.6 / 0.5**0.6) ** -0.4)
+    share = 4**0.6 / (2**0.6 + 0.5**0.6 + 3**0.6 + 4**0.6 + 1)
+    assert np.mean(buffer.sample_indices(20_000) == 3) == pytest.approx(share, abs=0.02)
     with pytest.raises(joystick.JoystickError, match="2 indices, and 1 priorities"):
         buffer.update_weight([0, 1], [1.0])
     with pytest.raises(IndexError, match="nothing is stored"):

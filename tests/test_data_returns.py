@@ -87,6 +87,8 @@ def test_gae_reaches_over_indices_that_follow_one_another_only():
     alone = [1 + 9 * 2 - 10, 2 + 9 * 3 - 20]
     advantage, _ = gae_returns(nine(), [1, 0], VALUE[[1, 0]], VALUE[[2, 1]], 0.9, 0.8)
     np.testing.assert_allclose(advantage, alone[::-1])
+    twice, _ = gae_returns(nine(), [8, 8], VALUE[[8, 8]], VALUE[[8, 8]] + 10, 0.9, 0.8)
+    np.testing.assert_allclose(twice, [9, 9])
     buffer = VectorReplayBuffer(4, 2)
     for i in range(2):
         buffer.add(obs=[i, i], act=[0, 0], rew=[1, 1], terminated=[False, False])
