@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
     from framework.errors import JoystickError as JoystickError
+    from framework.output.pretty import pretty as pretty
     from framework.output.trace_reader import read_traces as read_traces
     from framework.runs.api import Run as Run
-    from framework.runs.api import pretty as pretty
-    from framework.runs.policy import Policies as Policies
-    from framework.runs.policy import Policy as Policy
+    from framework.runs.policy import TrainedPolicies as TrainedPolicies
+    from framework.runs.policy import TrainedPolicy as TrainedPolicy
     from framework.runs.policy import load as load
 
 _HOMES = {
@@ -64,11 +64,11 @@ _HOMES = {
     "ConfigError": "config.loader",
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
-    "Policies": "framework.runs.policy",
-    "Policy": "framework.runs.policy",
     "Run": "framework.runs.api",
+    "TrainedPolicies": "framework.runs.policy",
+    "TrainedPolicy": "framework.runs.policy",
     "load": "framework.runs.policy",
-    "pretty": "framework.runs.api",
+    "pretty": "framework.output.pretty",
     "read_traces": "framework.output.trace_reader",
     "register": "config.own",
     "register_env": "config.own",
