@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
+    from framework.data.batch import Batch as Batch
+    from framework.data.buffer import ReplayBuffer as ReplayBuffer
+    from framework.data.vector import VectorReplayBuffer as VectorReplayBuffer
     from framework.errors import JoystickError as JoystickError
     from framework.output.pretty import pretty as pretty
     from framework.output.trace_reader import read_traces as read_traces
@@ -58,6 +61,9 @@ if TYPE_CHECKING:
     from framework.runs.policy import load as load
 
 _HOMES = {
+    "Batch": "framework.data.batch",
+    "ReplayBuffer": "framework.data.buffer",
+    "VectorReplayBuffer": "framework.data.vector",
     "Callbacks": "framework.callbacks",
     "EnvContext": "envs.base",
     "OldGym": "envs.python.old_gym",
