@@ -49,8 +49,13 @@ if TYPE_CHECKING:
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
+    from framework.data.algorithm import policy as policy
     from framework.data.batch import Batch as Batch
     from framework.data.buffer import ReplayBuffer as ReplayBuffer
+    from framework.data.collector import Collector as Collector
+    from framework.data.policy import Policy as Policy
+    from framework.data.trainers import offpolicy_trainer as offpolicy_trainer
+    from framework.data.trainers import onpolicy_trainer as onpolicy_trainer
     from framework.data.vector import VectorReplayBuffer as VectorReplayBuffer
     from framework.errors import JoystickError as JoystickError
     from framework.output.pretty import pretty as pretty
@@ -61,6 +66,11 @@ if TYPE_CHECKING:
     from framework.runs.policy import load as load
 
 _HOMES = {
+    "Policy": "framework.data.policy",
+    "policy": "framework.data.algorithm",
+    "onpolicy_trainer": "framework.data.trainers",
+    "offpolicy_trainer": "framework.data.trainers",
+    "Collector": "framework.data.collector",
     "Batch": "framework.data.batch",
     "ReplayBuffer": "framework.data.buffer",
     "VectorReplayBuffer": "framework.data.vector",

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from algos import agent_class
+import algos
+import envs
 from algos.base import Agent, Array, EnvSpec, Part, Progress, Streams, UnfitError
 from config.loader import ConfigError, load
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
@@ -16,7 +17,6 @@ from framework.catalog import ALGOS, ENVS
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
-from framework.data.rows import rows_of
 from framework.errors import JoystickError
 from framework.fragment import Columns
 from framework.learner import Learned, Learner
@@ -38,7 +38,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     """
     values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)
-    name, rows = config.algo_package.NAME, rows_of(env)
+    name, rows = config.algo_package.NAME, envs.given(env)
     faults = compatibility.misfits(name, config.algo, rows, type(rows.member(0)).__name__)
     wanted = config.algo.memory(rows.rows)
     if isinstance(wanted, ReplaySpec) and wanted.relabel:
@@ -51,7 +51,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     spec = EnvSpec(name, rows.observation_space, rows.action_space, rows.rows, parts)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
-        agent = agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
+        agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
     except UnfitError as error:
         raise JoystickError(str(error)) from error
     return AlgorithmPolicy(name, agent, wanted, stream(seed, "act", 0))

@@ -195,6 +195,13 @@ class ReplayBuffer:
         self._written(found)
         return found
 
+    def break_off(self) -> None:
+        """Ends the running episodes, of which no further transition will come: the newest one of each is `done` without
+        a reason."""
+        if len(self):
+            self._rings.flat["done"][self.unfinished_index()] = True
+        self._ep_len[:], self._ep_return[:] = 0, 0
+
     # indices ----------------------------------------------------------------------------------------------
 
     @property

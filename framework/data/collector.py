@@ -7,14 +7,14 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from algos.base import Act, Agent, Progress
-from algos.random_policy.agent import drawn
+import algos
+import envs
+from algos.base import Act, Agent, EnvSpec, Progress, Streams
 from envs.base import Array, Step, VectorEnv
 from framework import collector
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
-from framework.data.rows import rows_of
 from framework.errors import JoystickError
 from framework.fragment import Episode, Recorder
 from framework.seeding import number, stream
@@ -29,7 +29,7 @@ class Collector:
         """env: an environment, a vector environment, an id, or a list of environments. buffer: gets every transition; a
         buffer that has a part for each environment at once, another one an episode when that has ended (the only
         environment's transitions at once). store_info: also stores the info dict of each step as `info`."""
-        self.policy, self.env, self.buffer, self.seed = policy, rows_of(env), buffer, seed
+        self.policy, self.env, self.buffer, self.seed = policy, envs.given(env), buffer, seed
         if self.env.joint is not None:
             raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
         rows, parts = self.env.rows, getattr(buffer, "buffer_num", 1)
@@ -107,12 +107,12 @@ class Collector:
             self.buffer.add(Batch(columns) if len(rows) == self.env.rows else Batch(columns)[rows], rows)
             stored = len(rows)
         else:
-            stored = self._move(Batch(columns), rows, step)
+            stored = self._move(self.buffer, Batch(columns), rows, step)
         return stored, [episode for episode in ended if active[episode.row]]
 
     def _columns(self, obs: Array, act: Act, step: Step) -> dict[str, Any]:
         """Returns the columns [N, ...] of a transition of each row."""
-        columns = {
+        columns: dict[str, Any] = {
             "obs": obs,
             "act": self._actor.act,
             "rew": step.reward,
@@ -127,7 +127,7 @@ class Collector:
             columns["info"] = self._infos.latest
         return columns
 
-    def _move(self, columns: Batch, rows: Array, step: Step) -> int:
+    def _move(self, buffer: ReplayBuffer, columns: Batch, rows: Array, step: Step) -> int:
         """Keeps the transitions of these rows back, and adds those of the episodes that have ended to the buffer.
         Returns their number."""
         moved = 0
@@ -135,7 +135,7 @@ class Collector:
             self._waiting[row].append(copy.deepcopy(columns[row]))
             if step.terminated[row] or step.truncated[row]:
                 for transition in self._waiting[row]:
-                    self.buffer.add(transition)
+                    buffer.add(transition)
                 moved += len(self._waiting[row])
                 self._waiting[row] = []
         return moved
@@ -194,7 +194,7 @@ def _until(rows: int, n_step: int | None, n_episode: int | Sequence[int] | None)
 
 
 def _is_count(value: Any, least: int = 1) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def _result(steps: int, episodes: Sequence[Episode]) -> dict[str, Any]:
@@ -225,6 +225,8 @@ class _Actor:
 
     def __init__(self, policy: Policy, env: VectorEnv) -> None:
         self.policy, self.env, self.random = policy, env, False
+        spec = EnvSpec("", env.observation_space, env.action_space, env.rows)
+        self._random: Agent = algos.agent_class(algos.get("Random"))(None, spec, Streams(0), torch.device("cpu"))
         self.act: Array = np.zeros(0)
         """Latest actions [N, ...]."""
         self.columns: Batch | None = None
@@ -240,7 +242,7 @@ class _Actor:
     ) -> Act:
         self.columns = None
         if self.random:
-            self.act = drawn(self.env.action_space, len(obs), rng, mask)
+            self.act = self._random.sample_action(obs, None, progress, rng, mask).action
             return Act(self.act)
         batch = Batch(obs=obs) if mask is None else Batch(obs=obs, action_mask=mask)
         with torch.no_grad():

@@ -1,9 +1,10 @@
 """Loops that train a policy: collect, learn, and test after each epoch."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from framework.data.buffer import ReplayBuffer
 from framework.data.collector import Collector
 from framework.data.policy import Policy, means
 from framework.errors import JoystickError
@@ -42,9 +43,9 @@ def offpolicy_trainer(
         owed += steps * update_per_step
         count = int(owed + 1e-9)  # 10 * 0.1 is one update, however it is rounded
         owed -= count
-        return [policy.update(batch_size, train.buffer) for _ in range(count)]
+        return [policy.update(batch_size, buffer) for _ in range(count)]
 
-    wanted = {"n_step": step_per_collect}
+    buffer, wanted = _buffer_of(train), {"n_step": step_per_collect}
     hooks = _Hooks(policy, test, episode_per_test, train_fn, test_fn, stop_fn, save_fn, test_in_train, show)
     return _train(policy, train, hooks, wanted, learn, max_epoch, step_per_epoch)
 
@@ -72,13 +73,19 @@ def onpolicy_trainer(
     offpolicy_trainer."""
 
     def learn(steps: int) -> list[dict[str, float]]:
-        result = policy.update(0, train.buffer, batch_size, repeat_per_collect)
+        result = policy.update(0, buffer, batch_size, repeat_per_collect)
         train.reset_buffer()
         return [result]
 
-    wanted = {"n_step": step_per_collect, "n_episode": episode_per_collect}
+    buffer, wanted = _buffer_of(train), {"n_step": step_per_collect, "n_episode": episode_per_collect}
     hooks = _Hooks(policy, test, episode_per_test, train_fn, test_fn, stop_fn, save_fn, test_in_train, show)
     return _train(policy, train, hooks, wanted, learn, max_epoch, step_per_epoch)
+
+
+def _buffer_of(train: Collector) -> ReplayBuffer:
+    if train.buffer is None:
+        raise JoystickError("the train collector has no buffer; give it one: Collector(policy, env, buffer)")
+    return train.buffer
 
 
 class _Hooks:
@@ -130,14 +137,12 @@ def _train(
     policy: Policy,
     train: Collector,
     hooks: _Hooks,
-    wanted: dict[str, int | None],
+    wanted: Mapping[str, Any],
     learn: Callable[[int], list[dict[str, float]]],
     max_epoch: int,
     step_per_epoch: int,
 ) -> dict[str, Any]:
     """Collects, learns and tests until the last epoch, or until a test satisfies stop_fn. Returns what became of it."""
-    if train.buffer is None:
-        raise JoystickError("the train collector has no buffer; give it one: Collector(policy, env, buffer)")
     begin, step, episode, learned, total = time.monotonic(), 0, 0, list[dict[str, float]](), max_epoch * step_per_epoch
     for epoch in range(1, max_epoch + 1):
         results = []
