@@ -39,10 +39,13 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)
     name, rows = config.algo_package.NAME, envs.given(env)
-    faults = compatibility.misfits(name, config.algo, rows, type(rows.member(0)).__name__)
+    member = rows.member(0)
+    faults = compatibility.misfits(name, config.algo, rows, type(getattr(member, "unwrapped", member)).__name__)
     wanted = config.algo.memory(rows.rows)
     if isinstance(wanted, ReplaySpec) and wanted.relabel:
         faults.append(("algo_cfg.her_ratio", f"{name} relabels goals only in a run; set it to 0"))
+    if config.algo.JOINT:
+        faults.append(("general_cfg.algo_name", f"{name} controls several agents as one; here there is a single one"))
     if config.algo.NEEDS_MODEL:
         faults.append(("general_cfg.algo_name", f"{name} plans with a model, and learns nothing from a buffer"))
     if faults:
