@@ -6,9 +6,11 @@ import torch
 
 import algos
 import joystick
+from algos.base import Progress
 from framework.data.algorithm import AlgorithmPolicy
 from framework.errors import JoystickError
-from framework.learner import Learner
+from framework.learner import Learned, Learner
+from framework.memory.chunk import Chunk
 from joystick import Batch, Collector, ConfigError, ReplayBuffer, VectorReplayBuffer
 
 REFUSED = {
@@ -77,9 +79,12 @@ def learned_from(policy: AlgorithmPolicy, monkeypatch: pytest.MonkeyPatch) -> li
     """Returns a list that gets the columns of each chunk that the policy learns from."""
     chunks = []
     learn = Learner.learn
-    monkeypatch.setattr(
-        Learner, "learn", lambda self, chunk, progress: (chunks.append(chunk.columns), learn(self, chunk, progress))[1]
-    )
+
+    def recorded(self: Learner, chunk: Chunk, progress: Progress) -> Learned:
+        chunks.append(chunk.columns)
+        return learn(self, chunk, progress)
+
+    monkeypatch.setattr(Learner, "learn", recorded)
     return chunks
 
 
@@ -169,6 +174,22 @@ def test_the_wrong_kind_of_update_is_refused(algo: str, size: int, words: str) -
     train.collect(n_step=20)
     with pytest.raises(JoystickError, match=words):
         policy.update(size, train.buffer)
+
+
+def test_buffers_that_an_algorithm_cannot_learn_from_are_refused() -> None:
+    envs = ["CartPole-v1"] * 2
+    policy = joystick.policy("DQN", envs[0])
+    with pytest.raises(JoystickError, match="empty"):
+        policy.update(8, ReplayBuffer(10))
+    stacked = ReplayBuffer(10, stack_num=2)
+    Collector(policy, envs[0], stacked).collect(n_step=5)
+    with pytest.raises(JoystickError, match="wrapper"):
+        policy.update(8, stacked)
+    scaled = joystick.policy("PPO", envs, normalize_reward=True)
+    train = Collector(scaled, envs, ReplayBuffer(1000))
+    train.collect(n_episode=2)
+    with pytest.raises(JoystickError, match=r"VectorReplayBuffer\(size, 2\)"):
+        scaled.update(0, train.buffer)
 
 
 def test_weights_can_be_carried_to_another_policy() -> None:

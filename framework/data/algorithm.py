@@ -1,6 +1,6 @@
 """Algorithms of algos/ as policies that learn from a buffer of the program's own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,16 +32,18 @@ MASKS = ("action_mask", "next_action_mask")
 
 def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **settings: Any) -> "AlgorithmPolicy":
     """Makes a policy of an algorithm, with its default settings but for those given, for an environment (as a Collector
-    takes it): policy("DQN", env, lr=1e-3).
+    takes it; of a list, all of one kind): policy("DQN", env, lr=1e-3).
 
     Raises ConfigError for unknown settings and for an algorithm that does not suit the environment.
     """
     values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)
-    name, rows = config.algo_package.NAME, envs.given(env)
+    several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
+    name, rows = config.algo_package.NAME, envs.given(several[:1] if len(several) > 1 else env)
+    count = max(rows.rows, len(several))
     member = rows.member(0)
     faults = compatibility.misfits(name, config.algo, rows, type(getattr(member, "unwrapped", member)).__name__)
-    wanted = config.algo.memory(rows.rows)
+    wanted = config.algo.memory(count)
     if isinstance(wanted, ReplaySpec) and wanted.relabel:
         faults.append(("algo_cfg.her_ratio", f"{name} relabels goals only in a run; set it to 0"))
     if config.algo.JOINT:
@@ -51,7 +53,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     if faults:
         raise ConfigError([f"Python: {key}: {fault}" for key, fault in faults])
     parts = tuple(Part(*part) for part in rows.parts)
-    spec = EnvSpec(name, rows.observation_space, rows.action_space, rows.rows, parts)
+    spec = EnvSpec(name, rows.observation_space, rows.action_space, count, parts)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
         agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
@@ -102,8 +104,7 @@ class AlgorithmPolicy(Policy):
         """Learns from the buffer. An algorithm with a replay memory makes one update from sample_size transitions; one
         that learns from fresh transitions takes all (sample_size 0) for `repeat` epochs in minibatches of batch_size,
         each None: as its settings say. Returns the means of the metrics."""
-        if not len(buffer):
-            raise JoystickError("the buffer is empty; collect before the first update")
+        self._check(buffer)
         with self.phase(training=True, updating=True):
             if isinstance(self.memory, ReplaySpec):
                 learned = [self._learn_from_samples(self.memory, sample_size, buffer)]
@@ -121,6 +122,21 @@ class AlgorithmPolicy(Policy):
     def set_weights(self, weights: dict[str, Array]) -> None:
         """Replaces them."""
         self.agent.load_weights(weights)
+
+    def _check(self, buffer: ReplayBuffer) -> None:
+        """Raises JoystickError for a buffer that the algorithm cannot learn from."""
+        if not len(buffer):
+            raise JoystickError("the buffer is empty; collect before the first update")
+        if buffer.stack_num > 1:
+            raise JoystickError(
+                f"{self.name} takes observations as it acts on them: stack frames with a wrapper of the environment, "
+                "not with the buffer's stack_num"
+            )
+        rows = self.agent.spec.rows
+        if getattr(self.agent.cfg, "normalize_reward", False) and buffer.buffer_num != rows:
+            raise JoystickError(
+                f"normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})"
+            )
 
     # samples of a replay memory ---------------------------------------------------------------------------
 
