@@ -1,11 +1,14 @@
 """run.sample and run.update: whole episodes, learned from as from a window."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_ray import FakeRay
 
 import joystick
+from framework.distributed import launch
 from framework.errors import JoystickError
 from framework.output.csv_log import read_csv
 from framework.runs.sampling import accepted, chunks
@@ -78,6 +81,29 @@ def test_the_window_holds_each_row_in_a_column_of_its_own(tmp_path: Path) -> Non
             assert np.array_equal(chunk.columns["obs"][valid, row], sample.state[sample.window.row == row])
         event = accepted(sample, run._experiment.trainer.progress())
         assert sum(episode.length for episode in event.episodes) == len(sample.reward) == event.steps
+
+
+def test_a_learner_of_another_process_learns_the_same_from_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = []
+    for name, words in (("one", {}), ("ray", {"mp_backend": "ray", "n_workers": 2})):
+        monkeypatch.setattr(launch.ray_cluster, "started", lambda *given: contextlib.nullcontext(FakeRay()))
+        general = {"online_eval": False, "max_total_step": 4000, "max_episode": -1, **words}
+        algo = {"sgd_batch_size": 64, "batch_size": 192}
+        with joystick.Run(
+            "PPO",
+            "CartPole-v1",
+            seed=1,
+            into=tmp_path / name,
+            env_cfg={"n_envs": 3},
+            general_cfg=general,
+            algo_cfg=algo,
+        ) as run:
+            run.update(run.sample(150))
+            weights.append(run.weights())
+            assert run.count.update > 0
+    assert all(np.array_equal(weights[0][name], value) for name, value in weights[1].items())
 
 
 def test_update_of_an_off_policy_algorithm_is_refused(tmp_path: Path) -> None:
