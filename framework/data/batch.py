@@ -161,9 +161,8 @@ class Batch(Arithmetic):
     def split(
         self, size: int, shuffle: bool = True, merge_last: bool = False, rng: np.random.Generator | None = None
     ) -> Iterator["Batch"]:
-        """Yields parts of `size` rows (-1: all), in random order unless shuffle is False.
-
-        merge_last: joins a last part that would be smaller to the one before it. rng: makes the order repeatable."""
+        """Yields parts of `size` rows (-1: all), in random order unless shuffle is False. merge_last: joins a last
+        part that would be smaller to the one before it. rng: makes the order repeatable."""
         length = len(self)
         size = length if size == -1 else size
         if size < 1 and length:

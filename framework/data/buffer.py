@@ -9,7 +9,7 @@ import numpy as np
 from framework.data import places, saved
 from framework.data.batch import Batch, converted
 from framework.data.episodes import Added, Beyond, Episodes
-from framework.data.incoming import complete, keep_newest, without_next
+from framework.data.incoming import complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
 from framework.data.reading import Reader
 from framework.data.settings import Settings
@@ -50,7 +50,7 @@ class ReplayBuffer:
         """Makes an empty buffer of parts of these sizes."""
         if min(lengths, default=0) < 1:
             raise DataError(f"size: got {lengths}; expected a number of transitions, at least 1")
-        self.settings, self.stack_num = settings, settings.stack_num
+        self.settings, self.stack_num, self.seed = settings, settings.stack_num, settings.seed
         self._rng = stream(settings.seed, "memory")
         self._rings = self._rings_of(lengths)
         self._rings.make_room(1)
@@ -107,13 +107,7 @@ class ReplayBuffer:
 
     def _ring_numbers(self, buffer_ids: Any) -> Array:
         """Returns the rings [K] of the rows that are added."""
-        count = self.buffer_num
-        if buffer_ids is None:
-            return np.arange(count)
-        ring = np.asarray(buffer_ids, np.int64).reshape(-1)
-        if len(set(ring.tolist())) < len(ring) or (len(ring) and (ring.min() < 0 or ring.max() >= count)):
-            raise DataError(f"buffer_ids: got {ring.tolist()}; expected different numbers from 0 to {count - 1}")
-        return ring
+        return ring_numbers(buffer_ids, self.buffer_num)
 
     def _prepare(self, values: dict[str, Any], rows: int | None) -> Batch | None:
         """Makes values what is stored. Returns the observation after it, if it is not but has to be kept."""
@@ -146,14 +140,19 @@ class ReplayBuffer:
         after = self._prepare(values, len(place))
         values["done"] = broken
         kept = self._table.fitted(values, len(place))
-        if self._episodes.length[0]:
-            self._rings.flat["done"][self.last_index[0]] = True
-        self._episodes.forget()
+        self.break_off()
         found = self._rings.scatter(np.zeros(len(place), np.int64), kept)
         self._beyond.remember(found.tolist(), after, kept["truncated"])
         if self._priorities is not None:
             self._priorities.new(found)
         return found
+
+    def break_off(self) -> None:
+        """Ends the running episodes, of which no further transition will come: the newest one of each is `done` without
+        a reason."""
+        if len(self):
+            self._rings.flat["done"][self.unfinished_index()] = True
+        self._episodes.forget()
 
     # indices ----------------------------------------------------------------------------------------------
 

@@ -45,3 +45,13 @@ def without_next(values: dict[str, Any]) -> Batch | None:
     found in the buffer then."""
     after = values.pop("obs_next", None)
     return None if after is None or not np.any(values["truncated"]) else Batch(obs=after)
+
+
+def ring_numbers(buffer_ids: Any, count: int) -> np.ndarray:
+    """Returns the numbers of buffers as an array: of all `count` of them if buffer_ids is None."""
+    if buffer_ids is None:
+        return np.arange(count)
+    ring = np.asarray(buffer_ids, np.int64).reshape(-1)
+    if len(set(ring.tolist())) < len(ring) or (len(ring) and (ring.min() < 0 or ring.max() >= count)):
+        raise DataError(f"buffer_ids: got {ring.tolist()}; expected different numbers from 0 to {count - 1}")
+    return ring
