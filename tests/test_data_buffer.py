@@ -191,6 +191,15 @@ def test_the_first_transition_needs_obs_act_rew_and_terminated(missing):
     assert buffer.add(good).index == 0
 
 
+def test_a_first_transition_that_is_refused_leaves_nothing():
+    buffer = VectorReplayBuffer(4, 2)
+    with pytest.raises(joystick.JoystickError, match="expected 2 rows"):
+        buffer.add(obs=[[1, 2], [3, 4]], act=[1, 2, 3], rew=[0, 0], terminated=[0, 0])
+    assert buffer[:].info.is_empty()
+    buffer.add(obs=[1, 2], act=[1, 2], rew=[0, 0], terminated=[0, 0])
+    assert buffer[:].obs.tolist() == [1, 2]
+
+
 def test_a_buffer_needs_room_and_a_stack_of_at_least_one():
     for make in (
         lambda: ReplayBuffer(0),
@@ -199,6 +208,8 @@ def test_a_buffer_needs_room_and_a_stack_of_at_least_one():
         lambda: PrioritizedReplayBuffer(4, alpha=0.0, beta=0.4),
         lambda: CachedReplayBuffer(ReplayBuffer(3), 0, 5),
         lambda: CachedReplayBuffer(VectorReplayBuffer(4, 2), 2, 5),
+        lambda: ReplayBuffer(2.5),
+        lambda: VectorReplayBuffer("10", 2),
     ):
         with pytest.raises(joystick.JoystickError):
             make()
@@ -208,7 +219,7 @@ def test_an_empty_buffer_cannot_be_sampled_but_has_no_rows_to_return():
     buffer = ReplayBuffer(4)
     with pytest.raises(joystick.JoystickError, match="the buffer is empty"):
         buffer.sample(2)
-    with pytest.raises(joystick.JoystickError, match="at least 0"):
+    with pytest.raises(joystick.JoystickError, match="sample: got -1; expected a whole number"):
         buffer.sample(-1)
     batch, indices = buffer.sample(0)
     assert len(indices) == 0
@@ -280,7 +291,8 @@ def test_the_observation_after_a_truncated_step_is_kept_where_successors_are_not
         buffer.add(obs={"o": i}, act=0, rew=0, terminated=i == 5, truncated=i in (1, 3), obs_next={"o": i + 100})
     found = buffer.chronological().obs_next.o.tolist()
     assert found == ([3, 103, 5, 5] if stack == 1 else [[2, 2, 3], [2, 3, 103], [4, 4, 5], [4, 4, 5]])
-    assert buffer.chronological().act.tolist() == [0] * 4
+    square = buffer[buffer.sample_indices(0).reshape(2, 2)].obs_next.o
+    assert square.reshape(4, *square.shape[2:]).tolist() == found
 
 
 def test_only_the_newest_of_stacked_observations_can_be_stored():
@@ -459,6 +471,8 @@ def test_a_file_of_another_class_or_a_broken_one_is_told(tmp_path: Path):
         path.write_bytes(broken)
         with pytest.raises(joystick.JoystickError, match="not a whole file of a buffer"):
             ReplayBuffer.load(path)
+    with pytest.raises(joystick.JoystickError, match="cannot be written: No such file or directory"):
+        every_kind()[2].save(tmp_path / "nothing" / "file.npz")
     with pytest.raises(joystick.JoystickError, match="does not exist"):
         ReplayBuffer.load(tmp_path / "nothing.npz")
 
@@ -544,7 +558,7 @@ def test_no_row_adds_nothing_and_flags_have_one_for_each_row():
 
 def test_rows_of_info_may_be_a_list_of_dicts():
     buffer = VectorReplayBuffer(6, 2)
-    for infos in ([{"n": 1}, {}], [{"text": "a"}, {"n": 2}], None):
+    for infos in ([{"n": 1}, {}], np.array([{"text": "a"}, {"n": 2}]), None):
         buffer.add(obs=[0, 0], act=[0, 0], rew=[0, 0], terminated=[False, False], info=infos)
     assert buffer[:].info.n.tolist() == [1, 0, 0, 0, 2, 0]
     assert buffer[:].info.text.tolist() == [None, "a", None, None, None, None]
@@ -679,6 +693,10 @@ def test_priorities_may_be_tensors_and_belong_to_stored_transitions():
         buffer.update_weight([0, 1], [1.0])
     with pytest.raises(IndexError, match="nothing is stored"):
         buffer.update_weight([6], [1.0])
+    for number in (np.nan, np.inf):
+        with pytest.raises(joystick.JoystickError, match="priorities are finite numbers"):
+            buffer.update_weight([0, 1], [1.0, number])
+    buffer.update_weight([], [])
 
 
 def test_a_reset_forgets_priorities_but_not_the_highest():

@@ -12,7 +12,7 @@ from framework.data.episodes import Added, Beyond, Episodes
 from framework.data.incoming import complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
 from framework.data.reading import Reader
-from framework.data.settings import Settings
+from framework.data.settings import Settings, at_least_1
 from framework.data.table import Table
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
@@ -44,12 +44,12 @@ class ReplayBuffer:
         ignore_obs_next: stores no successor; that of a step is the observation of the next one. sample_avail: samples
         only where the whole stack is in the episode. save_only_last_obs: stores obs[-1] of observations that are
         stacked already. seed: of sampling."""
-        self._set_up([size], Settings(stack_num, ignore_obs_next, sample_avail, save_only_last_obs, seed))
+        self._set_up(
+            [at_least_1("size", size)], Settings(stack_num, ignore_obs_next, sample_avail, save_only_last_obs, seed)
+        )
 
     def _set_up(self, lengths: list[int], settings: Settings) -> None:
         """Makes an empty buffer of parts of these sizes."""
-        if min(lengths, default=0) < 1:
-            raise DataError(f"size: got {lengths}; expected a number of transitions, at least 1")
         self.settings, self.stack_num, self.seed = settings, settings.stack_num, settings.seed
         self._rng = stream(settings.seed, "memory")
         self._rings = self._rings_of(lengths)
@@ -92,7 +92,7 @@ class ReplayBuffer:
         """Adds a transition to each of several buffers."""
         ring = self._ring_numbers(buffer_ids)
         for key, value in values.items():
-            if type(value) is not np.ndarray:
+            if type(value) is not np.ndarray or value.dtype.kind == "O":
                 values[key] = converted(value)
         if self.settings.save_only_last_obs:
             keep_newest(values, (slice(None), -1))
@@ -191,9 +191,10 @@ class ReplayBuffer:
         if not batch_size:
             every = places.in_time(self._rings)
             return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
-        if batch_size < 0 or not len(self):
-            raise DataError(f"sample({batch_size}): " + ("the buffer is empty" if batch_size > 0 else "at least 0"))
-        found = self._draw(batch_size)
+        count = at_least_1("sample", batch_size)
+        if not len(self):
+            raise DataError(f"sample({count}): the buffer is empty")
+        found = self._draw(count)
         return self._with_stack(found) if self.settings.sample_avail else found
 
     def _draw(self, count: int) -> Array:

@@ -76,13 +76,13 @@ class Beyond:
                 self.at[place] = after[row].copy()
 
     def replace_in(self, found: Any, places: Array, stack: int) -> None:
-        """Writes the observations that are known into those that were found for these places [K]."""
-        for row, place in enumerate(places.tolist()) if self.at else ():
+        """Writes the observations that are known into those that were found for these places."""
+        for row, place in np.ndenumerate(places) if self.at else ():
             if place in self.at:
                 _replace_newest(found, self.at[place].obs, row, stack)
 
 
-def _replace_newest(found: Any, after: Any, row: int, stack: int) -> None:
+def _replace_newest(found: Any, after: Any, row: tuple[int, ...], stack: int) -> None:
     """Makes this the newest observation of a row. A stack of several moves on by one."""
     if isinstance(found, Batch):
         for key, part in found.items():
@@ -90,5 +90,6 @@ def _replace_newest(found: Any, after: Any, row: int, stack: int) -> None:
     elif stack == 1:
         found[row] = after
     else:
-        found[row, :-1] = found[row, 1:].copy()
-        found[row, -1] = after
+        newest = found[row]  # a view
+        newest[:-1] = newest[1:].copy()
+        newest[-1] = after

@@ -38,7 +38,10 @@ class Priorities:
             raise DataError(f"{place.size} indices, and {array.size} priorities")
         if not self.tree.of(place).all():
             raise IndexError(f"index {index!r}: nothing is stored at some of these places")
-        self.tree.set(place, (np.abs(array) + _SMALLEST) ** self.alpha)
+        raised = (np.abs(array) + _SMALLEST) ** self.alpha
+        if not np.isfinite(raised.max(initial=0.0)):
+            raise DataError(f"priorities are finite numbers; got {priorities!r}")
+        self.tree.set(place, raised)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns the places [count] of transitions."""

@@ -1,5 +1,6 @@
 """A buffer in a file: an npz archive of its columns, and its counters as JSON."""
 
+import contextlib
 import json
 import zipfile
 from dataclasses import asdict
@@ -44,9 +45,14 @@ def save(buffer: Any, path: Path) -> None:
     if priorities is not None:
         arrays["priority"] = priorities.tree.of(stored)
     arrays["facts"] = np.array(json.dumps(facts))
-    with atomic.naming(path), open(atomic.unfinished(path), "wb", opener=atomic.regular) as file:
-        np.savez(file, **arrays)
-        atomic.finish(file, path)
+    try:
+        with open(atomic.unfinished(path), "wb", opener=atomic.regular) as file:
+            np.savez(file, **arrays)
+            atomic.finish(file, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            atomic.unfinished(path).unlink(missing_ok=True)
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def load(of: type, path: Path, allow_pickle: bool) -> Any:

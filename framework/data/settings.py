@@ -1,6 +1,9 @@
 """What a buffer is made with, beside its size."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from framework.errors import DataError
 
@@ -17,5 +20,11 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.stack_num < 1:
-            raise DataError(f"stack_num: got {self.stack_num}; expected a number of observations, at least 1")
+        at_least_1("stack_num", self.stack_num)
+
+
+def at_least_1(name: str, number: Any) -> int:
+    """Returns a number of things; DataError if it is none, or less than 1."""
+    if not isinstance(number, int | np.integer) or number < 1:
+        raise DataError(f"{name}: got {number!r}; expected a whole number, at least 1")
+    return int(number)

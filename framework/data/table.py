@@ -41,6 +41,16 @@ class Table:
         """Returns what to write into each column. rows: number of transitions [K, ...] in the values; None for one.
 
         DataError if something is missing or has another shape than before."""
+        try:
+            return self._fitted(values, rows)
+        except DataError:
+            if not self.rings.added.any():  # the columns of a first transition that is none
+                self.tree, self._kinds, self._needed = {}, {}, set()
+                self.rings.drop_columns()
+            raise
+
+    def _fitted(self, values: dict[str, Any], rows: int | None) -> Columns:
+        """Does the work of fitted()."""
         found: dict[str, Any] = {}
         self._flatten(values, self.tree, (), found, rows)
         kinds, lead = self._kinds, () if rows is None else (rows,)

@@ -7,16 +7,15 @@ import numpy as np
 
 from framework.data.buffer import ReplayBuffer
 from framework.data.episodes import Added
-from framework.data.settings import Settings
+from framework.data.settings import Settings, at_least_1
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
 
 
 def parts(total_size: int, buffer_num: int) -> list[int]:
     """Returns the sizes of equal parts for so many environments; total_size is rounded up."""
-    if buffer_num < 1:
-        raise DataError(f"buffer_num: got {buffer_num}; expected the number of environments, at least 1")
-    return [ceil(total_size / buffer_num)] * buffer_num
+    count = at_least_1("buffer_num", buffer_num)
+    return [ceil(at_least_1("total_size", total_size) / count)] * count
 
 
 class VectorReplayBuffer(ReplayBuffer):
@@ -73,9 +72,10 @@ class CachedReplayBuffer(ReplayBuffer):
         cache; of a longer episode the first steps are lost."""
         if type(main) is not ReplayBuffer:
             raise DataError(f"main: got {type(main).__name__}; expected a ReplayBuffer")
-        if cached_buffer_num < 1:
-            raise DataError(f"cached_buffer_num: got {cached_buffer_num}; expected the number of environments")
-        self._set_up([main.maxsize, *[max_episode_length] * cached_buffer_num], main.settings)
+        caches = [at_least_1("max_episode_length", max_episode_length)] * at_least_1(
+            "cached_buffer_num", cached_buffer_num
+        )
+        self._set_up([main.maxsize, *caches], main.settings)
         self._take_over(main)
 
     _rings: UnevenRings
