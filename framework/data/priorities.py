@@ -36,10 +36,12 @@ class Priorities:
         array = priorities.detach().cpu().numpy() if isinstance(priorities, Tensor) else np.asarray(priorities, float)
         if array.size != place.size:
             raise DataError(f"{place.size} indices, and {array.size} priorities")
+        if not place.size:
+            return
         if not self.tree.of(place).all():
             raise IndexError(f"index {index!r}: nothing is stored at some of these places")
         raised = (np.abs(array) + _SMALLEST) ** self.alpha
-        if not np.isfinite(raised.max(initial=0.0)):
+        if not np.isfinite(raised.max()):
             raise DataError(f"priorities are finite numbers; got {priorities!r}")
         self.tree.set(place, raised)
 
