@@ -22,6 +22,7 @@ from framework.fragment import Columns
 from framework.learner import Learned, Learner
 from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk
+from framework.memory.n_step import walk
 from framework.memory.rewards import clipped
 from framework.multi_agent.rollout import SlotRollout
 from framework.multi_agent.splitter import Transitions
@@ -155,25 +156,15 @@ class AlgorithmPolicy(Policy):
     def _samples(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> tuple[Chunk, Array]:
         """Returns a minibatch [1, B, ...] with n-step returns, and its places in the buffer."""
         batch, places = buffer.sample(size)
-        factor = np.float32(spec.gamma)
-
-        def reward_of(place: Array) -> Array:
-            return clipped(buffer.get(place, "rew").astype(np.float32), spec.reward_clip)
-
-        reward = reward_of(places)
-        factors, last = np.full(len(places), factor), places
-        for _ in range(spec.n_step - 1):
-            following = buffer.next(last)
-            going = following != last
-            reward = reward + np.where(going, factors * reward_of(following), np.float32(0))
-            factors, last = np.where(going, factors * factor, factors), following
+        rings, place = buffer.rings_at(places)
+        reward, factor, last = walk(rings, place, spec.n_step, spec.gamma, "rew", "done", spec.reward_clip)
         columns = {
             **_of_policy(batch),
             "obs": batch.obs,
             "action": batch.act,
-            "reward": reward,
-            "next_obs": batch.obs_next if spec.n_step == 1 else buffer.get(last, "obs_next"),
-            "discount": np.where(buffer.get(last, "terminated"), np.float32(0), factors),
+            "reward": reward.astype(np.float32),
+            "next_obs": batch.obs_next if spec.n_step == 1 else buffer[last].obs_next,
+            "discount": (factor * ~rings.flat["terminated"][last]).astype(np.float32),
         }
         if MASKS[0] in batch:
             columns |= {MASKS[0]: batch[MASKS[0]], MASKS[1]: buffer.get(last, MASKS[1])}
@@ -183,7 +174,7 @@ class AlgorithmPolicy(Policy):
 
     def _sequences(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> Chunk:
         """Returns pieces of the buffer's history [1, L, B, ...], which begin anywhere."""
-        rings, length = buffer._rings, spec.sequence
+        rings, length = buffer.rings, spec.sequence
         if not rings.pieces(length):
             raise JoystickError(
                 f"{self.name} learns from {length} steps in a row; collect more before the first update"
@@ -212,7 +203,7 @@ class AlgorithmPolicy(Policy):
 
     def _chunk(self, columns: Columns, buffer: ReplayBuffer) -> Chunk:
         """Returns a chunk of one minibatch, with the observations that are new since the last one."""
-        rings = buffer._rings
+        rings = buffer.rings
         if self.agent.normalizer is None:
             return Chunk({name: value[None] for name, value in columns.items()})
         if self._arrivals is None or (self._arrivals.taken > rings.added).any():  # the first one, or it was emptied
@@ -238,8 +229,8 @@ class AlgorithmPolicy(Policy):
             "truncated": batch.done & ~batch.terminated,
             **{name: batch[name] for name in MASKS if name in batch},
         }
-        window = SlotRollout(spec, buffer._rings.count)
-        window.add(Transitions(columns, buffer._rings.ring(places), lost=np.zeros(0, np.int64)), self.fraction)
+        window = SlotRollout(spec, buffer.rings.count)
+        window.add(Transitions(columns, buffer.rings.ring(places), lost=np.zeros(0, np.int64)), self.fraction)
         learner = Learner(self.agent, spec)
         for chunk in window.drain():
             yield learner.learn(chunk, self._progress())

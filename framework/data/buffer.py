@@ -157,6 +157,11 @@ class ReplayBuffer:
     # indices ----------------------------------------------------------------------------------------------
 
     @property
+    def rings(self) -> Rings:
+        """Rings that hold the transitions: one for each buffer, with rows of one."""
+        return self._rings
+
+    @property
     def maxsize(self) -> int:
         """Number of transitions that there is room for."""
         return self._rings.total

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from config.schema import RewardClip
+from framework.memory.rewards import clipped
 from framework.memory.ring import Array, Rings
 
 
@@ -18,18 +20,26 @@ class Walk(NamedTuple):
     """Place of the last step."""
 
 
-def walk(rings: Rings, place: Array, n: int, gamma: float, reward: str = "reward", end: str = "end") -> Walk:
+def walk(
+    rings: Rings,
+    place: Array,
+    n: int,
+    gamma: float,
+    reward: str = "reward",
+    end: str = "end",
+    clip: RewardClip = "none",
+) -> Walk:
     """Walks n steps from each place: fewer where an episode ends or the newest step is reached. reward, end: names of
-    the columns of rewards and of ends of episodes."""
+    the columns of rewards and of ends of episodes. clip: change of each reward."""
     rewards, ends = rings.flat[reward], rings.flat[end]
     dtype = np.result_type(rewards.dtype, np.float32)
     number = dtype.type
-    total = rewards.take(place).astype(dtype, copy=False)
+    total = clipped(rewards.take(place), clip).astype(dtype, copy=False)
     factor = np.full(place.shape, gamma, dtype)
     last = place
     for _ in range(n - 1):
         going = ~(ends.take(last) | rings.is_newest(last))
         last = np.where(going, rings.ahead(last), last)
-        total += np.where(going, factor * rewards.take(last), number(0))
+        total += np.where(going, factor * clipped(rewards.take(last), clip), number(0))
         factor = np.where(going, factor * number(gamma), factor)
     return Walk(total, factor, last)
