@@ -159,7 +159,7 @@ class Experiment:
             observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
-            self.stopping, phases,
+            self.stopping, phases, config.algo.offline_updates_of(),
         )  # fmt: skip
 
     @functools.cached_property
