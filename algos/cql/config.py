@@ -10,7 +10,7 @@ class Config(SAC):
     """CQL: SAC on given data, with values that are low for actions that the data do not choose."""
 
     OFFLINE: ClassVar = True
-    SPECIAL_LAYERS: ClassVar = ()
+    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
 
     cql_alpha: NonNegative = 5.0
     """Weight of the conservative loss."""

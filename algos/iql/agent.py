@@ -46,7 +46,8 @@ class Agent(base.Agent):
         self.actor_parameters = list(self.policy.actor.parameters())
         assert self.policy.critic is not None
         self.parameters = [*self.policy.critic.parameters(), *self.critic.parameters()]
-        self.critic_parameters, self.target_parameters = list(self.critic.parameters()), list(self.target.parameters())
+        self.critic_parameters: list[Tensor] = list(self.critic.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
         self.updates = 0

@@ -25,7 +25,7 @@ def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob:
 class Agent(base.Agent):
     """A squashed Gaussian policy, critics and target critics."""
 
-    METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    METRICS: ClassVar[tuple[str, ...]] = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:

@@ -106,7 +106,7 @@ class Stored:
 
 
 def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
-    """Returns minibatches [K, B, ...] (or sequences [K, L, B, ...]) of both sources, with the columns that both have."""
+    """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have."""
     axis = 2 if sequence > 1 else 1
     return {
         name: np.concatenate([column, data[name]], axis=1 if name == "state" else axis)
