@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from gymnasium.spaces import Space
 
 from config.schema import DataSpec
 from framework.dataset import Dataset, open_data
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 class Given:
     """The transitions of the chosen episodes, piece by piece."""
 
-    def __init__(self, data: Dataset, chosen: np.ndarray | None) -> None:
-        """chosen: True for the episodes that are used, in the order of the data; None: all of them."""
+    def __init__(self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None) -> None:
+        """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order of the data; None: all of them."""
         self.data, self.chosen = data, chosen
+        self._spaces: dict[str, Space] = {name: spec.observation_space for name in ("obs", "next_obs")}
+        self._spaces["action"] = spec.action_space
         self.sha256: str = data.sha256
-        self.transitions = (
-            sum(len(piece["reward"]) for piece in self.pieces()) if chosen is not None else data.summary.transitions
-        )
+        self.transitions = data.summary.transitions
+        if chosen is not None:
+            self.transitions = sum(len(piece["reward"]) for piece in self.pieces())
 
     def pieces(self) -> Iterator[Columns]:
         """Yields columns [K, ...] in order of time."""
@@ -38,7 +41,13 @@ class Given:
                 first += int(ended.sum())
                 piece = {name: column[keep] for name, column in piece.items()}
             if len(piece["reward"]):
-                yield piece
+                yield {name: self._typed(name, column) for name, column in piece.items()}
+
+    def _typed(self, name: str, column: np.ndarray) -> np.ndarray:
+        """Returns a column in the shape and type that the environment's own have."""
+        if (space := self._spaces.get(name)) is None:
+            return column
+        return column.reshape(len(column), *(space.shape or ())).astype(space.dtype, copy=False)
 
 
 def given(wanted: DataSpec, spec: "EnvSpec", seed: int) -> Given:
@@ -46,7 +55,7 @@ def given(wanted: DataSpec, spec: "EnvSpec", seed: int) -> Given:
     data = open_data(wanted.paths)
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
-    return Given(data, _chosen(wanted, np.asarray(data.summary.returns), seed))
+    return Given(data, spec, _chosen(wanted, np.asarray(data.summary.returns), seed))
 
 
 def _chosen(wanted: DataSpec, returns: np.ndarray, seed: int) -> np.ndarray | None:
