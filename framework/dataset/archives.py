@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -32,6 +32,25 @@ def read(path: Path) -> Iterator[Block]:
             for column, name in names.items()
         }
         yield from _blocks(columns)
+
+
+NAMES = {
+    "obs": "observations", "action": "actions", "reward": "rewards", "next_obs": "next_observations",
+    "terminated": "terminals", "truncated": "timeouts",
+}  # fmt: skip
+"""Column -> its name in the files that are written."""
+
+
+def write(file: BinaryIO, count: int, columns: Mapping[str, tuple[np.ndarray, Iterable[np.ndarray]]]) -> None:
+    """Writes `count` steps: for each column, an array with its dtype and its shape [.., parts], and its values in
+    parts [K, ...]. Equal data give equal bytes."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, (example, parts) in columns.items():
+            with archive.open(f"{NAMES[name]}.npy", "w", force_zip64=True) as member:
+                facts = {"descr": npy.dtype_to_descr(example.dtype), "fortran_order": False}
+                npy.write_array_header_1_0(member, {**facts, "shape": (count, *example.shape[1:])})
+                for part in parts:
+                    member.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
 
 
 def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -> IO[bytes]:

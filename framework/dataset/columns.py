@@ -20,7 +20,7 @@ NAMES = {
 }
 """Column -> its names in files. done: the episode ended, in either way."""
 REQUIRED = ("obs", "action", "reward", "terminated")
-PIECE_BYTES = 2**22
+PIECE_BYTES = 2**20
 """Bytes of a piece of data; small, so that a reader needs little more memory than what it keeps."""
 MOST_STEP_BYTES = 2**24
 """Bytes of the largest transition, whose observation is held twice, so that a piece of one stays below 64 MiB."""

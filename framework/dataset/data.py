@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from framework.checkpoint.atomic import regular
-from framework.dataset import archives, lines, pickles, sources
+from framework.dataset import archives, lines, minari_sets, pickles, sources
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions
 from framework.dataset.summary import Gathering, Summary
@@ -24,8 +24,9 @@ READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
     ".jsonl": lines.read,
     ".jsonl.gz": lines.read,
     ".jsonl.zst": lines.read,
+    "": minari_sets.read,
 }
-"""Ending of a file -> what yields its steps."""
+"""Ending of a file, empty for a folder -> what yields its steps."""
 BAD_CONTENT = (
     OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RuntimeError, MemoryError,
     zipfile.BadZipFile, zlib.error,
@@ -55,9 +56,10 @@ class Dataset:
         """SHA-256 over the contents of the files, in order, as hexadecimal digits."""
         digest = hashlib.sha256()
         for path in self.files:
-            with _naming(path), open(path, "rb", opener=regular) as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
+            for part in minari_sets.contents(path) if path.is_dir() else [path]:
+                with _naming(path), open(part, "rb", opener=regular) as file:
+                    while block := file.read(_BLOCK):
+                        digest.update(block)
         return digest.hexdigest()
 
     def _summary(self) -> Summary:
@@ -79,7 +81,7 @@ class Dataset:
     def _pieces(self, path: Path, changes: Changes) -> Iterator[Columns]:
         """Yields the transitions of a file with the dtypes of the first one."""
         with _naming(path):
-            blocks = READERS[sources.suffix_of(path)](path)
+            blocks = READERS["" if path.is_dir() else sources.suffix_of(path)](path)
             yield from pieces(self._alike(part, path) for part in transitions(blocks, changes))
 
     def _alike(self, part: Columns, path: Path) -> Columns:

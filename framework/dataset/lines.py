@@ -2,10 +2,11 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from io import BufferedReader
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -41,6 +42,31 @@ def read(path: Path) -> Iterator[Block]:
                 raise DataError(f"line {number}: {_said(error, line)}") from None
             if len(columns["reward"]):
                 yield Block(columns, "episode", f"line {number}")
+
+
+def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:
+    """Returns an episode, columns [T, ...] under our names, as a line without its end. infos: those of its steps.
+    Raises DataError if the line is longer than what is read."""
+    columns = {name: np.asarray(column) for name, column in episode.items()}
+    value: dict[str, Any] = {name: column.tolist() for name, column in columns.items()}
+    value[DTYPES] = {name: column.dtype.name for name, column in columns.items()}
+    if any(infos):
+        value["info"] = _without_nan(list(infos))
+    line = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
+    if len(line) > MOST_LINE_BYTES:
+        raise DataError(f"an episode takes {len(line) / 2**20:,.0f} MiB as a line of JSON; the format npz has no limit")
+    return line
+
+
+def _without_nan(value: Any) -> Any:
+    """Returns plain values with null in place of what is no number, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _without_nan(value.tolist())
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _opened(path: Path, stack: ExitStack) -> IO[bytes]:

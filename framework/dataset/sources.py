@@ -5,10 +5,13 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from framework.dataset import minari_sets
 from framework.errors import DataError
 
 SUFFIXES = (".pkl", ".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")
 """Endings of data files."""
+MINARI = "minari:"
+"""Beginning of a word that names a data set of Minari by its id."""
 _OTHER_PICKLES = (".pickle",)
 
 
@@ -35,6 +38,12 @@ def suffix_of(path: Path) -> str:
 
 
 def _meant(word: str) -> Iterator[Path]:
+    if word.startswith(MINARI):
+        path = minari_sets.folder_of(word.removeprefix(MINARI))
+        if not minari_sets.is_set(path):
+            raise DataError(f"{word}: there is no such data set in {path}, and none is downloaded")
+        yield path
+        return
     path = Path(word).expanduser()
     try:
         exists = path.exists() or path.is_symlink()
@@ -45,16 +54,20 @@ def _meant(word: str) -> Iterator[Path]:
         if not matches:
             raise DataError(f"no file matches {word}")
         for match in matches:
-            yield from _in_folder(match) if match.is_dir() else [_usable(match)]
+            yield from _files_of(match)
     elif not exists:
         raise DataError(f"{word} does not exist")
     else:
-        yield from _in_folder(path) if path.is_dir() else [_usable(path)]
+        yield from _files_of(path)
+
+
+def _files_of(path: Path) -> list[Path]:
+    return _in_folder(path) if path.is_dir() else [_usable(path)]
 
 
 def _in_folder(folder: Path) -> list[Path]:
     """Returns the trajectories of a task directory, or of its folder of results."""
-    if is_minari(folder):
+    if minari_sets.is_set(folder):
         return [folder]
     for place in (folder / "results", folder):
         if found := [path for path in place.glob("trajs*") if suffix_of(path)]:
@@ -62,11 +75,6 @@ def _in_folder(folder: Path) -> list[Path]:
     raise DataError(
         f"{folder} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run write them"
     )
-
-
-def is_minari(folder: Path) -> bool:
-    """Returns True for the folder of a Minari data set."""
-    return (folder / "data" / "metadata.json").is_file()
 
 
 def _usable(path: Path) -> Path:
