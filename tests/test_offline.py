@@ -194,7 +194,9 @@ def test_a_resume_with_other_data_is_refused(tmp_path: Path) -> None:
 
 def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path) -> None:
     data = data_for(tmp_path, "DQN")
-    with run_of(tmp_path, "DQN", "run", data, updates=-1, steps=200, offline_updates=40, train_fre=1) as run:
+    with run_of(
+        tmp_path, "DQN", "run", data, updates=-1, steps=200, offline_updates=40, train_fre=1, learning_starts=0
+    ) as run:
         results = [run.train() for _ in range(4)]
     assert [(each["update"], each["step"]) for each in results[:2]] == [(20, 0), (40, 0)]
     assert results[2]["step"] == 20
