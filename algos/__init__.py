@@ -39,8 +39,14 @@ def available() -> list[str]:
 
 
 def learning() -> list[str]:
-    """Names of the algorithms that learn; the others are opponents of policies that do."""
-    return [name for name in available() if get(name).Config.LEARNS]
+    """Names of the algorithms that learn from what they collect. The others are opponents of policies that do, and
+    those that learn from given data."""
+    return [name for name in available() if get(name).Config.LEARNS and not get(name).Config.OFFLINE]
+
+
+def offline() -> list[str]:
+    """Names of the algorithms that are made for given data."""
+    return [name for name in available() if get(name).Config.OFFLINE]
 
 
 def get(name: str) -> ModuleType:

@@ -15,14 +15,23 @@ def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
     return {"max_episode": count}, note
 
 
+OFFLINE_UPDATES = 10_000
+"""Number of updates from given data if no limit is set."""
+
+
 def of_training(
-    general: GeneralConfig, written: Container[str], env: str, own: int | None
+    general: GeneralConfig, written: Container[str], env: str, own: int | None, offline: int = 0
 ) -> tuple[dict[str, Any], str]:
-    """Returns the values of unwritten limits, and a note on what was decided; own: step limit of the environment.
+    """Returns the values of unwritten limits, and a note on what was decided; own: step limit of the environment;
+    offline: number of updates from given data before anything is collected, -1: all.
 
     JoyRL's defaults (100 episodes of at most 200 steps) hold if max_episode is written or no limit is.
     """
     limits = [key for key in RUN_LIMITS if key in written and getattr(general, key) > 0]
+    if offline and not limits:
+        updates = OFFLINE_UPDATES if offline < 0 else offline
+        values = {key: -1 for key in ("max_episode", "max_step") if key not in written}
+        return {**values, "max_update": updates}, f"no limit is set: max_update is {updates:,}"
     unwritten = [key for key in ("max_episode", "max_step") if key not in written]
     if "max_episode" not in limits and (limits or "max_episode" in written):
         values = dict.fromkeys(unwritten, -1)

@@ -15,7 +15,7 @@ from config.general import GeneralConfig
 from config.names import did_you_mean, nearest, printable
 from config.policies import PolicyConfig
 from config.run_config import SECTIONS, RunConfig
-from config.schema import Strict
+from config.schema import AlgoConfig, Strict
 from config.task_config import load_task_config
 from config.written import Written
 from config.yaml_reader import Document, DocumentError, read
@@ -260,8 +260,18 @@ class _Assembly(Written):
         if general.score_policy is not None and general.score_policy not in names:
             known = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
             self.report("general_cfg", "score_policy", f"names no policy of policies_cfg{known}")
+        if algo is not None and general.mode == "train" and algo.offline_updates_of() < 0:
+            self.across_offline(general)
         if algo is not None and not names and general.mode == "train" and not algo.LEARNS:
             self.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
+
+    def across_offline(self, general: GeneralConfig) -> None:
+        """Reports limits that count what a run collects, in a run that only learns from given data."""
+        merged, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
+        for key in ("max_episode", "max_total_step"):
+            if merged.get(key) is not None and getattr(general, key) > 0:
+                message = "counts what is collected, and this run learns from algo_cfg.data alone; set max_update, or"
+                self.report("general_cfg", key, f"{message} algo_cfg.offline_updates for how long it does so")
 
     # sections ---------------------------------------------------------------------------------------------
 
@@ -332,7 +342,7 @@ class _Assembly(Written):
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
         names = [name for section in built.values() for _, name in section.own()]
-        decided = self.limits(built["general_cfg"], found["env_cfg"], built["env_cfg"], explicit)
+        decided = self.limits(built["general_cfg"], built["algo_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.notes += unread.notes(self, built, where, self.nothing_to_do)
         if built["general_cfg"].mode == "train":
             general = built["general_cfg"].model_copy(update=decided)
@@ -357,7 +367,9 @@ class _Assembly(Written):
             **rest,
         )
 
-    def limits(self, general: GeneralConfig, kind: ModuleType, env: Any, explicit: frozenset[str]) -> dict[str, Any]:
+    def limits(
+        self, general: GeneralConfig, algo: AlgoConfig, kind: ModuleType, env: Any, explicit: frozenset[str]
+    ) -> dict[str, Any]:
         """Returns the values of unwritten limits, and notes what was decided."""
         if general.mode == "test":
             values, note = limits.of_test(general, "general_cfg.max_episode" in explicit)
@@ -365,6 +377,7 @@ class _Assembly(Written):
             merged, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
             written = {key for key, value in merged.items() if value is not None}
             own = kind.own_limit(env) if hasattr(kind, "own_limit") else None
-            values, note = limits.of_training(general, written, getattr(env, "id", general.env_name), own)
+            name, offline = getattr(env, "id", general.env_name), algo.offline_updates_of()
+            values, note = limits.of_training(general, written, name, own, offline)
         self.notes.append(note)
         return values

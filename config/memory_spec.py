@@ -8,6 +8,22 @@ RewardClip = Literal["none", "sign", "clip"]
 
 
 @dataclass(frozen=True)
+class DataSpec:
+    """Transitions that are given in files."""
+
+    paths: tuple[str, ...]
+    """Files, globs and task directories."""
+    top: float = 1.0
+    """Share of the episodes that are used: those with the highest returns."""
+    fraction: float = 1.0
+    """Share of these episodes that are used, drawn by the seed."""
+    share: float = 0.5
+    """Share of each minibatch that comes from the data while the run collects."""
+    updates: int = -1
+    """Number of updates from the data alone, before the first step is collected; -1: all of them."""
+
+
+@dataclass(frozen=True)
 class ReplaySpec:
     """Replay buffer from which minibatches are drawn at a fixed ratio of updates to collected steps."""
 
@@ -37,6 +53,8 @@ class ReplaySpec:
     """Applied to single rewards, before n-step returns are folded."""
     statistics: bool = False
     """True if the algorithm keeps statistics of observations: each chunk carries the observations that are new."""
+    data: DataSpec | None = None
+    """Data to learn from beside what is collected, or instead of it; None: the run has none."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from config.layers import (
     Pooling,
     mlp,
 )
-from config.memory_spec import MemorySpec, ReplaySpec, RewardClip, RolloutSpec
+from config.memory_spec import DataSpec, MemorySpec, ReplaySpec, RewardClip, RolloutSpec
 
 __all__ = [
     "Activation",
@@ -49,6 +49,7 @@ __all__ = [
     "BatchRenorm",
     "Conv2d",
     "Custom",
+    "DataSpec",
     "Decay",
     "Dropout",
     "Embed",
@@ -106,6 +107,8 @@ class AlgoConfig(Strict):
     AGENT_ID: ClassVar[bool] = False
     """Value of policies_cfg.NAME.agent_id if that is null."""
 
+    OFFLINE: ClassVar[bool] = False
+    """True if the algorithm is made to learn from given data (algo_cfg.data), which it needs."""
     HAS_GRADIENTS: ClassVar[bool] = False
     """True if several learners can share an update by averaging gradients."""
 
@@ -135,6 +138,10 @@ class AlgoConfig(Strict):
     def needs_global_state(self) -> bool:
         """Returns True if it learns from the state of the whole multi-agent environment."""
         return False
+
+    def offline_updates_of(self) -> int:
+        """Returns the number of updates from given data alone before anything is collected; -1: all of them."""
+        return 0
 
     def state_size(self) -> int:
         """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""

@@ -122,6 +122,9 @@ class SingleProcess:
         collect one fragment, add it to the memory, and learn from chunks until the memory owes no more updates. The
         generator yields after each step so that the Trainer counts it; `now` already includes what was counted.
         """
+        if self.memory.offline:
+            yield from self._learn_offline(now())
+            return
         progress = now()
         fragment, episodes = self.collector.collect(self.fragment, progress)
         self._shapes("fragment", fragment.columns)
@@ -134,6 +137,12 @@ class SingleProcess:
                 self.memory.feedback(chunk.keys, learned.priorities)
             yield learned
         self.collector.settle()
+
+    def _learn_offline(self, progress: Progress) -> Iterator[Learned]:
+        """Learns from one chunk of given data: evaluations and checkpoints may be due before the next one."""
+        if (chunk := self.memory.take(progress.fraction)) is not None:
+            self._shapes("chunk", chunk.columns)
+            yield self.learner.learn(chunk, progress)
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Does nothing: no work is pending between rounds."""

@@ -1,6 +1,7 @@
 """Makes environments, agents, memories and collectors from a config. The only factory."""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -22,6 +23,8 @@ from framework.errors import JoystickError
 from framework.evaluator import Evaluator
 from framework.fragment import Recorder
 from framework.learner import Learner
+from framework.memory.given import given
+from framework.memory.stored import Stored
 from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.learner import MultiPolicyLearner
 from framework.multi_agent.memory import MultiPolicyMemory
@@ -150,7 +153,21 @@ def make_memory(
     most = resources.most_at_once(config, plan)
     if plan.single is None:
         return MultiPolicyMemory(plan, seed, collectors, apart, most)
-    return memory.make(plan.single.memory, stream(seed, "memory"), goal, collectors, apart, most)
+    wanted = plan.single.memory
+    if isinstance(wanted, ReplaySpec) and wanted.data is not None:
+        found = given(wanted.data, plan.single.spec, seed)
+        pace = _pace(config, wanted.data.updates, most)
+        return Stored(wanted, stream(seed, "memory"), stream(seed, "memory/data"), found, goal, collectors, pace)
+    return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most)
+
+
+def _pace(config: RunConfig, updates: int, most: int) -> int:
+    """Returns the number of minibatches in a chunk of given data: as many as divide the updates between checkpoints and
+    those of the whole run, so that both end with a chunk."""
+    cfg = config.general
+    counts = [cfg.model_save_fre] if cfg.model_save_unit == "update" else []
+    common = math.gcd(*counts, *(count for count in (updates, cfg.max_update, cfg.iteration_steps) if count > 0))
+    return max(size for size in range(1, most + 1) if common % size == 0)
 
 
 def _check_sequences(policy: PolicyPlan) -> None:

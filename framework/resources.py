@@ -117,6 +117,8 @@ def journal_bytes(config: RunConfig, plan: "Plan") -> int:
 def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     wanted, cfg = policy.memory, config.general
     assert isinstance(wanted, ReplaySpec)
+    if wanted.data is not None and wanted.data.updates < 0:
+        return 0  # given data are in no checkpoint
     kept = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
     apart = float(cfg.model_save_fre)
     if cfg.model_save_unit == "update":

@@ -45,14 +45,16 @@ class Trainer:
         facts: dict[str, Any] | None = None,
         stopping: Callable[[], bool] = lambda: False,
         phases: Phases | None = None,
+        offline: int = 0,
     ) -> None:
+        """offline: number of updates from given data alone before the first step; -1: all of them."""
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.store, self.console, self.rows = store, console, rows
         self.log = log
         self.observers = (console, log, *observers)
         self.facts = facts or {}
         """Facts that every checkpoint is saved with."""
-        self.phases = phases or Phases(None)
+        self.phases, self.offline = phases or Phases(None), offline
         self.count = Count()
         self.iteration = Iteration()
         self.last: Result | None = None
@@ -120,12 +122,18 @@ class Trainer:
         return self.stop_reason()
 
     def _complete(self) -> bool:
-        return self.iteration.complete(self.count.step)
+        return self.iteration.complete(self.work())
+
+    def work(self) -> int:
+        """Returns the amount that iterations are measured by: environment steps, and before them the updates from given
+        data."""
+        alone = self.count.update if self.offline < 0 else min(self.count.update, self.offline)
+        return self.count.step + alone
 
     def _end_iteration(self) -> None:
         result = self.result()
         self.last_return = result["return_mean"]
-        self.iteration = Iteration(self.iteration.number + 1, self.count.step, self.seconds())
+        self.iteration = Iteration(self.iteration.number + 1, self.work(), self.seconds())
         reason = self.stop_reason()
         self.last = {**result, "done": reason is not None, "reason": reason}
         for observer in self.observers:
@@ -315,7 +323,7 @@ class Trainer:
         the iteration that a stop rule has broken off comes after the checkpoint: a resume removes it, and goes on with
         that iteration."""
         self.save()
-        if self.iteration.first_step < self.count.step:
+        if self.iteration.first_step < self.work():
             self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
             for observer in self.observers:
                 observer.result(self.last)

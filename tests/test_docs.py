@@ -119,7 +119,7 @@ def test_every_algorithm_has_a_page_with_its_preset_if_it_learns(algo: str) -> N
     lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
     assert 15 <= len(lines) <= 60
     named = any(re.search(rf"presets/[\w-]+/{algo}\.yaml", line) for line in lines)
-    assert named == (algo in algos.learning()), "an opponent learns nothing that a preset could promise"
+    assert named == algos.get(algo).Config.LEARNS, "an opponent learns nothing that a preset could promise"
 
 
 def test_the_settings_that_the_pages_name_exist() -> None:

@@ -53,6 +53,10 @@ class Distribution(Protocol):
     def to_env(self, action: Array) -> Array:
         """Maps sampled actions to those for the environment."""
 
+    def from_env(self, action: Tensor) -> Tensor:
+        """Returns actions of the environment [B, ...] as they were before scaling; those outside of the bounds stay
+        there."""
+
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
         """Returns the log probability or density [B] of actions [B, ...]."""
 
@@ -87,6 +91,9 @@ class _Plain:
         return []
 
     def to_env(self, action: Array) -> Array:
+        return action
+
+    def from_env(self, action: Tensor) -> Tensor:
         return action
 
 
@@ -228,6 +235,12 @@ class DiagGaussian:
         if self.scaled:
             action = self.middle + self.half * action
         return np.minimum(np.maximum(action, self.low), self.high)
+
+    def from_env(self, action: Tensor) -> Tensor:
+        if not self.scaled:
+            return action.float()
+        middle, half = (torch.as_tensor(part, device=action.device) for part in (self.middle, self.half))
+        return ((action - middle) / half).float()
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
         mean, log_std = outputs.chunk(2, -1)

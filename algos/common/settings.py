@@ -12,6 +12,7 @@ from algos.common import own_layers
 from config.schema import (
     AlgoConfig,
     Custom,
+    DataSpec,
     Decay,
     Fraction,
     Int,
@@ -185,17 +186,59 @@ class TableConfig(AlgoConfig):
         yield from problems_of_epsilon(self)
 
 
-class ReplayConfig(NetworkConfig):
+def paths_of(value: Any) -> Any:
+    """Makes a list of one path."""
+    return [value] if isinstance(value, str) else value
+
+
+class GivenData(AlgoConfig):
+    """Settings of algorithms that can learn from given data."""
+
+    ALIASES: ClassVar = {"expert_path": "data"}
+    READ_WITH: ClassVar = {"data_top": ("given_data", ()), "data_fraction": ("given_data", ())}
+
+    data: Annotated[list[str] | None, BeforeValidator(paths_of)] = None
+    """Files with transitions to learn from: a path, a glob, a task directory, or a list of these (docs/offline.md).
+    null: the run learns from what it collects."""
+    data_top: PositiveFraction = 1.0
+    """Share of the episodes of the data that are used: those with the highest returns."""
+    data_fraction: PositiveFraction = 1.0
+    """Share of these episodes that are used, drawn by the seed."""
+
+    def offline_updates_of(self) -> int:
+        return 0 if self.data is None else -1
+
+    def data_spec(self, share: float = 1.0) -> DataSpec | None:
+        """Returns what the memory has to know of the data; None if there are none. share: of each minibatch."""
+        if self.data is None:
+            return None
+        return DataSpec(tuple(self.data), self.data_top, self.data_fraction, share, self.offline_updates_of())
+
+    @property
+    def given_data(self) -> bool:
+        """True if there are data to learn from."""
+        return self.data is not None
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.OFFLINE and self.data is None:
+            yield Problem("data", "is required: the files to learn from, such as tasks/NAME/results/trajs*.pkl")
+
+
+class ReplayConfig(GivenData, NetworkConfig):
     """Settings of algorithms that learn from a replay buffer."""
 
     ALIASES: ClassVar = {
         **NetworkConfig.ALIASES,
+        **GivenData.ALIASES,
         "max_buffer_size": "buffer_size",
         "learn_frequency": "train_fre",
     }
     MAY_LAG: ClassVar = True
     RUN_AHEAD: ClassVar = 2
     READ_WITH: ClassVar = {
+        "data_share": ("given_data", ()),
+        "offline_updates": ("given_data", ()),
         "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
         "per_beta": ("buffer_type", ("PER", "PER_QUE")),
         "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
@@ -226,6 +269,11 @@ class ReplayConfig(NetworkConfig):
     """Initial exponent of the importance sampling weights; rises to 1 over the planned run."""
     per_epsilon: Positive = 0.01
     """Added to every priority so that each transition can be sampled."""
+    data_share: Fraction = 0.5
+    """Share of each minibatch that comes from the data while the run collects."""
+    offline_updates: Annotated[Int, Field(ge=-1)] | None = None
+    """Updates from the data alone, before the run collects; -1: it collects nothing. null: -1 for algorithms that are
+    made for given data, otherwise 0."""
     her_ratio: Fraction = 0.0
     """Share of samples whose goal is replaced by one reached later in the same episode (hindsight)."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
@@ -249,10 +297,18 @@ class ReplayConfig(NetworkConfig):
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
             reward_clip=self.reward_clip,
             statistics=self.normalize_obs,
+            data=self.data_spec(self.data_share),
         )
+
+    def offline_updates_of(self) -> int:
+        if self.data is None:
+            return 0
+        return self.offline_updates if self.offline_updates is not None else -1 if self.OFFLINE else 0
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
+        if self.data is not None and self.buffer_type.startswith("PER"):
+            yield Problem("buffer_type", f"{self.buffer_type} does not sample from given data; use REPLAY")
         for key in ("batch_size", "learning_starts"):
             if getattr(self, key) > self.buffer_size:
                 message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"

@@ -21,6 +21,11 @@ UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""
 
 
+def conservatism(values: Tensor, action: Tensor) -> Tensor:
+    """Returns the mean of log sum_a' exp Q(s, a') - Q(s, a) (equation 4 of Kumar et al., 2020); values are [B, A]."""
+    return (values.logsumexp(1) - of_action(values, action)).mean()
+
+
 class Agent(base.Agent):
     """An online network, a target network, and a head that defines the meaning of their outputs."""
 
@@ -97,6 +102,8 @@ class Agent(base.Agent):
         q = of_action(self.head.values(out.detach()), batch["action"])
         weight = batch.get("weight")
         loss = each.mean() if weight is None else (weight * each).mean()
+        if self.cfg.cql_alpha:
+            loss = loss + self.cfg.cql_alpha * conservatism(self.head.values(out), batch["action"])
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         self.updates += 1

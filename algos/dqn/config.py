@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from algos.common.settings import READ_WITH_EPSILON, Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
-from config.schema import Decay, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from config.schema import Decay, Fraction, Layers, NonNegative, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
 class Config(ReplayConfig, TargetConfig):
@@ -39,6 +39,8 @@ class Config(ReplayConfig, TargetConfig):
     """Use the soft maximum over the actions at the temperature as the value of a state, instead of the maximum."""
     temperature: Positive = 1.0
     """Softmax temperature, with soft or exploration_type softmax: a higher one makes worse actions more likely."""
+    cql_alpha: NonNegative = 0.0
+    """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
     gamma: Fraction = 0.95
     """Discount factor."""
 

@@ -25,7 +25,7 @@ def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob:
 class Agent(base.Agent):
     """A squashed Gaussian policy, critics and target critics."""
 
-    METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    METRICS: ClassVar[tuple[str, ...]] = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -81,7 +81,7 @@ class Agent(base.Agent):
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
-        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        loss = self._critic_loss(batch, q, target)
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
@@ -89,6 +89,10 @@ class Agent(base.Agent):
             self.policy.improve(batch["obs"], lambda action: self._value(batch["obs"], action), self.reduce)
         priorities = None if weight is None else critics.priorities(q, target)
         return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics}, priorities)
+
+    def _critic_loss(self, batch: Batch, q: Tensor, target: Tensor) -> Tensor:
+        """Returns the loss of the critics' values q [n, B] of the actions taken."""
+        return critics.td_loss(q, target, batch.get("weight"), self.cfg.loss == "huber")
 
     def _target(self, batch: Batch) -> Tensor:
         with torch.no_grad():

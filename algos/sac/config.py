@@ -10,7 +10,7 @@ from config.schema import PositiveInt, Problem
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """SAC: maximum entropy actor-critic for continuous actions."""
 
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
 
     target_critics: PositiveInt = 2
     """Size of the subset of target critics whose minimum is the target; below n_critics, a new random subset is drawn

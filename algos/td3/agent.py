@@ -13,7 +13,7 @@ from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.modules import Network
 from algos.common.normalize import normalizer_for
 from algos.common.recurrent import Recurrent
-from algos.common.unroll import Carried, Observed, outputs_of
+from algos.common.unroll import Carried, outputs_of
 from algos.td3.config import Config
 
 
@@ -32,6 +32,13 @@ def td_target(reward: Tensor, discount: Tensor, next_q: Tensor) -> Tensor:
 def policy_loss(q: Tensor) -> Tensor:
     """Returns -mean Q_1(s, pi(s)): its gradient is the deterministic policy gradient; q is [n, B]."""
     return -q[0].mean()
+
+
+def cloning_loss(q: Tensor, action: Tensor, given: Tensor, alpha: float) -> Tensor:
+    """Returns -lambda mean Q_1(s, pi(s)) + mean (pi(s) - a)^2 with lambda = alpha / mean |Q_1| (equations 3 and 5 of
+    Fujimoto and Gu, 2021); q is [n, B], pi(s) and the given a are [B, A] in -1..1."""
+    scale = alpha / q[0].detach().abs().mean().clamp(min=1e-8)
+    return scale * policy_loss(q) + (action - given).square().mean()
 
 
 class Agent(base.Agent):
@@ -108,7 +115,7 @@ class Agent(base.Agent):
         loss.backward()
         optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
-            self._improve(batch["obs"], batch[self.sees])
+            self._improve(batch)
             targets.follow(self.slow, self.online, cfg, self.updates // cfg.policy_freq)
         priorities = None if weight is None else critics.priorities(q, target)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), "actor_loss": self.actor_loss}
@@ -123,9 +130,14 @@ class Agent(base.Agent):
         next_q = self.target_critic(batch[f"next_{self.sees}"], action).squeeze(-1)
         return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)
 
-    def _improve(self, obs: Observed, seen: Observed) -> None:
-        """Makes one actor step, given what actor and critics see; the critics receive no gradients."""
-        loss = policy_loss(self.critic(seen, outputs_of(self.actor, obs, "actor")).squeeze(-1))
+    def _improve(self, batch: Batch) -> None:
+        """Makes one actor step; the critics receive no gradients."""
+        action = outputs_of(self.actor, batch["obs"], "actor")
+        q = self.critic(batch[self.sees], action).squeeze(-1)
+        if self.cfg.bc_alpha is None:
+            loss = policy_loss(q)
+        else:
+            loss = cloning_loss(q, action, self.bounds.to_unit(batch["action"]), self.cfg.bc_alpha)
         loss.backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         self.actor_loss = loss.detach()

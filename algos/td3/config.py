@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from algos.common.settings import ContinuousConfig, TargetConfig
-from config.schema import NonNegative, PositiveInt, lower
+from config.schema import NonNegative, Positive, PositiveInt, lower
 
 
 class Config(ContinuousConfig, TargetConfig):
@@ -23,4 +23,7 @@ class Config(ContinuousConfig, TargetConfig):
     """Standard deviation of the noise on target actions (smoothing), with actions scaled to -1..1."""
     noise_clip: NonNegative = 0.5
     """Clip range of that noise."""
+    bc_alpha: Positive | None = None
+    """Weight of the value in the policy's loss beside the squared distance to the actions of the data (TD3+BC); null:
+    the value alone."""
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"

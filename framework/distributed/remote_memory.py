@@ -11,6 +11,8 @@ from framework.distributed import ray_cluster
 class RemoteMemory:
     """The data server's memory, for the process that saves checkpoints."""
 
+    offline = False
+
     def __init__(self, ray: Any, server: Any, get: Callable[[Any], Any], node: str | None) -> None:
         """node: the driver's node, if the data server is on another one and cannot reach its files."""
         self.ray, self.server, self._get, self.node = ray, server, get, node

@@ -20,6 +20,10 @@ from framework.resources import MOST_AT_ONCE
 class Memory(Protocol):
     """The contract. Between rounds, `state` and what `write` appended to a journal describe a memory completely."""
 
+    @property
+    def offline(self) -> bool:
+        """True while updates are owed for which nothing has to be collected."""
+
     def add(self, fragment: Fragment) -> None:
         """Stores a copy of the fragment."""
 

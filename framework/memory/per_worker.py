@@ -16,6 +16,8 @@ from framework.memory.rollout import Rollout
 class PerWorker:
     """One rollout per collector. Hands out full windows in the order in which they became full."""
 
+    offline = False
+
     def __init__(self, spec: RolloutSpec, collectors: int) -> None:
         self._rollouts = [Rollout(spec) for _ in range(collectors)]
         self._full: deque[Chunk] = deque()

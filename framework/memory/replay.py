@@ -29,6 +29,8 @@ class Replay:
     """Uniform or prioritized replay memory of one or several collectors. n-step returns are computed when samples are
     drawn, by index arithmetic on the rings."""
 
+    offline = False
+
     def __init__(
         self,
         spec: ReplaySpec,
@@ -143,7 +145,9 @@ class Replay:
     def owed(self) -> int:
         return int(self._credit) if self._rings.pieces(self.spec.sequence) else 0
 
-    def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
+    def take(self, fraction: float, most: int = MOST_AT_ONCE, granted: int = 0) -> Chunk | None:
+        """granted: number of updates that are allowed in addition to those that collected steps have earned."""
+        self._credit += granted
         batches = min(self.owed(), most, self._most)
         if batches == 0:
             return None
@@ -237,6 +241,12 @@ class Replay:
             "rng": stream_state(self.rng),
             "highest": None if self._tree is None else self._tree.highest,
         }
+
+    def load_counters(self, state: Tree) -> None:
+        """Restores what `state` says of a memory whose transitions are there already."""
+        self._credit = state["credit"]
+        self._arrivals.taken = np.array(state["taken"])
+        restore_stream(self.rng, state["rng"])
 
     def write(self, journal: Journal) -> Span:
         return self._journal.write(journal)

@@ -15,6 +15,8 @@ from framework.memory.rewards import clipped
 class Rollout:
     """Joins fragments along T until the window is full. Its state holds everything, so that it writes no journal."""
 
+    offline = False
+
     def __init__(self, spec: RolloutSpec) -> None:
         self.spec = spec
         self._pending: list[Columns] = []

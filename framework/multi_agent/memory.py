@@ -23,6 +23,8 @@ from framework.seeding import stream
 class MultiPolicyMemory:
     """Memories of the policies that learn. Hands out chunks of one policy at a time, in the order of the config."""
 
+    offline = False
+
     def __init__(self, plan: Plan, seed: int, workers: int, apart: bool, most: int = MOST_AT_ONCE) -> None:
         """apart: True if fragments of several workers come in any order; each then has its own splitter and windows."""
         sources = workers if apart else 1

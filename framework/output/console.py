@@ -296,6 +296,8 @@ _FILES = (
     ("video", _VIDEO),
     ("trajectories", Path("results", "trajs.pkl")),
     ("trajectories", Path("results", "trajs_0.pkl")),
+    ("trajectories", Path("results", "trajs_0.npz")),
+    ("trajectories", Path("results", "trajs.jsonl")),
     ("log", Path("logs", "log.txt")),
 )
 

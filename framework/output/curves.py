@@ -64,7 +64,7 @@ def some_of(count: int) -> Array:
     return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
 
 
-def dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> None:
+def dress(axes: Any, title: str, beside: str, what: str, palette: Palette, over: str = "environment steps") -> None:
     from matplotlib.ticker import EngFormatter
 
     figure = axes.figure
@@ -73,7 +73,7 @@ def dress(axes: Any, title: str, beside: str, what: str, palette: Palette) -> No
     axes.set_facecolor(palette.paper)
     axes.set_title(drawable(title), loc="left", fontsize=12, fontweight="bold", color=palette.ink)
     axes.set_title(beside, loc="right", fontsize=10, color=palette.grey)
-    axes.set_xlabel("environment steps", color=palette.ink)
+    axes.set_xlabel(over, color=palette.ink)
     axes.set_ylabel(what, color=palette.ink)
     axes.tick_params(colors=palette.ink)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))

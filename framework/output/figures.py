@@ -54,9 +54,13 @@ def learning_curve(
     palette: Palette = LIGHT,
 ) -> None:
     """Draws return over environment steps: episodes, their running mean, evaluations, and reference lines. policies: of
-    a run with several; each has a line in a second panel. score: the one whose return is the score."""
+    a run with several; each has a line in a second panel. score: the one whose return is the score. A run that
+    learned from given data before its first step is drawn over its updates."""
     figure = _figure(show)
     axes = figure.add_subplot(2 if policies else 1, 1, 1)
+    # updates before the first step have no place on an axis of steps
+    if offline := any(row.get("step") == 0 and row.get("update") for row in eval_rows):
+        train_rows, eval_rows = ([{**row, "step": row["update"]} for row in rows] for rows in (train_rows, eval_rows))
     step, value = finite(column_of(train_rows, "step"), column_of(train_rows, f"return_{score}" if score else "return"))
     if len(value):
         _draw_episodes(axes, step, value, palette)
@@ -65,7 +69,9 @@ def learning_curve(
     _draw_reference(axes, expected_return, "expected", palette.green)
     _draw_reference(axes, random_return, "random policy", palette.grey)
     what = f"return of {score}" if score else "return of all agents" if policies else "return"
-    dress(axes, title, counted(len(train_rows), "episode"), what, palette)
+    dress(
+        axes, title, counted(len(train_rows), "episode"), what, palette, "updates" if offline else "environment steps"
+    )
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
         policy_lines.draw(figure, axes, train_rows, eval_rows, policies, score, palette)

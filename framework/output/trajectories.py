@@ -52,7 +52,7 @@ class TrajectoryWriter:
 
     def add(self, episode: Mapping[str, Any]) -> None:
         """Writes an episode: arrays [T, ...] under each key, and info as a list of T dicts."""
-        self._waiting.append(_record(episode))
+        self._waiting.append(record(episode))
         try:
             self._flush()
         except OSError as error:
@@ -92,6 +92,9 @@ class TrajectoryWriter:
     def restore(self, state: Mapping[str, int]) -> bool:
         """Drops every episode that was written after this state. Returns False if the episodes before it in the newest
         file are no longer the bytes that were written."""
+        if "offset" not in state:
+            form = state.get("form")
+            raise ValueError(f"its trajectories were written as {form}; resume with general_cfg.collect_format={form}")
         self._waiting.clear()
         self.close()
         number, offset = int(state["file"]), int(state["offset"])
@@ -162,7 +165,7 @@ class TrajectoryWriter:
             with naming(path):
                 file.truncate(self._offset)
             self._file = file
-            self._write(b"" if episodes else _HEADER)
+            self._write(b"" if episodes else HEADER)
             if is_new:
                 sync_folder(self.folder)
         except OSError:
@@ -207,7 +210,7 @@ def _text(value: str) -> bytes:
     return pickle.BINUNICODE + len(value.encode()).to_bytes(4, "little") + value.encode()
 
 
-_HEADER = (
+HEADER = (
     pickle.PROTO
     + b"\x03"
     + pickle.EMPTY_DICT
@@ -215,7 +218,7 @@ _HEADER = (
 )
 
 
-def _record(episode: Mapping[str, Any]) -> bytes:
+def record(episode: Mapping[str, Any]) -> bytes:
     """Returns the instructions that append an episode."""
     parts = []
     for i, key in enumerate(KEYS):
@@ -254,8 +257,8 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def _whole_records(data: bytes) -> tuple[int, int]:
     """Returns the number of whole episodes in a file, and the end of the last one."""
-    episodes, end, pops = 0, len(_HEADER), 0
-    if not data.startswith(_HEADER):
+    episodes, end, pops = 0, len(HEADER), 0
+    if not data.startswith(HEADER):
         return 0, 0
     try:
         for opcode, _, place in pickletools.genops(data):

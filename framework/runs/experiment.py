@@ -22,6 +22,7 @@ from framework.backend import Backend, Lost, SingleProcess
 from framework.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.curriculum import Phases
+from framework.dataset.writers import episode_writer
 from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Interrupted
 from framework.iteration import Count, EpisodeRows
@@ -34,7 +35,6 @@ from framework.output.formatting import resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
 from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.output.traces import TRACES, TraceWriter
-from framework.output.trajectories import TrajectoryWriter
 from framework.output.wrap_up import Ending, guarded
 from framework.plan import plan
 from framework.runs import exactness, initial_weights, record
@@ -159,7 +159,7 @@ class Experiment:
             observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
-            self.stopping, phases,
+            self.stopping, phases, config.algo.offline_updates_of(),
         )  # fmt: skip
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class Experiment:
         cfg = self.config.general
         writers: dict[str, RecordWriter] = {}
         if cfg.collect_traj:
-            writers[TRAJECTORIES] = TrajectoryWriter(self.task.results)
+            writers[TRAJECTORIES] = episode_writer(cfg.collect_format, self.task.results)
         if cfg.traces:
             writers[TRACES] = TraceWriter(self.task.path, cfg.traces, cfg.traces_file_mb)
         return writers

@@ -13,6 +13,7 @@ from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore, Saved
 from framework.curriculum import Phases
+from framework.dataset.writers import episode_writer
 from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Interrupted
 from framework.fragment import Recorder
@@ -22,7 +23,6 @@ from framework.output.console import Console
 from framework.output.csv_log import CsvLog, read_csv
 from framework.output.formatting import counted
 from framework.output.recorders import Tape
-from framework.output.trajectories import TrajectoryWriter
 from framework.plan import plan
 from framework.runs.resume import check_identity, with_seed
 from framework.runs.signals import StopSignals, Watchdog, leave
@@ -141,7 +141,7 @@ class _Test:
 
     def _play(self, episodes: int) -> tuple[Evaluation, Tape]:
         cfg = self.config.general
-        tape, writer = Tape(self.env.rows), TrajectoryWriter(self.task.results)
+        tape, writer = Tape(self.env.rows), episode_writer(cfg.collect_format, self.task.results)
         recorders: list[Recorder] = [tape]
         if cfg.collect_traj:
             recorders.append(build.trajectories(self.config, self.env, writer))

@@ -1,0 +1,8 @@
+"""Behaviour cloning: supervised learning of the actions in given data (Pomerleau, 1991)."""
+
+from algos.bc.config import Config
+
+NAME = "BC"
+ALIASES = ("behavior_cloning", "behaviour_cloning")
+
+__all__ = ["ALIASES", "NAME", "Config"]

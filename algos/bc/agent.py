@@ -1,0 +1,73 @@
+"""BC: the policy maximizes the log probability of the actions in the data."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.bc.config import Config
+from algos.common import networks, optim
+from algos.common.actor_critic import ActorCritic
+from algos.common.distributions import DiagGaussian
+from algos.common.normalize import normalizer_for
+
+
+def cloning_loss(log_prob: Tensor, entropy: Tensor, coef: float) -> Tensor:
+    """Returns -mean log pi(a|s) - coef mean H(pi(.|s)); both are [B]."""
+    return -log_prob.mean() - coef * entropy.mean()
+
+
+def squared_error(mean: Tensor, action: Tensor) -> Tensor:
+    """Returns the mean over samples and dimensions of (pi(s) - a)^2; both are [B, A]."""
+    return (mean - action).square().mean()
+
+
+class Agent(base.Agent):
+    """A policy network."""
+
+    METRICS: ClassVar = ("loss", "entropy")
+    KEPT: ClassVar = ("networks", "optimizer")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic=False)
+        self.networks = self.policy.networks
+        self.parameters: list[Tensor] = list(self.networks.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.continuous = isinstance(self.policy.distribution, DiagGaussian)
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array | None:
+        return self.policy.initial_state(rows)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self.policy.sample(obs, state, mask, rng)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.policy.best(obs, state, mask)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        networks.seed_dropout(self.networks, self.streams.learn)
+        distribution = self.policy.distribution
+        outputs, action = self.policy.outputs(batch), distribution.from_env(batch["action"])
+        entropy = distribution.entropy(outputs)
+        if self.continuous and self.cfg.head == "deterministic":
+            loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))
+        else:
+            loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.cfg.entropy_coef)
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        return Result({"loss": loss.detach(), "entropy": entropy.detach().mean()})

@@ -1,0 +1,8 @@
+"""Conservative Q-learning (Kumar et al., 2020) for continuous actions, on SAC."""
+
+from algos.cql.config import Config
+
+NAME = "CQL"
+ALIASES = ("CQL_SAC",)
+
+__all__ = ["ALIASES", "NAME", "Config"]

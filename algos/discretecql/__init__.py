@@ -1,0 +1,8 @@
+"""Conservative Q-learning (Kumar et al., 2020) for discrete actions, on DQN."""
+
+from algos.discretecql.config import Config
+
+NAME = "DiscreteCQL"
+ALIASES = ("CQL_D", "CQL_DQN", "Discrete_CQL")
+
+__all__ = ["ALIASES", "NAME", "Config"]

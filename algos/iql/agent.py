@@ -1,0 +1,106 @@
+"""IQL: an expectile of the values of given actions, critics that learn from it, and a policy that imitates the actions
+with a high advantage."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.common import critics, networks, optim, targets
+from algos.common.actor_critic import ActorCritic
+from algos.common.continuous import Bounds
+from algos.common.normalize import normalizer_for
+from algos.iql.config import Config
+
+
+def expectile_loss(error: Tensor, expectile: float) -> Tensor:
+    """Returns mean |tau - 1(u < 0)| u^2 of u = Q(s, a) - V(s) [B] (equation 5)."""
+    return ((expectile - (error < 0).float()).abs() * error.square()).mean()
+
+
+def weighted_cloning_loss(log_prob: Tensor, advantage: Tensor, beta: float, most: float) -> Tensor:
+    """Returns -mean min(exp(beta A), most) log pi(a|s) (equation 7); both are [B]."""
+    return -((beta * advantage).exp().clamp(max=most) * log_prob).mean()
+
+
+class Agent(base.Agent):
+    """A Gaussian policy, a value network, critics and target critics."""
+
+    METRICS: ClassVar = ("critic_loss", "value_loss", "actor_loss", "q_mean", "value_mean")
+    KEPT: ClassVar = ("networks", "target", "optimizer", "actor_optimizer", "updates")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.bounds = Bounds(spec.action_space, device)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
+        self.critic = critics.build(
+            spec, cfg.critic_layers, cfg, streams.init + 2, members=cfg.n_critics, actions=self.bounds.size,
+            normalizer=self.normalizer,
+        ).to(device)  # fmt: skip
+        self.target = targets.frozen_copy(self.critic)
+        self.networks = nn.ModuleDict({**self.policy.networks, "action_values": self.critic})
+        self.actor_parameters = list(self.policy.actor.parameters())
+        assert self.policy.critic is not None
+        self.parameters = [*self.policy.critic.parameters(), *self.critic.parameters()]
+        self.critic_parameters: list[Tensor] = list(self.critic.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
+        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return Act(self.policy.sample(obs, state, mask, rng).action)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self.policy.best(obs, state, mask)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, progress.fraction))
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, policy = self.cfg, self.policy
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        unit = self.bounds.to_unit(batch["action"])
+        with torch.no_grad():
+            q = self.target(batch["obs"], unit).squeeze(-1).amin(0)
+            next_value = policy.value({"obs": batch["next_obs"]})
+            target = torch.addcmul(batch["reward"] * cfg.reward_scale, batch["discount"], next_value)
+        value = policy.value(batch)
+        value_loss = expectile_loss(q - value, cfg.expectile)
+        values = self.critic(batch["obs"], unit).squeeze(-1)
+        critic_loss = critics.td_loss(values, target, batch.get("weight"), cfg.loss == "huber")
+        (value_loss + critic_loss).backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        actor_loss = self._improve(batch, q - value.detach())
+        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
+        metrics = {
+            "critic_loss": critic_loss.detach(),
+            "value_loss": value_loss.detach(),
+            "actor_loss": actor_loss,
+            "q_mean": values.detach().mean(),
+            "value_mean": value.detach().mean(),
+        }
+        return Result(metrics, None if "weight" not in batch else critics.priorities(values, target))
+
+    def _improve(self, batch: Batch, advantage: Tensor) -> Tensor:
+        """Makes one step of the policy. Returns its loss."""
+        distribution = self.policy.distribution
+        log_prob = distribution.log_prob(self.policy.outputs(batch), distribution.from_env(batch["action"]))
+        loss = weighted_cloning_loss(log_prob, advantage, self.cfg.beta, self.cfg.most_weight)
+        loss.backward()
+        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        return loss.detach()

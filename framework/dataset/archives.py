@@ -1,0 +1,132 @@
+"""Reads .npz files in pieces. What a file says of itself is compared with its size before anything is allocated."""
+
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from framework.checkpoint.atomic import regular
+from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, renamed
+from framework.errors import DataError
+
+MOST_DEFLATED = 1032
+"""Bytes that a byte of a deflated file can unfold into."""
+MOST_IN_COLUMNS = 2**28
+"""Bytes of the largest array that is stored column by column, and so cannot be read in pieces."""
+
+
+def read(path: Path) -> Iterator[Block]:
+    """Yields the steps of a file."""
+    with ExitStack() as stack:
+        file = stack.enter_context(open(path, "rb", opener=regular))
+        archive = stack.enter_context(zipfile.ZipFile(file))
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        names = renamed(members)
+        columns = {
+            column: _Array(column, members[name], stack.enter_context(_opened(archive, members[name], file)))
+            for column, name in names.items()
+        }
+        yield from _blocks(columns)
+
+
+NAMES = {
+    "obs": "observations", "action": "actions", "reward": "rewards", "next_obs": "next_observations",
+    "terminated": "terminals", "truncated": "timeouts",
+}  # fmt: skip
+"""Column -> its name in the files that are written."""
+
+
+def write(file: BinaryIO, count: int, columns: Mapping[str, tuple[np.ndarray, Iterable[np.ndarray]]]) -> None:
+    """Writes `count` steps: for each column, an array with its dtype and its shape [.., parts], and its values in
+    parts [K, ...]. Equal data give equal bytes."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, (example, parts) in columns.items():
+            with archive.open(f"{NAMES[name]}.npy", "w", force_zip64=True) as member:
+                facts = {"descr": npy.dtype_to_descr(example.dtype), "fortran_order": False}
+                npy.write_array_header_1_0(member, {**facts, "shape": (count, *example.shape[1:])})
+                for part in parts:
+                    member.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+
+
+def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -> IO[bytes]:
+    size = os.fstat(file.fileno()).st_size
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError(f"{info.filename} is compressed in a way that np.savez_compressed does not use")
+    most = size if info.compress_type == zipfile.ZIP_STORED else MOST_DEFLATED * size
+    if info.file_size > most or info.compress_size > size:
+        raise DataError(f"{info.filename} claims {info.file_size:,} bytes; a file of {size:,} cannot hold them")
+    return archive.open(info)
+
+
+def _blocks(columns: dict[str, "_Array"]) -> Iterator[Block]:
+    counts = {name: column.count for name, column in columns.items()}
+    if len(set(counts.values())) > 1:
+        raise DataError(f"the columns differ in length: {', '.join(f'{n} {count}' for n, count in counts.items())}")
+    count = counts["reward"]
+    if not count:
+        raise DataError("it holds no step")
+    obs, action = columns["obs"], columns["action"]
+    step = check_step(obs.shape, obs.dtype, action.shape, action.dtype)
+    if max(column.step_bytes for column in columns.values()) > step:
+        raise DataError(f"next_obs, rewards and flags take more room than obs; obs has the shape {obs.shape}")
+    most = max(PIECE_BYTES // step, 1)
+    for first in range(0, count, most):
+        taken = min(most, count - first)
+        values = {name: column.take(first, taken) for name, column in columns.items()}
+        yield Block(values, "file" if first + taken == count else "", first=first)
+
+
+class _Array:
+    """An array of an archive, read from its start to its end."""
+
+    def __init__(self, name: str, info: zipfile.ZipInfo, file: IO[bytes]) -> None:
+        self._name, self._file = name, file
+        version = npy.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise DataError(f"{info.filename} has version {version} of the format of arrays; 1.0 and 2.0 are read")
+        header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, in_columns, self.dtype = header(file)
+        check_dtype(info.filename, self.dtype)
+        if not shape:
+            raise DataError(f"{info.filename} is a single number; an array with an entry for each step is needed")
+        self.count, self.shape = shape[0], shape[1:]
+        promised = int(np.prod(shape, dtype=object)) * self.dtype.itemsize
+        if min(shape) < 0 or promised != info.file_size - file.tell():
+            raise DataError(
+                f"{info.filename} is damaged: an array of shape {shape} does not fit its {info.file_size:,} bytes"
+            )
+        self._whole = self._in_columns(promised, shape) if in_columns and len(shape) > 1 else None
+
+    @property
+    def step_bytes(self) -> int:
+        """Bytes of a step."""
+        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+
+    def _in_columns(self, size: int, shape: tuple[int, ...]) -> np.ndarray:
+        """Returns an array that is stored column by column, which is needed whole for its first step."""
+        if size > MOST_IN_COLUMNS:
+            raise DataError(
+                f"{self._name} is stored column by column and larger than {MOST_IN_COLUMNS / 2**20:,.0f} MiB; save it "
+                "with np.ascontiguousarray"
+            )
+        return self._read((shape[0] * self.step_bytes // self.dtype.itemsize,)).reshape(shape, order="F")
+
+    def take(self, first: int, count: int) -> np.ndarray:
+        """Returns the next steps; first: number of the first one."""
+        whole = self._read((count, *self.shape)) if self._whole is None else self._whole[first : first + count]
+        return np.ascontiguousarray(whole, self.dtype.newbyteorder("="))
+
+    def _read(self, shape: tuple[int, ...]) -> np.ndarray:
+        array = np.empty(shape, self.dtype)
+        left = memoryview(array.reshape(-1).view(np.uint8).data)
+        while len(left):
+            got = self._file.readinto(left)  # type: ignore[attr-defined]
+            if not got:
+                raise DataError(f"{self._name} ends too early: the file is cut off")
+            left = left[got:]
+        return array

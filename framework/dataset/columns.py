@@ -1,0 +1,179 @@
+"""Columns of transitions under one set of names, and the checks that every format shares."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from framework.errors import DataError
+
+Columns = dict[str, np.ndarray]
+"""Arrays [K, ...] of transitions in order of time."""
+NAMES = {
+    "obs": ("obs", "observations", "observation", "states", "state"),
+    "action": ("action", "actions"),
+    "reward": ("reward", "rewards"),
+    "next_obs": ("next_obs", "next_observations", "next_observation", "next_states", "next_state", "new_obs"),
+    "terminated": ("terminated", "terminateds", "terminations", "terminals", "terminal"),
+    "truncated": ("truncated", "truncateds", "truncations", "timeouts", "timeout"),
+    "done": ("done", "dones"),
+}
+"""Column -> its names in files. done: the episode ended, in either way."""
+REQUIRED = ("obs", "action", "reward", "terminated")
+PIECE_BYTES = 2**20
+"""Bytes of a piece of data; small, so that a reader needs little more memory than what it keeps."""
+MOST_STEP_BYTES = 2**24
+"""Bytes of the largest transition, whose observation is held twice, so that a piece of one stays below 64 MiB."""
+
+
+class Block(NamedTuple):
+    """Consecutive steps of a file as they are written there, under our names."""
+
+    columns: Columns
+    end: Literal["", "episode", "file"]
+    """What the last step ends by the layout of the file, whatever its flags are; empty if the file goes on after it."""
+    place: str = ""
+    """Where in the file this is, such as `line 3`; empty for a file without parts."""
+    first: int = 0
+    """Number of the first step in its place, from 0."""
+
+    def where(self, step: int) -> str:
+        """Returns the place of a step for a message."""
+        return f"{self.place and self.place + ', '}step {self.first + step}"
+
+
+# --------------------------------------------------------------------------------------------------- names
+
+
+def renamed(given: Iterable[str]) -> dict[str, str]:
+    """Returns our column -> name in the file; names that mean no column are left out. Raises DataError if one that
+    is needed is missing or given twice."""
+    names = set(given)
+    found: dict[str, str] = {}
+    for column, aliases in NAMES.items():
+        match [name for name in aliases if name in names]:
+            case [one]:
+                found[column] = one
+            case [one, other, *_]:
+                raise DataError(f"both {one} and {other} are given; leave one out")
+    if "terminated" in found:
+        found.pop("done", None)
+    elif "done" in found and "truncated" not in found:
+        found["terminated"] = found.pop("done")
+    for column in REQUIRED:
+        if column not in found and not (column == "terminated" and "done" in found):
+            raise DataError(missing(column, sorted(names)))
+    return found
+
+
+def missing(column: str, given: list[str]) -> str:
+    """Returns the message on a column that no name of the file means."""
+    there = ", ".join(given[:12]) or "nothing"
+    if column == "terminated":
+        return (
+            f"nothing tells how an episode ended: add terminated (or terminals, dones), true at the last step of an "
+            f"episode that ended, and truncated (or timeouts), true where it was cut off; there is {there}"
+        )
+    return f"{' or '.join(NAMES[column][:2])} is missing; there is {there}"
+
+
+# --------------------------------------------------------------------------------------------------- values
+
+
+def column_of(name: str, values: Any, dtype: np.dtype | None = None) -> np.ndarray:
+    """Returns the values of a column as an array of numbers, in the machine's byte order."""
+    try:
+        array = np.asarray(values, dtype)
+    except (ValueError, TypeError, OverflowError):
+        raise DataError(f"the entries of {name} differ in shape, or are no numbers") from None
+    check_dtype(name, array.dtype)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def check_dtype(name: str, dtype: np.dtype) -> None:
+    """Raises DataError for anything but whole numbers, floats and truth values of at most eight bytes."""
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        kind = "objects" if dtype.hasobject else str(dtype)
+        raise DataError(f"{name} is an array of {kind}; numbers are needed")
+
+
+def checked(block: Block) -> Block:
+    """Returns the block with flags as bool and rewards as float32, or raises DataError."""
+    columns = dict(block.columns)
+    at = block.place and f"{block.place}: "
+    sizes = {name: len(column) if column.ndim else -1 for name, column in columns.items()}
+    if len(set(sizes.values())) > 1 or -1 in sizes.values():
+        listed = ", ".join(f"{name} {size}" if size >= 0 else f"{name} none" for name, size in sizes.items())
+        raise DataError(f"{at}the columns differ in length: {listed}")
+    for name in {"reward", "terminated", "truncated", "done"} & columns.keys():
+        columns[name] = _flat(at + name, columns[name])
+    for name in {"terminated", "truncated", "done"} & columns.keys():
+        columns[name] = _flags(name, columns[name], block)
+    if "done" in columns:
+        columns["terminated"] = columns.pop("done") & ~columns["truncated"]
+    with np.errstate(over="ignore"):
+        columns["reward"] = columns["reward"].astype(np.float32, copy=False)
+    for name in ("obs", "action", "reward", "next_obs"):
+        if name in columns:
+            _finite(name, columns[name], block)
+    _check_shapes(at, columns)
+    return block._replace(columns=columns)
+
+
+def _flat(name: str, column: np.ndarray) -> np.ndarray:
+    """Returns a column [K, 1, ...] of single numbers as [K]."""
+    if column.size != len(column):
+        raise DataError(f"{name} has the shape {column.shape}; one number for each step is needed")
+    return column.reshape(-1)
+
+
+def _flags(name: str, column: np.ndarray, block: Block) -> np.ndarray:
+    flags = column.astype(bool)
+    if column.dtype.kind != "b" and (wrong := np.flatnonzero(column != flags)).size:
+        value = column[wrong[0]]
+        raise DataError(f"{name} of {block.where(int(wrong[0]))} is {value}; true or false (1 or 0) is needed")
+    return flags
+
+
+def _finite(name: str, column: np.ndarray, block: Block) -> None:
+    if column.dtype.kind != "f" or np.isfinite(column).all():
+        return
+    step, *place = np.argwhere(~np.isfinite(column))[0].tolist()
+    value = column[(step, *place)]
+    part = f"[{', '.join(map(str, place))}]" if place else ""
+    raise DataError(f"{name}{part} of {block.where(step)} is {value}; a finite number is needed")
+
+
+def _check_shapes(at: str, columns: Mapping[str, np.ndarray]) -> None:
+    obs, after = columns["obs"], columns.get("next_obs")
+    if after is not None and after.shape[1:] != obs.shape[1:]:
+        raise DataError(f"{at}next_obs has the shape {after.shape[1:]} and obs has {obs.shape[1:]}")
+    check_step(obs.shape[1:], obs.dtype, columns["action"].shape[1:], columns["action"].dtype)
+
+
+def check_step(obs: tuple[int, ...], obs_dtype: np.dtype, action: tuple[int, ...], action_dtype: np.dtype) -> int:
+    """Returns the bytes of a transition; raises DataError if it is empty or too large."""
+    sizes = [int(np.prod(shape, dtype=object)) for shape in (obs, action)]
+    if 0 in sizes:
+        raise DataError(f"{'action' if sizes[0] else 'obs'} has a side of length 0: {action if sizes[0] else obs}")
+    size = 2 * sizes[0] * obs_dtype.itemsize + sizes[1] * action_dtype.itemsize + 6
+    if size > MOST_STEP_BYTES:
+        raise DataError(f"a step takes {size / 2**20:,.0f} MiB, and at most {MOST_STEP_BYTES / 2**20:,.0f} are read")
+    return size
+
+
+def rows(columns: Mapping[str, np.ndarray], part: slice | np.ndarray) -> Columns:
+    """Returns some of the steps."""
+    return {name: column[part] for name, column in columns.items()}
+
+
+def joined(parts: list[Columns]) -> Columns:
+    """Returns the steps of all parts as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def size_of(columns: Mapping[str, np.ndarray]) -> int:
+    """Returns the bytes of the steps."""
+    return sum(column.nbytes for column in columns.values())

@@ -1,0 +1,113 @@
+"""Writes data in another format: python main.py convert IN OUT."""
+
+import contextlib
+import gzip
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from framework.checkpoint.atomic import discard, finish, regular, unfinished
+from framework.dataset import archives, lines, minari_sets, sources
+from framework.dataset.data import Dataset, open_data
+from framework.dataset.episodes import episodes
+from framework.errors import DataError
+from framework.output import trajectories
+
+FOLDER = ".minari"
+"""Ending of a folder that is to become a data set of Minari."""
+PICKLED = dict(zip(("obs", "action", "reward", "next_obs", "terminated", "truncated"), trajectories.KEYS, strict=False))
+"""Column -> its key in trajs.pkl."""
+
+
+def is_data(path: str) -> bool:
+    """Returns True if the ending of a path is that of data."""
+    return path.startswith(sources.MINARI) or path.endswith(FOLDER) or bool(sources.suffix_of(Path(path)))
+
+
+def convert(data: str, target: str) -> Dataset:
+    """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
+    if not is_data(target):
+        raise DataError(
+            f"{target} is no data file; its ending tells the format: {', '.join(sources.SUFFIXES)}, {FOLDER}"
+        )
+    minari = target.startswith(sources.MINARI) or target.endswith(FOLDER)
+    own_place = target.startswith(sources.MINARI)
+    path = minari_sets.folder_of(target.removeprefix(sources.MINARI)) if own_place else Path(target).expanduser()
+    if path.exists() or path.is_symlink():
+        raise DataError(f"{path} exists; give a new name")
+    if not minari and not path.parent.is_dir():
+        raise DataError(f"the folder {path.parent} does not exist")
+    content = open_data(data)
+    if minari:
+        _write_set(path, content)
+    else:
+        _write_file(path, content)
+    return content
+
+
+def _write_set(path: Path, data: Dataset) -> None:
+    try:
+        minari_sets.write(path, episodes(data.pieces()), data.summary.obs, data.summary.action)
+    except BaseException:
+        discard(path)
+        raise
+
+
+def _write_file(path: Path, data: Dataset) -> None:
+    """Writes a file whole or not at all."""
+    try:
+        file = open(unfinished(path), "w+b", opener=regular)  # noqa: SIM115  # closed by `finish`
+        with contextlib.ExitStack() as stack:
+            stack.callback(file.close)
+            WRITERS[sources.suffix_of(path)](file, data)
+            stack.pop_all()
+        finish(file, path)
+    except BaseException:
+        unfinished(path).unlink(missing_ok=True)
+        raise
+
+
+def _pickle(file: BinaryIO, data: Dataset) -> None:
+    file.write(trajectories.HEADER)
+    for episode in episodes(data.pieces()):
+        columns: dict[str, Any] = {PICKLED[name]: column for name, column in episode.items()}
+        file.write(trajectories.record({**columns, "info": [{}] * len(episode["reward"])}))
+    file.write(pickle.STOP)
+
+
+def _archive(file: BinaryIO, data: Dataset) -> None:
+    """Writes column after column; each one is a pass over the data, so that they need not fit into memory."""
+    first = next(data.pieces())
+
+    def parts(name: str) -> Iterator[np.ndarray]:
+        return (piece[name] for piece in data.pieces())
+
+    archives.write(file, data.summary.transitions, {name: (first[name], parts(name)) for name in first})
+
+
+def _lines(file: Any, data: Dataset) -> None:
+    for episode in episodes(data.pieces()):
+        file.write(lines.line_of(episode).encode() + b"\n")
+
+
+def _gzipped(file: BinaryIO, data: Dataset) -> None:
+    with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        _lines(packed, data)
+
+
+def _zstandard(file: BinaryIO, data: Dataset) -> None:
+    with lines.zstandard().ZstdCompressor().stream_writer(file, closefd=False) as packed:
+        _lines(packed, data)
+
+
+WRITERS: dict[str, Callable[[BinaryIO, Dataset], None]] = {
+    ".pkl": _pickle,
+    ".npz": _archive,
+    ".jsonl": _lines,
+    ".jsonl.gz": _gzipped,
+    ".jsonl.zst": _zstandard,
+}
+"""Ending of a file -> what writes data to it."""

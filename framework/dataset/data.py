@@ -1,0 +1,133 @@
+"""Opens data files as one data set, and hands out its transitions in pieces."""
+
+import contextlib
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from framework.checkpoint.atomic import regular
+from framework.dataset import archives, lines, minari_sets, pickles, sources
+from framework.dataset.columns import Block, Columns
+from framework.dataset.steps import Changes, pieces, transitions
+from framework.dataset.summary import Gathering, Summary
+from framework.errors import DataError
+
+READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
+    ".pkl": pickles.read,
+    ".npz": archives.read,
+    ".jsonl": lines.read,
+    ".jsonl.gz": lines.read,
+    ".jsonl.zst": lines.read,
+    "": minari_sets.read,
+}
+"""Ending of a file, empty for a folder -> what yields its steps."""
+BAD_CONTENT = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RuntimeError, MemoryError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""Errors that reading a damaged or hostile file may raise."""
+_BLOCK = 2**20
+
+
+class Dataset:
+    """The transitions of some files, in order. Whatever the format, next_obs and truncated are there."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = list(files)
+        self._first: dict[str, Kind] = {}
+        self.notes: list[str] = []
+        """Sentences on what was added or left out."""
+        self.summary = self._summary()
+
+    def pieces(self) -> Iterator[Columns]:
+        """Yields arrays [K, ...] of a few MiB in order of time: obs, action, reward, next_obs, terminated, truncated.
+        A piece may end within an episode; a file may not."""
+        for path in self.files:
+            yield from self._pieces(path, Changes())
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 over the contents of the files, in order, as hexadecimal digits."""
+        digest = hashlib.sha256()
+        for path in self.files:
+            for part in minari_sets.contents(path) if path.is_dir() else [path]:
+                with _naming(path), open(part, "rb", opener=regular) as file:
+                    while block := file.read(_BLOCK):
+                        digest.update(block)
+        return digest.hexdigest()
+
+    def _summary(self) -> Summary:
+        """Returns what the files contain, and keeps notes. Reads all of them, so everything is checked."""
+        gathering, all_changes = Gathering(), []
+        for path in self.files:
+            changes, empty = Changes(), True
+            for piece in self._pieces(path, changes):
+                gathering.add(piece, path)
+                empty = False
+            if empty:
+                why = "; its episodes are single steps, cut off and without next_obs" if changes.dropped else ""
+                raise DataError(f"{path}: it holds no transition{why}")
+            self.notes += [f"{path}: {note}" for note in changes.notes()]
+            all_changes.append(changes)
+        derived = any(changes.derived for changes in all_changes)
+        return gathering.result(not derived, not any(changes.no_truncated for changes in all_changes))
+
+    def _pieces(self, path: Path, changes: Changes) -> Iterator[Columns]:
+        """Yields the transitions of a file with the dtypes of the first one."""
+        with _naming(path):
+            blocks = READERS["" if path.is_dir() else sources.suffix_of(path)](path)
+            yield from pieces(self._alike(part, path) for part in transitions(blocks, changes))
+
+    def _alike(self, part: Columns, path: Path) -> Columns:
+        """Returns transitions with the dtypes of the first ones, or raises DataError."""
+        if not self._first:
+            self._first = {name: Kind(column.shape[1:], column.dtype, path) for name, column in part.items()}
+        return {name: self._first[name].apply(name, column) for name, column in part.items()}
+
+
+class Kind(NamedTuple):
+    """Shape and dtype of a column in the first transitions, and the file that they are from."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    path: Path
+
+    def apply(self, name: str, column: np.ndarray) -> np.ndarray:
+        """Returns a column with this dtype, or raises DataError if it differs in more than precision."""
+        if column.shape[1:] == self.shape:
+            if column.dtype == self.dtype:
+                return column
+            kinds = {column.dtype.kind, self.dtype.kind}
+            with np.errstate(over="ignore"):
+                changed = column.astype(self.dtype)
+            if kinds == {"f"} or (kinds <= {"i", "u"} and (changed == column).all()):
+                return changed
+        raise DataError(
+            f"{name} is {column.dtype} of shape {column.shape[1:]}, but {self.dtype} of shape {self.shape} in the "
+            f"first steps of {self.path}; data of one environment and of one kind of agent are needed"
+        )
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turns whatever a file makes go wrong into a DataError with its name."""
+    try:
+        yield
+    except BAD_CONTENT as error:
+        text = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        reason = text.removeprefix(f"{path} ").removeprefix(f"{path}: ")
+        if not isinstance(error, OSError | DataError) and not text.startswith(str(path)):
+            reason = f"it is damaged: {reason or type(error).__name__}"
+        raise DataError(f"{path}: {reason}") from error
+
+
+def open_data(data: str | Path | Sequence[str | Path]) -> Dataset:
+    """Returns the data of files, patterns or task directories. Raises DataError, with the file and the reason, for
+    anything that is not data of one kind."""
+    return Dataset(sources.files(data))

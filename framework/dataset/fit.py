@@ -1,0 +1,83 @@
+"""Compares data with the spaces of an environment."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+
+from framework.dataset.summary import Range, Summary
+
+TOLERANCE = 1e-4
+"""Share of a bound by which a value may be beyond it: files hold rounded numbers."""
+
+
+def problems(summary: Summary, observation_space: Space, action_space: Space) -> list[str]:
+    """Returns a sentence for each way in which the data cannot come from an environment with these spaces. The spaces
+    are the environment's own: Discrete(3, start=5) has the values 5, 6 and 7."""
+    return [
+        *_problems(summary, "obs", summary.obs, observation_space),
+        *_problems(summary, "action", summary.action, action_space),
+    ]
+
+
+def own_space(space: Space, start: Any) -> Space:
+    """Returns the environment's own space of one whose values were shifted to begin at 0."""
+    if isinstance(space, Discrete):
+        return Discrete(int(space.n), start=int(start))
+    if isinstance(space, MultiDiscrete):
+        return MultiDiscrete(space.nvec, dtype=space.dtype, start=space.start + start)
+    return space
+
+
+def _problems(summary: Summary, name: str, values: Range, space: Space) -> Iterator[str]:
+    shape = space.shape or ()
+    if values.shape != shape:
+        yield f"{name} has the shape {values.shape}; the environment has {space}, of shape {shape}"
+        return
+    if isinstance(space, Discrete | MultiDiscrete | MultiBinary) and values.dtype.kind == "f":
+        yield f"{name} is {values.dtype}; the environment has {space}, of whole numbers"
+        return
+    if isinstance(space, Box) and space.dtype is not None and space.dtype.kind == "f" and values.dtype.kind == "b":
+        yield f"{name} is {values.dtype}; the environment has {space}, of {space.dtype}"
+        return
+    if (bounds := _bounds(space)) is not None:
+        yield from _beyond(summary, name, values, *bounds, str(space))
+
+
+def _bounds(space: Space) -> tuple[np.ndarray, np.ndarray] | None:
+    """Returns lowest and highest values of the parts of a space in one row; None if it is not known."""
+    match space:
+        case Discrete():
+            return np.array([space.start]), np.array([space.start + space.n - 1])
+        case MultiDiscrete():
+            return space.start.reshape(-1), (space.start + space.nvec - 1).reshape(-1)
+        case MultiBinary():
+            size = int(np.prod(space.shape))
+            return np.zeros(size), np.ones(size)
+        case Box():
+            return space.low.reshape(-1), space.high.reshape(-1)
+    return None
+
+
+def _beyond(summary: Summary, name: str, values: Range, low: np.ndarray, high: np.ndarray, space: str) -> Iterator[str]:
+    """Yields the value that is farthest below, and the one that is farthest above."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        below = low.astype(np.float64) - values.low.astype(np.float64) - _slack(low)
+        above = values.high.astype(np.float64) - high.astype(np.float64) - _slack(high)
+    for excess, found, at, bound, word in (
+        (below, values.low, values.low_at, low, "below"),
+        (above, values.high, values.high_at, high, "above"),
+    ):
+        excess = np.where(np.isnan(excess), -1, excess)
+        if excess.max(initial=-1) > 0:
+            part = int(excess.argmax())
+            place = f"[{', '.join(map(str, np.unravel_index(part, values.shape)))}]" if values.shape else ""
+            where = summary.where(int(at[part]))
+            yield f"{name}{place} of {where} is {found[part]}, {word} {bound[part]}; the environment has {space}"
+
+
+def _slack(bound: np.ndarray) -> np.ndarray:
+    if bound.dtype.kind != "f":
+        return np.zeros(bound.shape)
+    return np.where(np.isfinite(bound), TOLERANCE * np.maximum(1, np.abs(bound, dtype=np.float64)), 0.0)

@@ -1,0 +1,127 @@
+"""Reads JSON lines: an object for each episode, with a list for each column, perhaps compressed."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from io import BufferedReader
+from math import isfinite
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import numpy as np
+
+from framework.checkpoint.atomic import regular
+from framework.dataset.columns import Block, column_of, renamed
+from framework.errors import DataError
+
+MOST_LINE_BYTES = 2**25
+"""Bytes of the longest line, decompressed."""
+MOST_WINDOW_BYTES = 2**27
+"""Bytes that zstd may keep to look back."""
+DTYPES = "dtypes"
+"""Key of a line with the dtypes of its columns, which JSON itself does not tell."""
+_KNOWN = {np.dtype(name).name for name in "?bhiqBHIQefd"}
+
+
+def read(path: Path) -> Iterator[Block]:
+    """Yields the episodes of a file."""
+    with ExitStack() as stack:
+        file = _opened(path, stack)
+        number = 0
+        while line := file.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MOST_LINE_BYTES:
+                raise DataError(
+                    f"line {number} is longer than {MOST_LINE_BYTES / 2**20:,.0f} MiB; write shorter episodes"
+                )
+            try:
+                columns = _episode(line)
+            except (DataError, ValueError, RecursionError, TypeError, AttributeError) as error:
+                raise DataError(f"line {number}: {_said(error, line)}") from None
+            if len(columns["reward"]):
+                yield Block(columns, "episode", f"line {number}")
+
+
+def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:
+    """Returns an episode, columns [T, ...] under our names, as a line without its end. infos: those of its steps.
+    Raises DataError if the line is longer than what is read."""
+    columns = {name: np.asarray(column) for name, column in episode.items()}
+    value: dict[str, Any] = {name: column.tolist() for name, column in columns.items()}
+    value[DTYPES] = {name: column.dtype.name for name, column in columns.items()}
+    if any(infos):
+        value["info"] = _without_nan(list(infos))
+    line = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
+    if len(line) > MOST_LINE_BYTES:
+        raise DataError(f"an episode takes {len(line) / 2**20:,.0f} MiB as a line of JSON; the format npz has no limit")
+    return line
+
+
+def _without_nan(value: Any) -> Any:
+    """Returns plain values with null in place of what is no number, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _without_nan(value.tolist())
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
+    file = open(path, "rb", opener=regular)  # noqa: SIM115  # closed by the stack
+    stack.callback(file.close)
+    if path.name.lower().endswith(".gz"):
+        return BufferedReader(gzip.GzipFile(fileobj=file))
+    if path.name.lower().endswith(".zst"):
+        decompressor = zstandard().ZstdDecompressor(max_window_size=MOST_WINDOW_BYTES)
+        return BufferedReader(decompressor.stream_reader(file, read_across_frames=True))
+    return file
+
+
+def zstandard() -> Any:
+    """Returns the package that reads and writes zst files, or raises DataError."""
+    try:
+        return import_module("zstandard")
+    except ImportError:
+        raise DataError("a zst file needs a package that is not installed here: pip install zstandard") from None
+
+
+def _said(error: Exception, line: bytes) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    if isinstance(error, json.JSONDecodeError):
+        end = "" if line.endswith(b"\n") else "; the file is cut off there"
+        return f"it is no JSON: {error.msg} at character {error.pos}{end}"
+    return str(error)
+
+
+def _episode(line: bytes) -> dict[str, np.ndarray]:
+    """Returns the columns of a line."""
+    value = json.loads(line, parse_constant=_refused)
+    if not isinstance(value, dict):
+        raise DataError('an object with a list for each column is needed: {"obs": [...], "action": [...], ...}')
+    dtypes = value.get(DTYPES) or {}
+    if not isinstance(dtypes, dict) or not all(isinstance(name, str) and name in _KNOWN for name in dtypes.values()):
+        raise DataError(f"{DTYPES} must name a dtype of numpy for each column, such as float32 or int64")
+    return {column: _column(column, value[name], dtypes.get(name)) for column, name in renamed(value).items()}
+
+
+def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
+    """Returns a column. Without a dtype, floats are float32, and observations of several numbers are too."""
+    if not isinstance(values, list):
+        raise DataError(f"{name} is no list")
+    column = column_of(name, values)
+    if dtype is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            exact = column.astype(dtype)
+        if exact.dtype.kind != "f" and (exact != column).any():
+            raise DataError(f"{name} has a number that does not fit {dtype}")
+        return exact
+    several = name in ("obs", "next_obs") and column.ndim > 1
+    return column.astype(np.float32) if column.dtype.kind == "f" or several else column
+
+
+def _refused(word: str) -> NoReturn:
+    raise DataError(f"{word} is no JSON; finite numbers are needed")

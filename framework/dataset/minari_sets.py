@@ -1,0 +1,136 @@
+"""Reads and writes local data sets of Minari, which keeps episodes in a folder with spaces beside them."""
+
+import json
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+
+from framework.checkpoint.atomic import read_regular
+from framework.dataset.archives import MOST_DEFLATED
+from framework.dataset.columns import Block, Columns, column_of
+from framework.dataset.summary import Range
+from framework.errors import DataError
+
+INSTEAD = 'a Minari data set needs a package that is not installed here: pip install "minari[hdf5]"'
+MOST_METADATA = 2**24
+"""Bytes of the largest metadata.json that is read."""
+MOST_ARRAY = 2**30
+"""Bytes of the largest array of an episode."""
+MAIN = "main_data.hdf5"
+_DEEPEST = 8
+_SIMPLE = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
+
+
+def storages() -> Any:
+    """Returns the module of Minari that reads and writes folders, or raises DataError."""
+    try:
+        import_module("h5py")
+        return import_module("minari.dataset.minari_storage").MinariStorage
+    except ImportError:
+        raise DataError(INSTEAD) from None
+
+
+def is_set(folder: Path) -> bool:
+    """Returns True for the folder of a data set."""
+    return (folder / "data" / "metadata.json").is_file()
+
+
+def folder_of(identity: str) -> Path:
+    """Returns the folder of a data set in Minari's own place, by its id."""
+    storages()
+    return Path(import_module("minari.storage.local").get_dataset_path(identity))
+
+
+def contents(folder: Path) -> list[Path]:
+    """Returns the files of a data set."""
+    return sorted(path for path in (folder / "data").iterdir() if path.is_file())
+
+
+def read(folder: Path) -> Iterator[Block]:
+    """Yields the episodes of a data set."""
+    storage = _opened(folder / "data")
+    for number, episode in enumerate(storage.get_episodes(range(int(storage.total_episodes)))):
+        place = f"episode {number}"
+        seen = column_of("observations", episode["observations"])
+        columns = {name: column_of(theirs, episode[theirs]) for name, theirs in _NAMES.items()}
+        if len(seen) != len(columns["reward"]) + 1:
+            raise DataError(f"{place}: {len(seen)} observations for {len(columns['reward'])} steps; one more is needed")
+        if len(seen) > 1:
+            yield Block({"obs": seen[:-1], "next_obs": seen[1:], **columns}, "episode", place)
+
+
+_NAMES = {"action": "actions", "reward": "rewards", "terminated": "terminations", "truncated": "truncations"}
+
+
+def _opened(data: Path) -> Any:
+    """Returns the storage. Spaces come from its metadata only: without them Minari would make the environment that the
+    metadata names, and run code."""
+    facts = json.loads(read_regular(data / "metadata.json", MOST_METADATA))
+    for kind in ("observation_space", "action_space"):
+        space = facts.get(kind) if isinstance(facts, dict) else None
+        found = json.loads(space)["type"] if isinstance(space, str) else None
+        if found not in _SIMPLE:
+            raise DataError(f"its {kind} is {found or 'not given'}; {', '.join(_SIMPLE)} are read")
+    if facts.get("data_format") != "hdf5":
+        raise DataError(f"its format is {facts.get('data_format')}; hdf5 is read")
+    for path in contents(data.parent):
+        if path.is_symlink():
+            raise DataError(f"{path} is a link, which is not followed")
+    storage = storages()
+    size = (data / MAIN).stat().st_size
+    with import_module("h5py").File(data / MAIN, "r") as file:
+        _check(file, size)
+    return storage.read(data)
+
+
+def _check(group: Any, size: int, depth: int = 0) -> None:
+    """Raises DataError for links out of the file, and for arrays that claim more than a file of this size can hold."""
+    h5py = import_module("h5py")
+    if depth > _DEEPEST:
+        raise DataError(f"it is nested more than {_DEEPEST} deep")
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise DataError(f"{name} is a link, which is not followed")
+        item = group[name]
+        if isinstance(item, h5py.Group):
+            _check(item, size, depth + 1)
+        elif item.external or item.is_virtual or item.nbytes > min(MOST_DEFLATED * size, MOST_ARRAY):
+            raise DataError(f"{name} claims {item.nbytes:,} bytes, or lies in another file; the file has {size:,}")
+
+
+def write(folder: Path, episodes: Iterable[Columns], obs: Range, action: Range) -> None:
+    """Writes a new data set. Its spaces are those that the data seem to have."""
+    storage = storages()
+    (folder / "data").mkdir(parents=True)
+    minari = import_module("minari")
+    made = storage.new(
+        folder / "data", observation_space=space_of(obs), action_space=space_of(action), jpeg_encoding=False
+    )
+    made.update_metadata({"dataset_id": f"joystick/{folder.name}-v0", "minari_version": minari.__version__})
+    made.update_episodes(_buffer(minari, episode) for episode in episodes)
+
+
+def _buffer(minari: Any, episode: Columns) -> Any:
+    """Returns an episode as Minari has it. Its observations are one row, so the successors must be the next ones."""
+    obs, after = episode["obs"], episode["next_obs"]
+    if not np.array_equal(obs[1:], after[:-1]):
+        raise DataError("an episode has a next_obs that is not the obs of the next step, which Minari cannot hold")
+    return minari.EpisodeBuffer(
+        observations=np.concatenate([obs, after[-1:]]),
+        **{theirs: episode[name] for name, theirs in _NAMES.items()},
+    )
+
+
+def space_of(values: Range) -> Space:
+    """Returns the smallest space that has these values: for whole numbers from 0 on Discrete or MultiDiscrete."""
+    if values.dtype.kind == "b":
+        return MultiBinary(values.shape) if values.shape else Discrete(2)
+    if values.dtype.kind in "iu" and values.dtype != np.uint8 and values.low.min() >= 0:
+        most = values.high.astype(np.int64) + 1
+        return MultiDiscrete(most.reshape(values.shape)) if values.shape else Discrete(int(most[0]))
+    low, high = values.low.reshape(values.shape), values.high.reshape(values.shape)
+    return Box(low, high, dtype=values.dtype.type)

@@ -1,0 +1,87 @@
+"""Finds the data files that paths, patterns and folders mean."""
+
+import glob
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from framework.dataset import minari_sets
+from framework.errors import DataError
+
+SUFFIXES = (".pkl", ".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")
+"""Endings of data files."""
+MINARI = "minari:"
+"""Beginning of a word that names a data set of Minari by its id."""
+_OTHER_PICKLES = (".pickle",)
+
+
+def files(words: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Returns the data files in natural order (2 before 10), each once. Raises DataError for a word that means none."""
+    given = [words] if isinstance(words, str | Path) else list(words)
+    if not given:
+        raise DataError("no data are given; name a file, a pattern such as data/*.npz, or a task directory")
+    found = {path.absolute(): path for word in given for path in _meant(str(word))}
+    return sorted(found.values(), key=natural)
+
+
+def natural(path: Path) -> list[tuple[int, str]]:
+    """Returns a key by which numbers in names are in order of their values."""
+    parts = re.findall(r"\d+|\D+", str(path))
+    return [(int(part) if part.isdecimal() else -1, part) for part in parts]
+
+
+def suffix_of(path: Path) -> str:
+    """Returns the ending that tells the format of a file; empty for another one."""
+    name = path.name.lower()
+    name = next((name.removesuffix(other) + ".pkl" for other in _OTHER_PICKLES if name.endswith(other)), name)
+    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+
+
+def _meant(word: str) -> Iterator[Path]:
+    if word.startswith(MINARI):
+        path = minari_sets.folder_of(word.removeprefix(MINARI))
+        if not minari_sets.is_set(path):
+            raise DataError(f"{word}: there is no such data set in {path}, and none is downloaded")
+        yield path
+        return
+    path = Path(word).expanduser()
+    try:
+        exists = path.exists() or path.is_symlink()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{word!r} cannot be read: {error}") from None
+    if not exists and glob.has_magic(word):
+        matches = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        if not matches:
+            raise DataError(f"no file matches {word}")
+        for match in matches:
+            yield from _files_of(match)
+    elif not exists:
+        raise DataError(f"{word} does not exist")
+    else:
+        yield from _files_of(path)
+
+
+def _files_of(path: Path) -> list[Path]:
+    return _in_folder(path) if path.is_dir() else [_usable(path)]
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """Returns the trajectories of a task directory, or of its folder of results."""
+    if minari_sets.is_set(folder):
+        return [folder]
+    for place in (folder / "results", folder):
+        if found := [path for path in place.glob("trajs*") if suffix_of(path)]:
+            return [_usable(path) for path in found]
+    raise DataError(
+        f"{folder} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run write them"
+    )
+
+
+def _usable(path: Path) -> Path:
+    if path.is_symlink():
+        raise DataError(f"{path} is a link, which is not followed; name the file itself: {path.resolve()}")
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path} is not a regular file")
+    if not suffix_of(path):
+        raise DataError(f"{path} is none of the data files that are read: {', '.join(SUFFIXES)}")
+    return path

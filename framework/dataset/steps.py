@@ -1,0 +1,114 @@
+"""Turns the blocks of a file into whole transitions: with a successor, and with an end for every episode."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from framework.dataset.columns import PIECE_BYTES, Block, Columns, checked, joined, rows, size_of
+from framework.errors import DataError
+from framework.output.formatting import counted
+
+FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
+
+
+@dataclass
+class Changes:
+    """What was added to the steps of a file, or left out."""
+
+    unmarked: int = 0
+    """Number of episodes whose last step no flag marks."""
+    dropped: int = 0
+    """Number of steps without a successor."""
+    derived: bool = False
+    """True if next_obs was not given."""
+    no_truncated: bool = False
+    """True if truncated was not given."""
+
+    def notes(self) -> Iterator[str]:
+        """Yields a sentence on each."""
+        if self.unmarked:
+            why = "truncated is not given" if self.no_truncated else "no flag marks it"
+            yield f"the last step of {counted(self.unmarked, 'episode')} counts as truncated: {why}"
+        if self.dropped:
+            yield (
+                f"{counted(self.dropped, 'step')} at the end of truncated episodes left out: next_obs is not given, so "
+                "the observation after them is unknown"
+            )
+
+
+def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
+    """Yields the transitions of a file in parts of any size, with all columns of FINAL. The last step of a file is
+    terminated or truncated."""
+    held: Columns | None = None
+    marked = False
+    for block in map(checked, blocks):
+        columns, whole = dict(block.columns), bool(block.end)
+        changes.derived |= "next_obs" not in columns
+        changes.no_truncated |= "truncated" not in columns
+        columns.setdefault("truncated", np.zeros_like(columns["terminated"]))
+        if held is not None:
+            columns, held = joined([held, columns]), None
+        ends = columns["terminated"] | columns["truncated"]
+        marked |= bool(ends.any())
+        if block.end == "file" and not marked:
+            raise DataError(
+                "no step ends an episode, so all of it would be one: set terminated (or terminals) at the last step of "
+                "an episode that ended, and truncated (or timeouts) where it was cut off"
+            )
+        if whole and len(ends) and not ends[-1]:
+            columns["truncated"] = _with_last(columns["truncated"])
+            changes.unmarked += 1
+        if "next_obs" not in columns:
+            columns, held = _followed(columns, changes)
+        if len(columns["reward"]):
+            yield {name: columns[name] for name in FINAL}
+
+
+def _with_last(flags: np.ndarray) -> np.ndarray:
+    flags = flags.copy()
+    flags[-1] = True
+    return flags
+
+
+def _followed(columns: Columns, changes: Changes) -> tuple[Columns, Columns | None]:
+    """Returns the steps with the observation of the next one as next_obs, and the last one apart if what follows it is
+    in the next block. A terminal step gets its own observation, since the value of what follows it is 0; a truncated
+    one is left out, and the step before it becomes the last one."""
+    ends = columns["terminated"] | columns["truncated"]
+    held = None if ends[-1] else rows(columns, slice(-1, None))
+    cut = columns["truncated"] & ~columns["terminated"]
+    after = np.concatenate([columns["obs"][1:], columns["obs"][-1:]])
+    after[columns["terminated"]] = columns["obs"][columns["terminated"]]
+    columns = {**columns, "next_obs": after}
+    kept = ~cut
+    if cut.any():
+        changes.dropped += int(cut.sum())
+        before = cut[1:] & ~ends[:-1]  # the step before, if it is of the same episode
+        columns["truncated"] = np.append(before, False)
+    kept[-1] &= held is None
+    return (columns if kept.all() else rows(columns, kept)), held
+
+
+def pieces(parts: Iterable[Columns]) -> Iterator[Columns]:
+    """Yields the same transitions in pieces of about PIECE_BYTES."""
+    waiting: list[Columns] = []
+    size = 0
+    for part in parts:
+        if waiting and size + size_of(part) > PIECE_BYTES:
+            yield joined(waiting)
+            waiting, size = [], 0
+        *whole, rest = _cut(part)
+        yield from whole
+        waiting.append(rest)
+        size += size_of(rest)
+    if waiting:
+        yield joined(waiting)
+
+
+def _cut(part: Columns) -> Iterator[Columns]:
+    """Yields parts of at most PIECE_BYTES, or of a single step."""
+    count = len(part["reward"])
+    most = max(PIECE_BYTES * count // max(size_of(part), 1), 1)
+    for start in range(0, count, most):
+        yield rows(part, slice(start, start + most))

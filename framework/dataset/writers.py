@@ -1,0 +1,241 @@
+"""Writers of collected episodes in the formats that a program other than ours reads more easily than a pickle."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+from zlib import crc32
+
+import numpy as np
+
+from framework.checkpoint.atomic import finish, regular, sync_folder, unfinished
+from framework.dataset import archives, lines
+from framework.dataset.columns import Columns, joined, renamed, rows, size_of
+from framework.output import LOGGER
+from framework.output.csv_log import JsonLog
+from framework.output.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
+
+LIMIT_BYTES = 2**25
+"""Bytes from which on a further file begins. So much is kept in memory, and written again at each save."""
+_TAIL = 2**20
+
+
+class EpisodeWriter(Protocol):
+    """What writes the episodes of a run."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def add(self, item: Mapping[str, Any]) -> None: ...
+
+    def state(self) -> Any: ...
+
+    def restore(self, state: Any) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+def episode_writer(form: Literal["pkl", "npz", "jsonl"], folder: Path) -> EpisodeWriter:
+    """Makes the writer of a format, into a folder of results."""
+    kinds = {"pkl": TrajectoryWriter, "npz": ArchiveWriter, "jsonl": LinesWriter}
+    return kinds[form](folder)
+
+
+def _check_form(state: Mapping[str, Any], form: str) -> None:
+    if (written := state.get("form", "pkl")) != form:
+        raise ValueError(
+            f"its trajectories were written as {written}; resume with general_cfg.collect_format={written}"
+        )
+
+
+def _columns(episode: Mapping[str, Any]) -> Columns:
+    """Returns the columns of an episode as a recorder gives it, without its infos."""
+    return {name: np.asarray(episode[given]) for name, given in renamed(episode).items()}
+
+
+class LinesWriter:
+    """Writes results/trajs.jsonl, a line for each episode. Opens no file before the first one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "trajs.jsonl"
+        self._log: JsonLog | None = None
+
+    def add(self, item: Mapping[str, Any]) -> None:
+        """Writes an episode. One that cannot be written (a full disk) waits in memory."""
+        log = self._opened()
+        log.append_line(lines.line_of(_columns(item), item["info"]))
+        if log.waiting > MOST_WAITING:
+            log.flush()
+
+    def _opened(self) -> JsonLog:
+        """Returns the file, cut back to its last whole line when it is opened."""
+        if self._log is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.exists():
+                _cut_torn_line(self.path)
+            self._log = JsonLog(self.path)
+        return self._log
+
+    def state(self) -> dict[str, Any]:
+        """Returns the end of the file, which is on the disk now: the state for an exact resume."""
+        log = self._opened()
+        return {"form": "jsonl", "position": log.position(), "crc": log.crc}
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Drops every episode that was written after this state. Returns False if those before it have changed."""
+        _check_form(state, "jsonl")
+        return self._opened().restore(int(state["position"]), state["crc"])
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Removes the end of a file behind its last line, which a crash has left."""
+    with open(path, "r+b", opener=regular) as file:
+        end = os.fstat(file.fileno()).st_size
+        while end:
+            start = max(end - _TAIL, 0)
+            file.seek(start)
+            if (last := file.read(end - start).rfind(b"\n")) >= 0:
+                end = start + last + 1
+                break
+            end = start
+        file.truncate(end)
+
+
+class ArchiveWriter:
+    """Writes results/trajs_0.npz, trajs_1.npz, ...; with several agents a series for each policy, trajs_NAME_0.npz.
+
+    An archive cannot be appended to. So the episodes of the current one are in memory, and it is written whole, in the
+    place of the one before, when it is full, at each save of the run and at its end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._series: dict[str, _Series] = {}
+        """By the name of the policy; an empty one for a single agent."""
+
+    @property
+    def path(self) -> Path:
+        """The folder of the files."""
+        return self.folder
+
+    def add(self, item: Mapping[str, Any]) -> None:
+        """Takes an episode. One that cannot be written (a full disk) stays in memory."""
+        policy = str(item["info"][0].get("policy", "")) if item["info"] else ""
+        if policy not in self._series:
+            self._series[policy] = _Series(self.folder, policy)
+        self._series[policy].add(_columns(item))
+
+    def state(self) -> dict[str, Any]:
+        """Returns the ends of the files, which are on the disk now: the state for an exact resume."""
+        return {"form": "npz", "series": {policy: series.state() for policy, series in self._series.items()}}
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Drops every episode that was written after this state. Returns False if those before it have changed."""
+        _check_form(state, "npz")
+        self._series = {str(policy): _Series(self.folder, str(policy)) for policy in state["series"]}
+        kept = {path for series in self._series.values() for path in series.files().values()}
+        for path in self.folder.glob("trajs*_*.npz"):
+            if path not in kept and re.fullmatch(r"trajs(_[A-Za-z]\w*)?_\d+\.npz", path.name):
+                path.unlink()  # of a policy that had no episode yet
+        return all([self._series[policy].restore(end) for policy, end in state["series"].items()])
+
+    def close(self) -> None:
+        """Writes what is in memory."""
+        for series in self._series.values():
+            series.write()
+        self._series = {}
+
+
+class _Series:
+    """Files of one kind of episodes, the newest of them in memory."""
+
+    def __init__(self, folder: Path, policy: str) -> None:
+        self.folder, self._stem = folder, f"trajs_{policy}" if policy else "trajs"
+        self._number = max(self.files(), default=-1) + 1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts: list[Columns] = []
+        self._episodes = self._bytes = 0
+        self._crc: dict[str, int] = {}
+        self._written = True
+        self._warned = False
+
+    def files(self) -> dict[int, Path]:
+        """Returns the files that exist, by number."""
+        found = [(path, re.fullmatch(rf"{self._stem}_(\d+)", path.stem)) for path in self.folder.glob("trajs*.npz")]
+        return {int(match[1]): path for path, match in found if match}
+
+    def _path(self) -> Path:
+        return self.folder / f"{self._stem}_{self._number}.npz"
+
+    def add(self, episode: Columns) -> None:
+        """Takes an episode, and writes the file if it is full now."""
+        self._keep(episode)
+        self._episodes += 1
+        if self._episodes < LIMIT and self._bytes < LIMIT_BYTES:
+            return
+        try:
+            self.write()
+        except OSError as error:
+            if self._bytes > MOST_WAITING:
+                raise
+            if not self._warned:
+                LOGGER.warning("%s: %s; trajectories wait in memory", error.filename, error.strerror)
+            self._warned = True
+        else:
+            self._number += 1
+            self._begin()
+
+    def _keep(self, steps: Columns) -> None:
+        self._parts.append(steps)
+        self._bytes += size_of(steps)
+        self._crc = {name: crc32(np.ascontiguousarray(steps[name]), self._crc.get(name, 0)) for name in steps}
+        self._written = False
+
+    def write(self) -> None:
+        """Writes the current file whole, unless it is as it was."""
+        if self._written:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        count = sum(len(part["reward"]) for part in self._parts)
+        columns = {name: (part, [each[name] for each in self._parts]) for name, part in self._parts[0].items()}
+        path = self._path()
+        with open(unfinished(path), "w+b", opener=regular) as file:
+            archives.write(file, count, columns)
+            finish(file, path)
+        self._written = True
+
+    def state(self) -> dict[str, Any]:
+        """Writes the current file, and returns its number and what is in it."""
+        self.write()
+        steps = sum(len(part["reward"]) for part in self._parts)
+        return {"file": self._number, "episodes": self._episodes, "steps": steps, "crc": self._crc}
+
+    def restore(self, end: Mapping[str, Any]) -> bool:
+        """Continues after this state. Returns False if what was written before it has changed."""
+        for number, path in self.files().items():
+            if number > int(end["file"]):
+                path.unlink()
+        self._number, steps = int(end["file"]), int(end["steps"])
+        self._begin()
+        path = self._path()
+        if steps:
+            found = joined([block.columns for block in archives.read(path)]) if path.exists() else {}
+            if len(found.get("reward", ())) < steps:
+                raise ValueError(
+                    f"{path} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes without it"
+                )
+            self._keep(rows(found, slice(steps)))
+            self._episodes = int(end["episodes"])
+            self.write()
+        else:
+            path.unlink(missing_ok=True)
+            sync_folder(self.folder)
+        return self._crc == dict(end["crc"])

@@ -1,0 +1,115 @@
+"""A memory of transitions that were given, and of those that the run collects beside them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from algos.base import Tree
+from config.schema import ReplaySpec
+from envs.base import Goal
+from framework.checkpoint.journal import Frame, Journal, Span
+from framework.errors import JoystickError
+from framework.fragment import Columns, Fragment, Origin
+from framework.memory.chunk import Chunk, Keys
+from framework.memory.given import Given
+from framework.memory.replay import Replay
+from framework.resources import MOST_AT_ONCE
+
+ENDLESS = 2**62
+"""Number of updates that are owed if the whole run learns from the data alone."""
+
+
+class Stored:
+    """First learns from given data alone, and then, if the run goes on, from minibatches of which a share is from the
+    data and the rest from a replay memory. The data are in no checkpoint: it keeps their SHA-256 instead."""
+
+    def __init__(
+        self,
+        spec: ReplaySpec,
+        rng: np.random.Generator,
+        data_rng: np.random.Generator,
+        given: Given,
+        goal: Goal | None = None,
+        collectors: int = 1,
+        most: int = MOST_AT_ONCE,
+    ) -> None:
+        """data_rng: stream of the samples from the data. most: largest number of minibatches in a chunk."""
+        assert spec.data is not None
+        self.sha256, self.most, count = given.sha256, most, given.transitions
+        self.left = ENDLESS if spec.data.updates < 0 else spec.data.updates
+        """Number of updates from the data alone that are still to be made."""
+        share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
+        self._alone = replace(spec, capacity=count, data=None)
+        self._beside = replace(self._alone, batch_size=share)
+        self.given = Replay(self._alone, data_rng, goal)
+        for piece in given.pieces():
+            rows = {name: column[:, None] for name, column in piece.items()}
+            self.given.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
+        self.fresh = Replay(replace(spec, batch_size=spec.batch_size - share, data=None), rng, goal, collectors, most)
+
+    @property
+    def offline(self) -> bool:
+        """True while updates from the data alone are owed: nothing has to be collected for them."""
+        return self.left > 0
+
+    @property
+    def size(self) -> int:
+        """Number of transitions, given and collected."""
+        return self.given.size + self.fresh.size
+
+    def add(self, fragment: Fragment) -> None:
+        self.fresh.add(fragment)
+
+    def owed(self) -> int:
+        return self.left or self.fresh.owed()
+
+    def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
+        if self.left:
+            count = min(self.left, most, self.most)
+            self.left -= count
+            return self._from_data(self._alone, count, fraction)
+        fresh = self.fresh.take(fraction, most)
+        if fresh is None or not self._beside.batch_size:
+            return fresh
+        data = self._from_data(self._beside, len(fresh.columns["reward"]), fraction)
+        return Chunk(_joined(fresh.columns, data.columns, self._alone.sequence), arrived=fresh.arrived)
+
+    def _from_data(self, spec: ReplaySpec, count: int, fraction: float) -> Chunk:
+        """Returns so many minibatches from the data."""
+        self.given.spec = spec
+        chunk = self.given.take(fraction, count, granted=count)
+        assert chunk is not None
+        return chunk
+
+    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
+        """Does nothing: minibatches of two sources are drawn uniformly."""
+
+    # stopping and going on --------------------------------------------------------------------------------
+
+    def state(self) -> Tree:
+        left = None if self.left > ENDLESS // 2 else self.left
+        return {"sha256": self.sha256, "left": left, "given": self.given.state(), "fresh": self.fresh.state()}
+
+    def write(self, journal: Journal) -> Span:
+        return self.fresh.write(journal)
+
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
+        if state["sha256"] != self.sha256:
+            raise JoystickError(
+                "algo_cfg.data: the files have changed since the checkpoint (SHA-256 "
+                f"{state['sha256'][:12]} then, {self.sha256[:12]} now); a resume needs the same data"
+            )
+        self.left = ENDLESS if state["left"] is None else state["left"]
+        self.given.load_counters(state["given"])
+        self.fresh.load_state(state["fresh"], frames)
+
+
+def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
+    """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have."""
+    axis = 2 if sequence > 1 else 1
+    return {
+        name: np.concatenate([column, data[name]], axis=1 if name == "state" else axis)
+        for name, column in fresh.items()
+        if name in data
+    }

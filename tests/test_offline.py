@@ -1,0 +1,245 @@
+"""Learning from given data: the memory, the phases of a run, exact resume, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import algos
+import joystick
+from algos.base import EnvSpec
+from algos.bc.agent import cloning_loss, squared_error
+from algos.cql.agent import conservatism as sac_conservatism
+from algos.dqn.agent import conservatism
+from algos.iql.agent import expectile_loss, weighted_cloning_loss
+from algos.td3.agent import cloning_loss as td3_loss
+from config.loader import ConfigError
+from config.schema import DataSpec, ReplaySpec
+from envs import given as env_of
+from framework.errors import JoystickError
+from framework.memory.given import given
+from framework.memory.stored import Stored
+from framework.output.csv_log import read_csv
+from framework.seeding import stream
+
+UNIT = np.float32(0.005)
+SMALL = {"layer_type": "linear", "layer_size": [8]}
+
+
+def write(path: Path, returns: list[float], length: int = 4, obs: int = 4, actions: Any = None) -> Path:
+    """Writes an episode for each return. Observations count the transitions, in units of UNIT."""
+    total = len(returns) * length
+    rng = np.random.default_rng(1)
+    reward = np.zeros(total, np.float32)
+    reward[length - 1 :: length] = returns
+    terminals = np.arange(total) % length == length - 1
+    count = np.arange(total, dtype=np.float32)[:, None] + np.zeros(obs, np.float32)
+    action = rng.integers(2, size=total) if actions is None else actions(total)
+    obs_of = {"observations": UNIT * count, "next_observations": UNIT * (count + 1)}
+    np.savez(path, **obs_of, actions=action, rewards=reward, terminals=terminals)
+    return path
+
+
+def spec_of(env: str = "CartPole-v1") -> EnvSpec:
+    rows = env_of(env)
+    return EnvSpec(env, rows.observation_space, rows.action_space, 1)
+
+
+def stored(path: Path, updates: int = -1, share: float = 0.5, **settings: Any) -> Stored:
+    data = DataSpec((str(path),), updates=updates, share=share, **settings)
+    spec = ReplaySpec(capacity=100, batch_size=8, warmup=0, updates_per_step=1.0, gamma=0.5, n_step=2, data=data)
+    return Stored(spec, stream(1, "memory"), stream(1, "memory/data"), given(data, spec_of(), 1), most=4)
+
+
+# the memory -----------------------------------------------------------------------------------------------
+
+
+def test_minibatches_come_from_the_data_with_n_step_returns(tmp_path: Path) -> None:
+    memory = stored(write(tmp_path / "a.npz", [1.0, 3.0]))
+    chunk = memory.take(0.0)
+    assert chunk is not None
+    assert chunk.columns["obs"].shape == (4, 8, 4)
+    place = np.round(chunk.columns["obs"][..., 0] / UNIT)
+    end = place % 4 == 3
+    before = place % 4 == 2
+    value = np.where(place < 4, 1.0, 3.0)
+    assert np.array_equal(chunk.columns["reward"], np.where(end, value, np.where(before, 0.5 * value, 0)))
+    assert np.array_equal(chunk.columns["discount"], np.where(end | before, 0, 0.25).astype(np.float32))
+
+
+@pytest.mark.parametrize(("top", "fraction", "kept"), [(0.5, 1.0, {3, 4}), (1.0, 0.5, None), (0.25, 1.0, {4})])
+def test_the_best_share_of_the_episodes_and_a_random_one(
+    tmp_path: Path, top: float, fraction: float, kept: set[int] | None
+) -> None:
+    memory = stored(write(tmp_path / "a.npz", [1.0, 3.0, 2.0, 4.0]), top=top, fraction=fraction)
+    rewards = {int(x) for x in memory.given._rings.flat["reward"][: memory.given.size] if x}
+    assert rewards == kept if kept else len(rewards) == 2
+
+
+def test_updates_from_the_data_come_first_and_then_a_share_of_each_minibatch(tmp_path: Path) -> None:
+    from framework.fragment import Fragment, Origin
+
+    memory = stored(write(tmp_path / "a.npz", [1.0, 3.0]), updates=6, share=0.25)
+    assert memory.offline
+    sizes = [len(memory.take(0.0).columns["reward"]) for _ in range(2)]
+    assert sizes == [4, 2]
+    assert not memory.offline
+    assert memory.take(0.0) is None
+    steps = 5
+    columns = {
+        "obs": np.full((steps, 1, 4), -0.1, np.float32), "next_obs": np.full((steps, 1, 4), -0.1, np.float32),
+        "action": np.zeros((steps, 1), np.int64), "reward": np.zeros((steps, 1), np.float32),
+        "terminated": np.zeros((steps, 1), bool), "truncated": np.zeros((steps, 1), bool),
+    }  # fmt: skip
+    memory.add(Fragment(columns, {"state": None, "first": np.ones(1, bool)}, Origin()))
+    chunk = memory.take(0.0)
+    assert (chunk.columns["obs"][..., 0] >= 0).sum(1).tolist() == [2] * len(chunk.columns["obs"])
+
+
+def test_state_holds_the_sum_of_the_data_and_not_the_data(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.npz", [1.0, 3.0])
+    memory = stored(path)
+    memory.take(0.0)
+    state = memory.state()
+    assert state["sha256"] == memory.sha256
+    again = stored(path)
+    again.load_state(state, ())
+    assert np.array_equal(again.take(0.0).columns["obs"], memory.take(0.0).columns["obs"])
+    other = stored(write(tmp_path / "b.npz", [1.0, 2.0]))
+    with pytest.raises(JoystickError, match="have changed since the checkpoint"):
+        other.load_state(state, ())
+
+
+# losses ---------------------------------------------------------------------------------------------------
+
+
+def test_the_losses_have_the_numbers_of_their_equations() -> None:
+    t = torch.tensor
+    assert cloning_loss(t([-1.0, -3.0]), t([0.5, 1.5]), 0.1).item() == pytest.approx(2 - 0.1)
+    assert squared_error(t([[1.0, 0.0]]), t([[0.0, 2.0]])).item() == pytest.approx(2.5)
+    # expectile 0.7: 0.7 * 1 for u = 1, 0.3 * 4 for u = -2
+    assert expectile_loss(t([1.0, -2.0]), 0.7).item() == pytest.approx((0.7 + 1.2) / 2)
+    # weights exp(2 * 0) = 1 and min(exp(2 * 5), 100) = 100
+    assert weighted_cloning_loss(t([-1.0, -0.5]), t([0.0, 5.0]), 2.0, 100.0).item() == pytest.approx((1 + 50) / 2)
+    # log(e^0 + e^0) - 0 = log 2, and log(e^1 + e^3) - 3
+    expected = (np.log(2) + np.log(np.e + np.e**3) - 3) / 2
+    assert conservatism(t([[0.0, 0.0], [1.0, 3.0]]), t([0, 1])).item() == pytest.approx(expected)
+    # lambda = 2 / mean |Q| = 2 / 3; -2/3 * mean(4, 2) + mean of squares (1, 0)
+    loss = td3_loss(t([[4.0, 2.0]]), t([[1.0], [0.0]]), t([[0.0], [0.0]]), 2.0)
+    assert loss.item() == pytest.approx(-2 / 3 * 3 + 0.5)
+    # two uniform actions in [-1, 1]^1 have the density 1/2: log mean(e^1 / .5, e^3 / .5) - 2
+    values, density = t([[[1.0], [3.0]]]), torch.full((2, 1), -np.log(2))
+    expected = np.log((2 * np.e + 2 * np.e**3) / 2) - 2
+    assert sac_conservatism(values, density, t([[2.0]])).item() == pytest.approx(expected)
+
+
+# runs -----------------------------------------------------------------------------------------------------
+
+
+def run_of(
+    tmp_path: Path, algo: str, name: str, data: Path, updates: int = 60, steps: int = -1, **algo_cfg: Any
+) -> joystick.Run:
+    env = "CartPole-v1" if "Discrete" in algos.get(algo).Config.ACTION_SPACES else "Pendulum-v1"
+    fields = algos.get(algo).Config.model_fields
+    layers = {key: [SMALL] for key in fields if key.endswith("_layers")}
+    general = {"online_eval": True, "online_eval_episode": 2, "model_save_fre": 20, "max_step": 20}
+    limits = {"max_update": updates, "iteration_steps": 20, "max_total_step": steps, "reward_threshold": None}
+    return joystick.Run(
+        algo, env, seed=1, into=tmp_path / name, general_cfg=general | limits,
+        algo_cfg={"data": str(data), "batch_size": 8, **layers, **algo_cfg},
+    )  # fmt: skip
+
+
+def data_for(tmp_path: Path, algo: str) -> Path:
+    if "Discrete" in algos.get(algo).Config.ACTION_SPACES:
+        return write(tmp_path / "data.npz", [1.0] * 20)
+    actions = np.random.default_rng(2).uniform(-2, 2, (80, 1)).astype(np.float32)
+    return write(tmp_path / "data.npz", [1.0] * 20, obs=3, actions=lambda total: actions)
+
+
+@pytest.mark.parametrize("algo", algos.offline())
+def test_every_algorithm_learns_and_is_resumed_to_the_bit(tmp_path: Path, algo: str) -> None:
+    torch.set_num_threads(1)
+    data, weights = data_for(tmp_path, algo), []
+    with run_of(tmp_path, algo, "whole", data) as run:
+        first = run.weights()
+        for _ in range(3):
+            result = run.train()
+        assert (result["step"], result["update"], result["iteration"]) == (0, 60, 3)
+        assert all(np.isfinite(value) for value in result["metrics"].values())
+        weights.append(run.weights())
+    assert any(not np.array_equal(first[name], value) for name, value in weights[0].items())
+    with run_of(tmp_path, algo, "cut", data) as run:
+        run.train()
+    with joystick.Run.resume(tmp_path / "cut") as run:
+        run.train()
+        run.train()
+        weights.append(run.weights())
+    assert all(np.array_equal(weights[0][name], value) for name, value in weights[1].items())
+    for file in ("eval.csv", "progress.csv", "train.csv"):
+        whole, cut = ((tmp_path / name / "results" / file).read_bytes() for name in ("whole", "cut"))
+        assert whole == cut
+
+
+def test_a_resume_with_other_data_is_refused(tmp_path: Path) -> None:
+    data = data_for(tmp_path, "BC")
+    with run_of(tmp_path, "BC", "run", data) as run:
+        run.train()
+    write(data, [2.0] * 20)
+    with pytest.raises(JoystickError, match="have changed since the checkpoint"):
+        joystick.Run.resume(tmp_path / "run")
+
+
+def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path) -> None:
+    data = data_for(tmp_path, "DQN")
+    with run_of(
+        tmp_path, "DQN", "run", data, updates=-1, steps=200, offline_updates=40, train_fre=1, learning_starts=0
+    ) as run:
+        results = [run.train() for _ in range(4)]
+    assert [(each["update"], each["step"]) for each in results[:2]] == [(20, 0), (40, 0)]
+    assert results[2]["step"] == 20
+    assert results[3]["step"] == 40
+    assert results[3]["update"] > 40
+    evaluations = read_csv(tmp_path / "run" / "results" / "eval.csv")
+    assert [int(row["update"]) for row in evaluations][:2] == [20, 40]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"data": None}, "data: is required"),
+        ({"data": "missing.npz"}, "missing.npz"),
+        ({"data": "x.npz", "data_top": 0.0}, "data_top"),
+    ],
+)
+def test_data_that_are_missing_are_said(settings: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises((ConfigError, JoystickError), match=words):
+        joystick.Run("BC", "CartPole-v1", into=tmp_path / "run", algo_cfg=settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_limits_of_what_is_collected_are_refused_when_nothing_is(tmp_path: Path) -> None:
+    data = data_for(tmp_path, "BC")
+    with pytest.raises(ConfigError, match="max_total_step: counts what is collected"):
+        joystick.Run("BC", "CartPole-v1", algo_cfg={"data": str(data)}, general_cfg={"max_total_step": 100})
+
+
+def test_without_a_limit_the_number_of_updates_is_said(tmp_path: Path) -> None:
+    data = data_for(tmp_path, "BC")
+    run = joystick.Run("BC", "Acrobot-v1", into=tmp_path / "run", algo_cfg={"data": str(write(data, [1.0], obs=6))})
+    with run:
+        assert run.config.general.max_update == 10_000
+        assert "no limit is set: max_update is 10,000" in run.config.notes
+
+
+def test_data_of_another_environment_are_refused(tmp_path: Path) -> None:
+    data = data_for(tmp_path, "BC")
+    with pytest.raises(JoystickError, match=r"algo_cfg\.data: .*obs"):
+        joystick.Run("BC", "Acrobot-v1", into=tmp_path / "run", algo_cfg={"data": str(data)})
+
+
+def test_prioritised_sampling_from_given_data_is_refused() -> None:
+    with pytest.raises(ConfigError, match="PER does not sample from given data"):
+        joystick.Run("DQN", "CartPole-v1", algo_cfg={"data": "x.npz", "buffer_type": "PER"})
