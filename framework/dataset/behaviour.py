@@ -6,6 +6,7 @@ import numpy as np
 
 from framework.dataset.columns import Columns
 from framework.dataset.data import Dataset
+from framework.output.formatting import counted
 
 MOST = 1_000_000
 """Transitions that are compared with one another."""
@@ -55,7 +56,7 @@ class Behaviour:
             return "no observation occurs twice, so whether it is deterministic cannot be told"
         if distinct == states:
             return f"seems deterministic: {count - states:,} observations came before, always with the same action"
-        return f"not deterministic: {distinct - states:,} times an observation came again with another action"
+        return f"not deterministic: {counted(distinct - states, 'time')} an observation came again with another action"
 
     def _entropy(self, found: dict[str, Any]) -> str:
         """Returns how evenly the actions are used over all."""

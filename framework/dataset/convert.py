@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from config.program import PROGRAM
 from framework.checkpoint.atomic import discard, finish, regular, unfinished
 from framework.dataset import archives, lines, minari_sets, sources
 from framework.dataset.data import Dataset, open_data
@@ -29,6 +30,8 @@ def is_data(path: str) -> bool:
 
 def convert(data: str, target: str) -> Dataset:
     """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
+    if target.lower().endswith((".yaml", ".yml")):
+        raise DataError(f"a converted JoyRL file goes to the standard output: {PROGRAM} convert {data} > {target}")
     if not is_data(target):
         raise DataError(
             f"{target} is no data file; its ending tells the format: {', '.join(sources.SUFFIXES)}, {FOLDER}"
