@@ -13,7 +13,6 @@ from config.policies import NAMES
 from framework.checkpoint.atomic import finish, naming, regular, sync_folder, unfinished
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
-from framework.dataset.data import BAD_CONTENT
 from framework.output import LOGGER
 from framework.output.csv_log import JsonLog
 from framework.output.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
@@ -163,7 +162,7 @@ def _read(path: Path) -> Columns:
     """Returns what is in an archive that was written here; nothing if it is missing."""
     try:
         return joined([block.columns for block in archives.read(path)]) if path.exists() else {}
-    except BAD_CONTENT as error:
+    except Exception as error:  # each damage has an error of its own
         raise ValueError(f"{path} is damaged: {error}; general_cfg.collect_traj=false resumes without it") from error
 
 

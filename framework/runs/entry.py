@@ -86,10 +86,12 @@ def data(request: Namespace) -> int:
 
     def work() -> int:
         from framework.dataset import card, open_data
-        from framework.runs.data_check import unfit
 
-        found = open_data(request.data)
-        problems = None if request.env is None else unfit(found, request.env, request.allow_import)
+        found, problems = open_data(request.data), None
+        if request.env is not None:
+            from framework.runs.data_check import unfit  # makes the environment, and imports torch
+
+            problems = unfit(found, request.env, request.allow_import)
         sys.stdout.write((card.as_json if request.json else card.table)(found, problems))
         return MISTAKE if problems else 0
 
