@@ -94,7 +94,7 @@ class TrajectoryWriter:
         file are no longer the bytes that were written."""
         if "offset" not in state:
             form = state.get("form")
-            raise ValueError(f"its trajectories were written as {form}; resume with general_cfg.collect_format={form}")
+            raise ValueError(f"its trajectories are in {form}; resume with general_cfg.collect_format={form}")
         self._waiting.clear()
         self.close()
         number, offset = int(state["file"]), int(state["offset"])
