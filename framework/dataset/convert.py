@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -78,7 +77,7 @@ def _pickle(file: BinaryIO, data: Dataset) -> None:
     for episode in episodes(data.pieces()):
         columns: dict[str, Any] = {PICKLED[name]: column for name, column in episode.items()}
         file.write(trajectories.record({**columns, "info": [{}] * len(episode["reward"])}))
-    file.write(pickle.STOP)
+    file.write(trajectories.STOP)
 
 
 def _archive(file: BinaryIO, data: Dataset) -> None:
