@@ -62,6 +62,10 @@ def _look_up(request: argparse.Namespace) -> int:
     try:
         if request.command == "schema":
             print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
+        elif request.command == "data" or getattr(request, "target", None):
+            from framework.runs import entry
+
+            return entry.data(request) if request.command == "data" else entry.convert(request)
         elif request.command == "convert":
             from config import convert
 

@@ -11,8 +11,9 @@ from config.program import PROGRAM, version
 
 WORDS = ("train", "test", "resume", "film", "evaluate")
 """Commands that play or train. All but train are followed by the name of a run."""
-LOOKUPS = ("runs", "list", "describe", "schema", "convert")
+LOOKUPS = ("runs", "list", "describe", "schema", "convert", "data")
 COMMANDS = (*WORDS, "bench", *LOOKUPS)
+DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
 
 _INSTEAD = {
@@ -47,6 +48,10 @@ other commands:
   python main.py bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
                                                   steps/s with your settings
   python main.py convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
+  python main.py data DATA... [--env ID] [--json] what collected data contain,
+                                                  and if they fit an environment
+  python main.py convert DATA NEW.npz             data in another format: .pkl,
+    .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari
   python main.py schema > joystick.schema.json    for editors; first line of
     a YAML file: # yaml-language-server: $schema=joystick.schema.json
 """
@@ -256,11 +261,19 @@ def _lookup(command: str, argv: Sequence[str]) -> argparse.Namespace:
     elif command == "describe":
         parser.add_argument("what", metavar="TOPIC", nargs="?")
     elif command == "convert":
-        parser.add_argument("file", metavar="OLD.yaml", type=arguments.text)
+        parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
+        parser.add_argument("target", metavar="NEW", type=arguments.text, nargs="?", help="data in another format")
+    elif command == "data":
+        what = "file, pattern such as 'data/*.npz', or task directory"
+        parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)
+        parser.add_argument("--env", metavar="ID", type=arguments.text, help="compare with its spaces")
+        parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
     elif command == "runs":
         parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
         parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
     request = parser.words(argv)
+    if command == "convert" and not request.target and request.file.endswith(DATA_ENDINGS):
+        parser.error(f"{request.file!r} is data; name the new file too: python main.py convert DATA NEW.npz")
     if command == "list" and request.what in ("tasks", "runs"):
         request.command, request.json = "runs", False
         return request

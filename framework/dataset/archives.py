@@ -50,7 +50,12 @@ def write(file: BinaryIO, count: int, columns: Mapping[str, tuple[np.ndarray, It
                 facts = {"descr": npy.dtype_to_descr(example.dtype), "fortran_order": False}
                 npy.write_array_header_1_0(member, {**facts, "shape": (count, *example.shape[1:])})
                 for part in parts:
-                    member.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+                    member.write(content(part))
+
+
+def content(array: np.ndarray) -> memoryview:
+    """Returns the bytes of an array in order of its steps."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -> IO[bytes]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from framework.dataset.columns import Columns
 from framework.dataset.data import Dataset
+from framework.output.formatting import counted
 
 MOST = 1_000_000
 """Transitions that are compared with one another."""
@@ -19,22 +19,20 @@ class Behaviour:
     """Statistics of the actions, of the first MOST transitions at the most."""
 
     def __init__(self, data: Dataset) -> None:
-        self._data = data
         self._action = data.summary.action
-        kept: list[Columns] = []
         count = 0
         states: list[np.ndarray] = []
         pairs: list[np.ndarray] = []
+        actions: list[np.ndarray] = []
         for piece in data.pieces():
-            obs, action = _marks(piece["obs"]), _marks(piece["action"])
-            states.append(obs)
-            pairs.append(_mixed(obs * _FACTOR ^ action))
-            kept.append({"action": piece["action"]})
-            count += len(obs)
+            states.append(_marks(piece["obs"]))
+            pairs.append(_marks(piece["obs"], piece["action"]))
+            actions.append(piece["action"])
+            count += len(piece["action"])
             if count >= MOST:
                 break
         self._states, self._pairs = np.concatenate(states), np.concatenate(pairs)
-        self._actions = np.concatenate([part["action"] for part in kept])
+        self._actions = np.concatenate(actions)
 
     def facts(self) -> dict[str, Any]:
         """Returns the share of repeated pairs, the statistics, and sentences on them."""
@@ -55,7 +53,7 @@ class Behaviour:
             return "no observation occurs twice, so whether it is deterministic cannot be told"
         if distinct == states:
             return f"seems deterministic: {count - states:,} observations came before, always with the same action"
-        return f"not deterministic: {distinct - states:,} times an observation came again with another action"
+        return f"not deterministic: {counted(distinct - states, 'time')} an observation came again with another action"
 
     def _entropy(self, found: dict[str, Any]) -> str:
         """Returns how evenly the actions are used over all."""
@@ -80,22 +78,10 @@ class Behaviour:
         return f"{found['actions_at_bounds']:.1%} of the actions are at the lowest or highest value in the data"
 
 
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _marks(column: np.ndarray) -> np.ndarray:
-    """Returns a number of 64 bits for each value [K, ...]; equal values have equal numbers, and others hardly ever."""
-    flat = np.ascontiguousarray(column.reshape(len(column), -1)).view(np.uint8)
-    width = -(-flat.shape[1] // 8)
-    padded = np.zeros((len(flat), 8 * width), np.uint8)
-    padded[:, : flat.shape[1]] = flat
-    marks = np.zeros(len(flat), np.uint64)
-    for word in padded.view(np.uint64).T:
-        marks = _mixed(marks * _FACTOR ^ word)
-    return marks
-
-
-def _mixed(marks: np.ndarray) -> np.ndarray:
-    """Returns the numbers with every bit spread over all of them."""
-    marks = (marks ^ (marks >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    return (marks ^ (marks >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+def _marks(*columns: np.ndarray) -> np.ndarray:
+    """Returns a number for the values [K, ...] of each step; equal values have equal numbers, and others hardly ever
+    do."""
+    count = len(columns[0])
+    flat = [np.ascontiguousarray(column).reshape(count, -1).view(np.uint8) for column in columns]
+    width, data = sum(part.shape[1] for part in flat), np.concatenate(flat, axis=1).tobytes()
+    return np.fromiter((hash(data[start : start + width]) for start in range(0, count * width, width)), np.int64, count)

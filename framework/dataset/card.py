@@ -103,7 +103,7 @@ def _spreads(found: dict[str, Any]) -> list[str]:
 
 
 def histogram(values: np.ndarray) -> list[str]:
-    """Returns a line for each of up to BARS ranges of the returns: where it begins, a bar, and the number of episodes."""
+    """Returns a line for each range of the returns: where it begins, a bar, and the number of episodes."""
     if values.min() == values.max():
         return [f"{short(float(values[0])):>11} {'#' * WIDTH} {len(values):,}"]
     counts, edges = np.histogram(values, BARS)

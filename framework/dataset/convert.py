@@ -2,13 +2,13 @@
 
 import contextlib
 import gzip
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from config.program import PROGRAM
 from framework.checkpoint.atomic import discard, finish, regular, unfinished
 from framework.dataset import archives, lines, minari_sets, sources
 from framework.dataset.data import Dataset, open_data
@@ -29,6 +29,8 @@ def is_data(path: str) -> bool:
 
 def convert(data: str, target: str) -> Dataset:
     """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
+    if target.lower().endswith((".yaml", ".yml")):
+        raise DataError(f"a converted JoyRL file goes to the standard output: {PROGRAM} convert {data} > {target}")
     if not is_data(target):
         raise DataError(
             f"{target} is no data file; its ending tells the format: {', '.join(sources.SUFFIXES)}, {FOLDER}"
@@ -75,7 +77,7 @@ def _pickle(file: BinaryIO, data: Dataset) -> None:
     for episode in episodes(data.pieces()):
         columns: dict[str, Any] = {PICKLED[name]: column for name, column in episode.items()}
         file.write(trajectories.record({**columns, "info": [{}] * len(episode["reward"])}))
-    file.write(pickle.STOP)
+    file.write(trajectories.STOP)
 
 
 def _archive(file: BinaryIO, data: Dataset) -> None:

@@ -2,8 +2,6 @@
 
 import contextlib
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,11 +25,6 @@ READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
     "": minari_sets.read,
 }
 """Ending of a file, empty for a folder -> what yields its steps."""
-BAD_CONTENT = (
-    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RuntimeError, MemoryError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-"""Errors that reading a damaged or hostile file may raise."""
 _BLOCK = 2**20
 
 
@@ -119,8 +112,9 @@ def _naming(path: Path) -> Iterator[None]:
     """Turns whatever a file makes go wrong into a DataError with its name."""
     try:
         yield
-    except BAD_CONTENT as error:
+    except Exception as error:  # each format has errors of its own
         text = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        text = next(iter(text.splitlines()), "")
         reason = text.removeprefix(f"{path} ").removeprefix(f"{path}: ")
         if not isinstance(error, OSError | DataError) and not text.startswith(str(path)):
             reason = f"it is damaged: {reason or type(error).__name__}"

@@ -120,7 +120,8 @@ def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
             raise DataError(f"{name} has a number that does not fit {dtype}")
         return exact
     several = name in ("obs", "next_obs") and column.ndim > 1
-    return column.astype(np.float32) if column.dtype.kind == "f" or several else column
+    with np.errstate(over="ignore"):
+        return column.astype(np.float32) if column.dtype.kind == "f" or several else column
 
 
 def _refused(word: str) -> NoReturn:

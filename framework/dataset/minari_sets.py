@@ -111,15 +111,16 @@ def write(folder: Path, episodes: Iterable[Columns], obs: Range, action: Range) 
         folder / "data", observation_space=space_of(obs), action_space=space_of(action), jpeg_encoding=False
     )
     made.update_metadata({"dataset_id": f"joystick/{folder.name}-v0", "minari_version": minari.__version__})
-    made.update_episodes(_buffer(minari, episode) for episode in episodes)
+    make = import_module("minari.data_collector").EpisodeBuffer
+    made.update_episodes(_buffer(make, episode) for episode in episodes)
 
 
-def _buffer(minari: Any, episode: Columns) -> Any:
+def _buffer(make: Any, episode: Columns) -> Any:
     """Returns an episode as Minari has it. Its observations are one row, so the successors must be the next ones."""
     obs, after = episode["obs"], episode["next_obs"]
     if not np.array_equal(obs[1:], after[:-1]):
         raise DataError("an episode has a next_obs that is not the obs of the next step, which Minari cannot hold")
-    return minari.EpisodeBuffer(
+    return make(
         observations=np.concatenate([obs, after[-1:]]),
         **{theirs: episode[name] for name, theirs in _NAMES.items()},
     )

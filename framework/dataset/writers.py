@@ -2,14 +2,15 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from zlib import crc32
 
 import numpy as np
 
-from framework.checkpoint.atomic import finish, regular, sync_folder, unfinished
+from config.policies import NAMES
+from framework.checkpoint.atomic import finish, naming, regular, sync_folder, unfinished
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.output import LOGGER
@@ -44,9 +45,7 @@ def episode_writer(form: Literal["pkl", "npz", "jsonl"], folder: Path) -> Episod
 
 def _check_form(state: Mapping[str, Any], form: str) -> None:
     if (written := state.get("form", "pkl")) != form:
-        raise ValueError(
-            f"its trajectories were written as {written}; resume with general_cfg.collect_format={written}"
-        )
+        raise ValueError(f"its trajectories are in {written}; resume with general_cfg.collect_format={written}")
 
 
 def _columns(episode: Mapping[str, Any]) -> Columns:
@@ -54,8 +53,15 @@ def _columns(episode: Mapping[str, Any]) -> Columns:
     return {name: np.asarray(episode[given]) for name, given in renamed(episode).items()}
 
 
+def _policy_of(infos: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the policy that an agent's episode names in its first info; empty for an episode of a single agent."""
+    facts = infos[0] if infos else {}
+    policy = facts.get("policy")
+    return policy if "agent" in facts and isinstance(policy, str) and re.fullmatch(NAMES, policy) else ""
+
+
 class LinesWriter:
-    """Writes results/trajs.jsonl, a line for each episode. Opens no file before the first one."""
+    """Writes results/trajs.jsonl, a line for each episode."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "trajs.jsonl"
@@ -126,7 +132,7 @@ class ArchiveWriter:
 
     def add(self, item: Mapping[str, Any]) -> None:
         """Takes an episode. One that cannot be written (a full disk) stays in memory."""
-        policy = str(item["info"][0].get("policy", "")) if item["info"] else ""
+        policy = _policy_of(item["info"])
         if policy not in self._series:
             self._series[policy] = _Series(self.folder, policy)
         self._series[policy].add(_columns(item))
@@ -150,6 +156,14 @@ class ArchiveWriter:
         for series in self._series.values():
             series.write()
         self._series = {}
+
+
+def _read(path: Path) -> Columns:
+    """Returns what is in an archive that was written here; nothing if it is missing."""
+    try:
+        return joined([block.columns for block in archives.read(path)]) if path.exists() else {}
+    except Exception as error:  # each damage has an error of its own
+        raise ValueError(f"{path} is damaged: {error}; general_cfg.collect_traj=false resumes without it") from error
 
 
 class _Series:
@@ -196,7 +210,7 @@ class _Series:
     def _keep(self, steps: Columns) -> None:
         self._parts.append(steps)
         self._bytes += size_of(steps)
-        self._crc = {name: crc32(np.ascontiguousarray(steps[name]), self._crc.get(name, 0)) for name in steps}
+        self._crc = {name: crc32(archives.content(steps[name]), self._crc.get(name, 0)) for name in steps}
         self._written = False
 
     def write(self) -> None:
@@ -207,9 +221,13 @@ class _Series:
         count = sum(len(part["reward"]) for part in self._parts)
         columns = {name: (part, [each[name] for each in self._parts]) for name, part in self._parts[0].items()}
         path = self._path()
-        with open(unfinished(path), "w+b", opener=regular) as file:
-            archives.write(file, count, columns)
-            finish(file, path)
+        try:
+            with naming(path), open(unfinished(path), "w+b", opener=regular) as file:
+                archives.write(file, count, columns)
+                finish(file, path)
+        except OSError:
+            unfinished(path).unlink(missing_ok=True)
+            raise
         self._written = True
 
     def state(self) -> dict[str, Any]:
@@ -227,7 +245,7 @@ class _Series:
         self._begin()
         path = self._path()
         if steps:
-            found = joined([block.columns for block in archives.read(path)]) if path.exists() else {}
+            found = _read(path)
             if len(found.get("reward", ())) < steps:
                 raise ValueError(
                     f"{path} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes without it"

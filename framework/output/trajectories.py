@@ -29,6 +29,8 @@ MOST_WAITING = 2**28
 """Bytes of episodes that are kept in memory while they cannot be written."""
 MOST_RECOVERED = 2**32
 """Bytes of the largest file that is continued without a checkpoint's word on where it ends."""
+STOP = pickle.STOP
+"""Last byte of a file."""
 _DEEPEST = 20
 
 
@@ -94,7 +96,7 @@ class TrajectoryWriter:
         file are no longer the bytes that were written."""
         if "offset" not in state:
             form = state.get("form")
-            raise ValueError(f"its trajectories were written as {form}; resume with general_cfg.collect_format={form}")
+            raise ValueError(f"its trajectories are in {form}; resume with general_cfg.collect_format={form}")
         self._waiting.clear()
         self.close()
         number, offset = int(state["file"]), int(state["offset"])
@@ -176,7 +178,7 @@ class TrajectoryWriter:
     def _write(self, record: bytes) -> None:
         """Writes the record over the stop byte. If that fails, the file ends as before."""
         assert self._file is not None
-        data = record + pickle.STOP
+        data = record + STOP
         with naming(self.path):
             self._file.seek(self._offset)
             try:
@@ -186,7 +188,7 @@ class TrajectoryWriter:
             except OSError:
                 self._file.truncate(self._offset)
                 self._file.seek(self._offset)
-                self._file.write(pickle.STOP)
+                self._file.write(STOP)
                 raise
         self._offset += len(record)
         self._crc = crc32(record, self._crc)

@@ -8,6 +8,7 @@ from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework import compatibility
 from framework.errors import MISTAKE, JoystickError, Stopped, silence
+from framework.output.formatting import counted
 from framework.output.terminal import print_error
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.watch import Watch
@@ -76,6 +77,38 @@ def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) 
         from framework.runs import bench as measuring
 
         return measuring.run(configured, request.workers, request.envs, request.seconds)
+
+    return _guarded(work)
+
+
+def data(request: Namespace) -> int:
+    """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
+
+    def work() -> int:
+        from framework.dataset import card, open_data
+
+        found, problems = open_data(request.data), None
+        if request.env is not None:
+            from framework.runs.data_check import unfit  # makes the environment, and imports torch
+
+            problems = unfit(found, request.env, request.allow_import)
+        sys.stdout.write((card.as_json if request.json else card.table)(found, problems))
+        return MISTAKE if problems else 0
+
+    return _guarded(work)
+
+
+def convert(request: Namespace) -> int:
+    """Writes data in another format."""
+
+    def work() -> int:
+        from framework.dataset.convert import convert as write
+
+        found = write(request.file, request.target)
+        summary = found.summary
+        print(*found.notes, sep="\n", end="\n" if found.notes else "")
+        print(f"{request.target}: {counted(summary.episodes, 'episode')}, {counted(summary.transitions, 'transition')}")
+        return 0
 
     return _guarded(work)
 
