@@ -218,6 +218,7 @@ def _run_parser() -> _Parser:
     one("--seeds", "1..5", "one run for each of these seeds, side by side", arguments.seeds)
     one("--jobs", "N", "with --seeds or several experiments: number of runs at once", arguments.count)
     one("--into", "FOLDER", "a new folder to write to, instead of tasks/NAME")
+    one("--pause-at-step", "S", "train, or resume, to step S and save; the plan stays", arguments.count)
     one("--config", "JSON", "settings by RLlib's names, or in our sections")
     one("--stop", "JSON", "RLlib's stop rules, such as {training_iteration: 9}")
     one("--checkpoint-freq", "N", "save every N iterations, as in RLlib", arguments.count)

@@ -157,7 +157,7 @@ class Experiment:
             observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
-            self.stopping, phases,
+            self.stopping, phases, config.pause_at_step,
         )  # fmt: skip
 
     def _writers(self) -> dict[str, RecordWriter]:
@@ -237,8 +237,8 @@ class Experiment:
     # training ---------------------------------------------------------------------------------------------
 
     def train(self) -> str | None:
-        """Trains until a stop rule is met, and saves the last checkpoint. Returns the stop rule, or None if the run was
-        asked to stop."""
+        """Trains until a stop rule is met or the run pauses, and saves the last checkpoint. Returns why it ended, or
+        None if the run was asked to stop."""
         self.start_clock()
         before = self.trainer.count
         return self._survive(lambda: self._train(before))
@@ -250,7 +250,10 @@ class Experiment:
         if self.stopping():
             self.trainer.save()
             return None
-        self._finish()
+        if self.trainer.paused():
+            self.trainer.save()
+        else:
+            self._finish()
         return reason
 
     def iterate(self, steps: int) -> str | None:
@@ -368,6 +371,22 @@ class Experiment:
         if trainer.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
             console.warn(f"the last model could NOT be saved; once there is room: {command}")
+        return True
+
+    def pause(self, reason: str) -> bool:
+        """Reports a run that has paused, and notes its score there in run.json: neither changes what a resume does.
+        Returns False if the run was asked to stop meanwhile."""
+        trainer, asked = self.trainer, str(self.trainer.pause_at)
+        try:
+            evaluation = None if trainer.unsaved else trainer.evaluate().facts()
+        except Interrupted:
+            self.interrupted()
+            return False
+        self.interrupted(reason)
+        if evaluation is not None:
+            earlier = self.task.read_run().get("pauses")
+            found = earlier if isinstance(earlier, dict) else {}
+            self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation}}})
         return True
 
     def interrupted(self, reason: str = "interrupted") -> None:

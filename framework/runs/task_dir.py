@@ -19,6 +19,8 @@ from framework.errors import TaskDirError
 ROOT = Path("tasks")
 CLOSED = "closed by the program"
 """Outcome of a run that Python code has closed before a stop rule was met."""
+PAUSED = "paused at step"
+"""Outcome of a run that has paused, before the step."""
 MOST_BYTES = 2**24
 """Size of the largest run.json that is read."""
 LOOK_SECONDS = 0.1

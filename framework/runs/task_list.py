@@ -17,7 +17,7 @@ from config.names import printable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.checkpoint.atomic import read_regular
 from framework.output.formatting import short
-from framework.runs.task_dir import CLOSED, ROOT, TaskDir, entries_below, is_locked
+from framework.runs.task_dir import CLOSED, PAUSED, ROOT, TaskDir, entries_below, is_locked
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
@@ -32,7 +32,7 @@ class Listed(NamedTuple):
     algorithm: str
     environment: str
     state: str
-    """running, finished, interrupted or failed."""
+    """running, finished, paused at step N, interrupted or failed."""
     score: float | None
     """Mean return of a test, or of the best model of a training run."""
     age: float
@@ -124,6 +124,8 @@ def _state(folder: Path, facts: dict[str, Any]) -> str:
         return "running"
     if facts.get("finished") or "score" in facts:
         return "finished"
+    if str(facts.get("outcome")).startswith(PAUSED):
+        return printable(str(facts["outcome"]))
     return "interrupted" if facts.get("outcome") in ("interrupted", CLOSED) else "failed"
 
 
