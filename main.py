@@ -80,8 +80,8 @@ def _look_up(request: argparse.Namespace) -> int:
     return 0
 
 
-FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "allow_import", "config", "stop", "checkpoint_freq",
-         "episodes", "model", "word")  # fmt: skip
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "allow_import", "config", "stop",
+         "checkpoint_freq", "episodes", "model", "word")  # fmt: skip
 """Flags that become settings."""
 
 

@@ -61,7 +61,7 @@ class TaskDir:
             self._lock = open(self.path / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until close()
         except OSError as error:
             raise TaskDirError(f"cannot write to {self.path}: {error.strerror}") from error
-        if not _lock(self._lock):
+        if not take_lock(self._lock):
             self.close()
             raise TaskDirError(f"{self.path} is being written by another run; wait for it, or stop it first")
         _held.add(self._lock)
@@ -145,8 +145,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_inherited)
 
 
-def _lock(file: IO[str]) -> bool:
-    """Returns True if the lock was taken. Systems without flock run unlocked."""
+def take_lock(file: IO[Any]) -> bool:
+    """Returns True if the lock on an open file was taken. It lasts until the last process that has inherited the file
+    closes it. Systems without flock run unlocked."""
     try:
         import fcntl
     except ImportError:
