@@ -28,6 +28,7 @@ from framework.multi_agent.returns import return_names
 from framework.observer import Observer
 from framework.output import wrap_up
 from framework.output.console import Console
+from framework.output.csv_log import read_csv
 from framework.output.film import TrainingVideos
 from framework.output.formatting import resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
@@ -124,9 +125,8 @@ class Experiment:
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
         user = self.callbacks
-        returns, policies = return_names(its := plan(config, self.spec)), [] if its.single else its.policies
-        custom = (*returns, *(user.METRICS if user else ()))
-        rows = EpisodeRows(backend.agent, custom, cfg.curriculum is not None, [policy.name for policy in policies])
+        its = plan(config, self.spec)
+        returns, rows = return_names(its), build.make_rows(config, backend.agent, its, user)
         phases = Phases(cfg.curriculum, rows.metrics)
         ours = EpisodeRows(backend.agent, returns)
         if user and (fault := taken(user.METRICS, (*ours.columns, *ours.progress_columns, *EVAL_COLUMNS, "phase"))):
@@ -386,7 +386,8 @@ class Experiment:
         if evaluation is not None:
             earlier = self.task.read_run().get("pauses")
             found = earlier if isinstance(earlier, dict) else {}
-            self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation}}})
+            rows = {"evaluations": len(read_csv(self.task.results / "eval.csv"))}
+            self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation, **rows}}})
         return True
 
     def interrupted(self, reason: str = "interrupted") -> None:

@@ -209,23 +209,25 @@ class _Group:
 
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
     """Returns the share of a run that is done, from 0 to 1, and its progress in words."""
-    if run.child.status is not None:
-        return (
-            1.0,
-            f"ended in {clock(run.child.seconds)}"
-            if run.child.status == 0
-            else f"ended with status {run.child.status}",
-        )
-    if run.child.process is None:
+    child = run.child
+    if child.status is not None:
+        return 1.0, f"ended in {clock(child.seconds)}" if child.status == 0 else f"ended with status {child.status}"
+    if child.process is None:
         return 0.0, "waiting"
-    episode: Any = last_row(run.task.results / "train.csv")
+    share, text = progress(run.task, cfg)
+    if text and cfg.max_time > 0:
+        share = max(share, min(1.0, (time.monotonic() - child.began) / cfg.max_time))
+    return share, f"{share:4.0%}   {text}" if text else "starting"
+
+
+def progress(task: TaskDir, cfg: GeneralConfig) -> tuple[float, str]:
+    """Returns the share of the planned run that is done, and in words its newest episode and evaluation; no words
+    before its first episode."""
+    episode: Any = last_row(task.results / "train.csv")
     if episode is None:
-        return 0.0, "starting"
-    share = cfg.share(episode["step"], episode["episode"], episode["update"])
-    if cfg.max_time > 0:
-        share = max(share, min(1.0, (time.monotonic() - run.child.began) / cfg.max_time))
-    parts = [f"{share:4.0%}", f"step {episode['step']:,}", f"return {short(episode['return'])}"]
-    evaluation: Any = last_row(run.task.results / "eval.csv")
+        return 0.0, ""
+    parts = [f"step {episode['step']:,}", f"return {short(episode['return'])}"]
+    evaluation: Any = last_row(task.results / "eval.csv")
     if evaluation:
         parts.append(f"evaluation {spread(evaluation)}")
-    return share, "   ".join(parts)
+    return cfg.share(episode["step"], episode["episode"], episode["update"]), "   ".join(parts)

@@ -7,7 +7,7 @@ import platform
 import subprocess
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
@@ -85,16 +85,26 @@ class TaskDir:
 
     def write_run(self, facts: dict[str, Any]) -> None:
         """Adds facts to run.json."""
-        merged = {**self.read_run(), **facts}
-        write_whole(self.run, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
+        add_facts(self.run, facts)
 
     def read_run(self) -> dict[str, Any]:
         """Returns the facts in run.json; none if it is missing or damaged."""
-        try:
-            facts = json.loads(read_regular(self.run, MOST_BYTES))
-        except (OSError, ValueError, RecursionError, MemoryError):
-            return {}
-        return facts if isinstance(facts, dict) else {}
+        return read_facts(self.run)
+
+
+def add_facts(path: Path, facts: Mapping[str, Any]) -> None:
+    """Adds facts to a file of JSON."""
+    merged = {**read_facts(path), **facts}
+    write_whole(path, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Returns the facts in a file of JSON; none if it is missing or damaged."""
+    try:
+        facts = json.loads(read_regular(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
