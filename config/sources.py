@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from config import foreign, joyrl, policies
+from config.domain_kinds import SECTION as TUNING
 from config.error_text import shown
 from config.names import nearest
+from config.program import PROGRAM
 from config.run_config import SECTIONS
 from config.schema import Strict
 from config.yaml_reader import Document, DocumentError, Place, parse
@@ -103,6 +105,8 @@ def from_document(document: Document, *, written: bool) -> Source:
         place = document.place.parts[key]
         if key == policies.SECTION:
             source.put_policies(value, place)
+        elif key == TUNING:
+            source.problems.append(f"{place.text}: {key}: only tuning reads it: {PROGRAM} tune --yaml FILE")
         elif key not in SECTIONS:
             source.strays.append(Stray(key, place.text, ""))
         elif isinstance(value, dict):

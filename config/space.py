@@ -4,15 +4,11 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from config.domain_kinds import written_kind
 from config.error_text import shown
 from config.fields import whole
 from config.yaml_reader import Place
 
-KINDS = {
-    "grid": "grid", "grid_search": "grid", "choice": "choice", "uniform": "uniform", "log": "log",
-    "loguniform": "log", "int": "int",
-}  # fmt: skip
-"""Spelling -> kind of domain."""
 LISTS = ("grid", "choice")
 """Kinds that list their values; the others have two bounds."""
 
@@ -28,13 +24,6 @@ class Domain(NamedTuple):
     values: tuple[Any, ...]
     """All values, or the lowest and the highest."""
     place: str
-
-
-def written_kind(value: Any) -> str | None:
-    """Returns the kind of domain that a value of a file is; None for any other value."""
-    if isinstance(value, Mapping) and len(value) == 1:
-        return KINDS.get(str(next(iter(value))))
-    return None
 
 
 def found(value: Any, place: Place, problems: list[str], keys: tuple[str | int, ...] = ()) -> Iterator[Domain]:

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError
 
 from config import policies, sources, space
+from config.domain_kinds import SECTION
 from config.error_text import faults, shown
 from config.loader import ConfigError, load
 from config.names import did_you_mean
@@ -18,7 +19,6 @@ from config.schema import Int, PositiveInt, Problem, Strict, lower
 from config.space import Domain
 from config.yaml_reader import Document, DocumentError, Dumper, Place, read
 
-SECTION = "tune_cfg"
 FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
 
 
@@ -79,6 +79,11 @@ class Tuning:
     notes: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """Where the settings of tune_cfg are written."""
+
+    @property
+    def paths(self) -> list[str]:
+        """Settings that are tried."""
+        return [domain.path for domain in self.domains]
 
     def where(self, key: str) -> str:
         """Returns where a setting of tune_cfg is written."""

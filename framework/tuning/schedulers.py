@@ -5,6 +5,7 @@ done. It depends on those scores alone, so that a tuning that was interrupted is
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -38,18 +39,17 @@ class Leg(NamedTuple):
     """Environment step at which it pauses; None: to the end of the run."""
 
 
-Scores = Mapping[str, float | None]
-"""Name of a trial -> its score, or None if it failed."""
+Scores = Mapping[str, float]
+"""Name of a trial -> its score, NaN if it has none yet. A trial that has failed is missing."""
 Course = Generator[list[Leg], Scores, None]
 Explore = Callable[[Settings, np.random.Generator], Settings]
 """Returns changed settings for a copy of a trial."""
 
 
 def ranked(trials: Iterable[Trial], scores: Scores, mode: str) -> list[Trial]:
-    """Returns the trials that have a score, best first; of equal ones the first stays first."""
-    sign = -1 if mode == "max" else 1
-    known = [(sign * score, trial) for trial in trials if (score := scores.get(trial.name)) is not None]
-    return [trial for _, trial in sorted(known, key=lambda pair: pair[0])]
+    """Returns the trials that have not failed, best first; of equal ones the first stays first."""
+    sign, alive = -1 if mode == "max" else 1, [trial for trial in trials if trial.name in scores]
+    return sorted(alive, key=lambda trial: (isnan(scores[trial.name]), sign * scores[trial.name]))
 
 
 # --------------------------------------------------------------------------------------------------------- rungs
@@ -115,8 +115,8 @@ def pbt(trials: Sequence[Trial], rungs: Sequence[int | None], explore: Explore, 
             parent = order[random.integers(count)]
             copies[loser] = Trial(_next(loser.name), explore(parent.settings, random), parent.name, until)
         scores = yield [Leg(copy, until) for copy in copies.values()]
-        members = [copies.get(trial, trial) for trial in members]
-        members = [trial for trial in members if not trial.parent or scores.get(trial.name, 0) is not None]
+        failed = [copy for copy in copies.values() if copy.name not in scores]
+        members = [copy for trial in members if (copy := copies.get(trial, trial)) not in failed]
 
 
 def _next(name: str) -> str:

@@ -17,6 +17,7 @@ from framework.runs.children import at_once
 from framework.runs.many_runs import Checked
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import add_facts, circumstances, new_folder, take_lock
+from framework.tuning.ending import finish
 from framework.tuning.plan import Plan
 from framework.tuning.processes import Processes
 from framework.tuning.tuner import Tuner, Waiting
@@ -44,7 +45,7 @@ def run(
         try:
             tuner.run(stop)
             screen.close()
-            return tuner, tuner.finish()
+            return tuner, finish(tuner)
         except Waiting:
             tuner.write()
             screen.say(f"to go on: {resume_command(folder)}")
@@ -71,7 +72,8 @@ def _room(plan: Plan, found: list[Checked], place: Path, screen: Screen) -> None
     while not place.exists():
         place = place.absolute().parent
     needed, free = max(each.disk for each in found) * plan.runs, shutil.disk_usage(place).free
-    text = f"{counted(plan.runs, 'run')} may write about {needed / 2**20:,.0f} MiB of checkpoints and replay memories"
+    size = f"{max(1, needed / 2**20):,.0f} MiB"
+    text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
     if needed > free:
         raise JoystickError(
             f"{text}, and {place} has {free / 2**20:,.0f} MiB free; try fewer samples, a smaller buffer_size, or "

@@ -6,6 +6,7 @@ trials, and goes on with the first stage that is missing.
 
 import contextlib
 import itertools
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from config.loader import RunConfig
 from config.tuning import Tuning
 from framework.checkpoint.atomic import make_folder, write_whole
 from framework.errors import JoystickError
-from framework.output.formatting import begin_command, clock, counted, short
+from framework.output.formatting import clock, counted
 from framework.output.terminal import Screen
 from framework.runs.children import POLL_SECONDS
 from framework.runs.group import progress
@@ -32,8 +33,6 @@ from framework.tuning.stages import Stage
 
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the trials."""
-FAILED = 1
-"""Exit status if no trial has a score."""
 
 
 class Waiting(Exception):
@@ -46,7 +45,8 @@ class Known:
 
     trial: Trial
     config: RunConfig
-    score: float | None = None
+    score: float = math.nan
+    """Score at the last rung that it has reached."""
     state: str = "waiting"
     failure: dict[str, Any] = field(default_factory=dict)
     """Exit status and reason of a trial that failed."""
@@ -60,7 +60,7 @@ class Tuner:
         self.runner, self.screen = runner, screen
         self.cfg = tuning.settings
         self.known: dict[str, Known] = {}
-        self.final: dict[str, float | None] = {}
+        self.final: dict[str, float] = {}
         """Scores of the trials that were trained to the last rung."""
         self.best: Trial | None = None
         self.failures: dict[str, Any] = read_facts(folder / "tune.json").get("failed", {})
@@ -82,9 +82,10 @@ class Tuner:
             self.write()
             scores = self.follow(self.plan.course(trials), stop)
             self.final |= scores
-            self.plan.search.tell([(trial.settings, scores.get(trial.name)) for trial in trials])
+            self.plan.search.tell([(each.settings, _or_none(scores.get(each.name, math.nan))) for each in trials])
         known = [self.known[name].trial for name in self.final]
-        self.best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
+        best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
+        self.best = None if best is None or math.isnan(self.final[best.name]) else best
 
     def follow(self, course: Course, stop: StopSignals) -> Scores:
         """Trains as the scheduler says. Returns the scores of its last legs."""
@@ -94,7 +95,8 @@ class Tuner:
                 if leg.trial.name not in self.known:
                     self.add(leg.trial)
             self.train(legs, stop)
-            scores = {leg.trial.name: self.note(leg) for leg in legs}
+            self.note(legs)
+            scores = {name: known.score for leg in legs if not (known := self.known[name := leg.trial.name]).failure}
             self.write()
             try:
                 legs = course.send(scores)
@@ -195,16 +197,16 @@ class Tuner:
         self.write()
         return False
 
-    def note(self, leg: Leg) -> float | None:
-        """Returns the score of a leg that is done; None if the trial has failed."""
-        known, tasks = self.known[leg.trial.name], self.tasks(leg.trial)
-        if known.failure:
-            known.state = "failed"
-            return None
-        cfg = self.cfg
-        known.score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
-        known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
-        return known.score
+    def note(self, legs: Iterable[Leg]) -> None:
+        """Reads the scores of legs that are done."""
+        for leg in legs:
+            known, tasks, cfg = self.known[leg.trial.name], self.tasks(leg.trial), self.cfg
+            if known.failure:
+                known.state = "failed"
+                continue
+            score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
+            known.score = math.nan if score is None else score
+            known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
 
     def look(self, legs: Sequence[Leg]) -> None:
         """Shows what runs."""
@@ -228,7 +230,7 @@ class Tuner:
 
     def write(self, more: Mapping[str, Any] | None = None) -> None:
         """Writes tune.json and trials.csv."""
-        paths = [domain.path for domain in self.tuning.domains]
+        paths = self.tuning.paths
         trials = {
             known.trial.name: {
                 "settings": dict(zip(paths, known.trial.settings, strict=True)),
@@ -249,37 +251,13 @@ class Tuner:
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else known.state
         folder = self.folder / "trials" / known.trial.name
-        return Row(known.trial, state, known.score, said["best"], said["step"], said["seconds"], status, folder)
+        return Row(
+            known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder
+        )
 
-    # the end ----------------------------------------------------------------------------------------------
 
-    def finish(self) -> int:
-        """Writes the best settings, draws and prints. Returns the exit status."""
-        if self.best is None:
-            self.write({"finished": True, "best": None})
-            self.screen.say("no trial has a score; trials.csv and the folders of the trials say why", "red")
-            return FAILED
-        best, cfg = self.known[self.best.name], self.cfg
-        self.write({"finished": True, "best": best.trial.name, "score": best.score})
-        tasks = self.tasks(best.trial)
-        evaluation = results.combined([stages.score(task, None, "evaluation", cfg.mode) for task in tasks])
-        order = ranked([known.trial for known in self.known.values()], self.final, cfg.mode)
-        order += [known.trial for known in self.known.values() if known.trial not in order]
-        rows = {row.trial: row for row in self.rows()}
-        paths = [domain.path for domain in self.tuning.domains]
-        for line in results.table(paths, [rows[trial] for trial in order]):
-            self.screen.say(line)
-        remark = f"trial {best.trial.name} of {self.folder}, after {counted(rows[best.trial].step or 0, 'step')}"
-        file = results.write_best(self.folder, best.config, evaluation, remark)
-        named = {str(task.relative_to(self.folder / "trials")): TaskDir(task) for t in order for task in self.tasks(t)}
-        figure = results.draw(self.folder, best.config, named, len(tasks), self.screen.say)
-        score = "no score" if best.score is None else short(best.score)
-        lines = [("best", f"trial {best.trial.name}, {cfg.score} {score}"), ("table", str(self.folder / "trials.csv"))]
-        lines += [("curves", str(figure))] if figure else []
-        lines += [("to train it", begin_command(file, (), self.folder, self.tuning.options.get("allow_import", ())))]
-        for label, text in lines:
-            self.screen.say(f"{label:<11}  {text}", "bold" if label == "best" else "")
-        return 0
+def _or_none(score: float) -> float | None:
+    return None if math.isnan(score) else score
 
 
 def _of(name: str) -> str:
