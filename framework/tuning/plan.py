@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from config.loader import ConfigError, RunConfig
 from config.names import did_you_mean
 from config.space import LISTS, Domain
-from config.tuning import Tuning
+from config.tuning import TuneConfig, Tuning
 from envs.base import EnvError
 from framework.errors import JoystickError
-from framework.runs.many_runs import Checked, checked, refuse_loaded
+from framework.runs.many_runs import Checked, beside_others, checked, refuse_loaded
 from framework.runs.resume import adjustable
 from framework.tuning import schedulers
 from framework.tuning.schedulers import Course, Trial
@@ -27,28 +28,94 @@ SCORES = ("evaluation", "best")
 """Scores that are no column of progress.csv."""
 
 
+@dataclass(frozen=True)
+class Ready:
+    """What a trial is trained with."""
+
+    text: str
+    """Content of its file."""
+    seed: int
+    """Seed of its first run."""
+    config: RunConfig | None = None
+    """None for a function of the user's own."""
+
+
 class Plan:
     """The search, the trials of its first batch, and the course of their training."""
 
-    def __init__(self, tuning: Tuning) -> None:
-        self.tuning, self.cfg = tuning, tuning.settings
+    def __init__(self, domains: Sequence[Domain], cfg: TuneConfig) -> None:
+        self.domains, self.cfg = tuple(domains), cfg
         self.search: Search = self.make_search()
-        self._configs: dict[str, RunConfig] = {}
 
     def make_search(self) -> Search:
-        return RandomSearch(self.tuning.domains, self.cfg.samples, self.cfg.seed)
+        return RandomSearch(self.domains, self.cfg.samples, self.cfg.seed)
 
     @cached_property
     def first(self) -> list[Settings]:
         """Settings of the first trials."""
         return self.make_search().ask()
 
+    @property
+    def budget(self) -> int | None:
+        """Environment steps of a run; None if they are not known."""
+        return None
+
+    def ready(self, settings: Settings) -> Ready:
+        """Returns what a trial is trained with. Raises ConfigError if that is not valid."""
+        raise NotImplementedError
+
+    def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
+        """Returns the settings of a copy of a trial."""
+        raise NotImplementedError
+
+    @cached_property
+    def rungs(self) -> list[int | None]:
+        """Steps at which trials are compared; the last one is their end, None."""
+        if self.cfg.halves:
+            return schedulers.halving_rungs(len(self.first), self.cfg.eta, self.cfg.rungs, self.budget)
+        if self.cfg.scheduler == "pbt" and self.budget is not None:
+            return schedulers.pbt_rungs(self.cfg.rungs, self.budget)
+        return [None]
+
+    def course(self, trials: Sequence[Trial]) -> Course:
+        """Returns the course of the training of some trials."""
+        cfg = self.cfg
+        if cfg.halves:
+            return schedulers.halving(trials, self.rungs, cfg.eta, cfg.mode)
+        if cfg.scheduler == "pbt":
+            return schedulers.pbt(trials, self.rungs, self.explore, cfg.mode, cfg.seed)
+        return schedulers.whole(trials)
+
+    @property
+    def runs(self) -> int:
+        """Number of task directories that the first batch makes."""
+        count = len(self.first)
+        copies = max(1, count // schedulers.QUARTER) * (len(self.rungs) - 1) if self.cfg.scheduler == "pbt" else 0
+        return (count + copies) * self.cfg.seeds
+
+
+class RunPlan(Plan):
+    """Trials are training runs."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
+        self._configs: dict[str, RunConfig] = {}
+        super().__init__(tuning.domains, tuning.settings)
+
     def config(self, settings: Settings) -> RunConfig:
         """Returns the configuration of a trial. Raises ConfigError if it is not valid."""
         key = json.dumps(settings)
         if key not in self._configs:
-            self._configs[key] = self.tuning.config(settings)
+            self._configs[key] = beside_others(self.tuning.config(settings))
         return self._configs[key]
+
+    def ready(self, settings: Settings) -> Ready:
+        config = self.config(settings)
+        return Ready(config.to_yaml(), config.general.seed, config)
+
+    @property
+    def budget(self) -> int | None:
+        return budget(self.config(self.first[0]))
 
     # checks -----------------------------------------------------------------------------------------------
 
@@ -66,7 +133,7 @@ class Plan:
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
             except (JoystickError, EnvError) as error:
-                named = zip(self.tuning.domains, settings, strict=True)
+                named = zip(self.domains, settings, strict=True)
                 problems[f"{', '.join(f'{domain.path}={json.dumps(value)}' for domain, value in named)}: {error}"] = (
                     None
                 )
@@ -107,33 +174,7 @@ class Plan:
     def _where(self, key: str) -> str:
         return self.tuning.where(key)
 
-    # the course -------------------------------------------------------------------------------------------
-
-    @cached_property
-    def rungs(self) -> list[int | None]:
-        """Steps at which trials are compared; the last one is their end, None."""
-        cfg, steps = self.cfg, budget(self.config(self.first[0]))
-        if cfg.halves:
-            return schedulers.halving_rungs(len(self.first), cfg.eta, cfg.rungs, steps)
-        if cfg.scheduler == "pbt" and steps is not None:
-            return schedulers.pbt_rungs(cfg.rungs, steps)
-        return [None]
-
-    def course(self, trials: Sequence[Trial]) -> Course:
-        """Returns the course of the training of some trials."""
-        cfg = self.cfg
-        if cfg.halves:
-            return schedulers.halving(trials, self.rungs, cfg.eta, cfg.mode)
-        if cfg.scheduler == "pbt":
-            return schedulers.pbt(trials, self.rungs, self.explore, cfg.mode, cfg.seed)
-        return schedulers.whole(trials)
-
-    @property
-    def runs(self) -> int:
-        """Number of task directories that the first batch makes."""
-        count = len(self.first)
-        copies = max(1, count // schedulers.QUARTER) * (len(self.rungs) - 1) if self.cfg.scheduler == "pbt" else 0
-        return (count + copies) * self.cfg.seeds
+    # copies -----------------------------------------------------------------------------------------------
 
     @cached_property
     def _adjusted(self) -> list[bool]:
@@ -141,7 +182,7 @@ class Plan:
         config = self.config(self.first[0])
         allowed, models = adjustable(config), config.sections()
         found = []
-        for domain in self.tuning.domains:
+        for domain in self.domains:
             section, _, key = domain.path.rpartition(".")
             known = section in models and section != "general_cfg"
             found.append(known and type(models[section]).field_name(key) in allowed[section])
@@ -152,7 +193,7 @@ class Plan:
         result is no valid configuration."""
         changed = tuple(
             _explored(domain, value, random) if may else value
-            for domain, value, may in zip(self.tuning.domains, settings, self._adjusted, strict=True)
+            for domain, value, may in zip(self.domains, settings, self._adjusted, strict=True)
         )
         try:
             self.config(changed)
