@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -156,8 +156,12 @@ class Functions:
             self._orphans.append(stage)
             return
         here, there = multiprocessing.Pipe()
-        child = Child(stage.errors)
-        self._children.start(child, lambda errors: Forked(lambda: _call(self.function, stage, there, errors)))
+        child, ours = Child(stage.errors), [here, *(pipe for *_, pipe in self._known.values())]
+
+        def call(errors: BinaryIO) -> Forked:
+            return Forked(lambda: _call(self.function, stage, there, errors, ours))
+
+        self._children.start(child, call)
         there.close()
         self._known[stage.trial] = (stage, child, here)
 
@@ -198,8 +202,11 @@ class Functions:
             child.errors.unlink(missing_ok=True)
 
 
-def _call(function: Function, stage: Stage, pipe: Connection, errors: BinaryIO) -> None:
-    """Calls the function in its process."""
+def _call(function: Function, stage: Stage, pipe: Connection, errors: BinaryIO, ours: Sequence[Connection]) -> None:
+    """Calls the function in its process. ours: the tuner's ends of pipes; a copy that stays open would keep a call from
+    noticing that the tuner is gone."""
+    for end in ours:
+        end.close()
     os.setpgid(0, 0)
     os.dup2(errors.fileno(), 2)
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115  # an exception of the function goes there
