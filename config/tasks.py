@@ -37,6 +37,8 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} is a link out of {tasks}/; give the full path of its target")
     if (folder / "group.json").is_file():
         raise TaskError(f"{load_path!r} is a group of runs; name one of them, such as {_member(folder)}")
+    if (folder / "tune.json").is_file():
+        raise TaskError(f"{load_path!r} is a tuning; name one of its trials, such as {folder / 'trials' / '000'}")
     if tested := _tested(folder):
         raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
     if not complete:

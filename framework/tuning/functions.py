@@ -23,7 +23,7 @@ from framework.checkpoint.atomic import make_folder
 from framework.errors import JoystickError
 from framework.runs import signals
 from framework.runs.children import Child, Children
-from framework.runs.task_dir import TaskDir
+from framework.runs.task_dir import PAUSED, TaskDir
 from framework.tuning.plan import SCORES, Plan, Ready
 from framework.tuning.processes import Ended, is_locked
 from framework.tuning.search import Settings
@@ -88,7 +88,8 @@ class Report:
     def _pause(self) -> None:
         """Notes that the step of a comparison is reached, and waits for the next one."""
         pauses = self._task.read_run().get("pauses", {})
-        self.tell({"pauses": {**pauses, str(self._until): {"step": self._step, "numbers": self._numbers}}})
+        pause = {"step": self._step, "numbers": self._numbers}
+        self.tell({"outcome": f"{PAUSED} {self._step}", "pauses": {**pauses, str(self._until): pause}})
         try:
             self._pipe.send(None)
             self.ended, self._until = self._pipe.recv()
@@ -215,4 +216,4 @@ def _call(function: Function, stage: Stage, pipe: Connection, errors: BinaryIO, 
     report = Report(stage.task, stage.until, pipe)
     function(read(stage.file).value, report)
     if not report.ended:
-        report.tell({"finished": True})
+        report.tell({"outcome": "the function has returned", "finished": True})
