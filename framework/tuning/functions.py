@@ -25,7 +25,7 @@ from framework.runs import signals
 from framework.runs.children import Child, Children
 from framework.runs.task_dir import PAUSED, TaskDir
 from framework.tuning.plan import SCORES, Plan, Ready
-from framework.tuning.processes import Ended, is_locked
+from framework.tuning.processes import Ended, ended_orphans, is_locked
 from framework.tuning.search import Settings
 from framework.tuning.stages import Stage
 
@@ -52,6 +52,9 @@ class FunctionPlan(Plan):
             problems.append("Python: score: write the name of a number that the function reports")
         if problems:
             raise ConfigError(problems)
+
+    def resume_command(self, folder: Path) -> str:
+        return f"joystick.tune(function, resume={str(folder)!r})"
 
     def ready(self, settings: Settings) -> Ready:
         value = space.filled(self.tuning.document.value, self.domains, settings)
@@ -167,8 +170,7 @@ class Functions:
         self._known[stage.trial] = (stage, child, here)
 
     def poll(self) -> list[Ended]:
-        gone = [stage for stage in self._orphans if not is_locked(stage)]
-        self._orphans = [stage for stage in self._orphans if stage not in gone]
+        gone, self._orphans = ended_orphans(self._orphans)
         ended = [Ended(stage, None) for stage in gone]
         over = self._children.poll()
         for trial, (stage, child, pipe) in list(self._known.items()):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from config.loader import RunConfig
-from config.program import PROGRAM
 from config.tuning import Tuning
 from framework.checkpoint.atomic import write_whole
 from framework.errors import JoystickError, TaskDirError
@@ -53,7 +52,7 @@ def drive(plan: Plan, folder: Path, runner: Runner, jobs: int, screen: Screen) -
             return tuner, finish(tuner)
         except Waiting:
             tuner.write()
-            screen.say(f"to go on: {PROGRAM} tune --resume {folder}")
+            screen.say(f"to go on: {plan.resume_command(folder)}")
             return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
         finally:
             runner.end_all()
