@@ -63,6 +63,8 @@ def test_a_draw_depends_on_its_trial_and_its_setting_alone() -> None:
     both = RandomSearch([gamma, lr], 3, seed=1).ask()
     assert [settings[1:] for settings in both] == few
     assert RandomSearch([lr], 3, seed=2).ask() != few
+    other = lr._replace(path="algo_cfg.alpha_lr")
+    assert all(one != two for one, two in RandomSearch([lr, other], 3, seed=1).ask()), "settings are independent"
     assert len(set(many)) == 5
 
 
