@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from config import policies, sources, space
 from config.domain_kinds import SECTION
 from config.error_text import faults, shown
+from config.experiments import experiments
 from config.loader import ConfigError, load
 from config.names import did_you_mean
 from config.program import PROGRAM
@@ -86,8 +87,11 @@ class Tuning:
 
     def config(self, settings: Sequence[Any]) -> RunConfig:
         """Returns the configuration of a trial, or raises ConfigError. settings: one for each domain."""
-        value = space.filled(self.document.value, self.domains, settings)
-        found = load(self.name, file=replace(self.document, value=value), **self.options)
+        filled = replace(self.document, value=space.filled(self.document.value, self.domains, settings))
+        several = experiments(filled)
+        if len(several) > 1:
+            raise ConfigError([f"{self.name} has {len(several)} experiments; tune one of them at a time"])
+        found = load(self.name, file=next(iter(several.values()), filled), **self.options)
         if found.objects:
             raise ConfigError(
                 [

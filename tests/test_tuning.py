@@ -175,6 +175,18 @@ def test_a_wrong_file_is_one_clear_answer_and_nothing_is_created(
     assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
 
 
+def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "{run: DQN, env: CartPole-v1, stop: {timesteps_total: 50}, config: {lr: {grid_search: [-1, 0.1]}}}\n"
+    written(f"one: {text}")
+    assert run("tune", "--yaml", "tune.yaml") == 2
+    err = capsys.readouterr().err
+    assert "tune.yaml:1: algo_cfg.lr: got -1; expected a number above 0" in err.replace("one.config.lr", "algo_cfg.lr")
+    assert len(err.splitlines()) == 1
+    written(f"one: {text}two: {text}")
+    assert run("tune", "--yaml", "tune.yaml") == 2
+    assert "tune.yaml has 2 experiments; tune one of them at a time" in capsys.readouterr().err
+
+
 def test_without_the_word_tune_values_to_try_are_the_wrong_type(capsys: pytest.CaptureFixture[str]) -> None:
     written(NINE)
     assert run("--yaml", "tune.yaml") == 2
