@@ -45,6 +45,11 @@ _open_house()
 if TYPE_CHECKING:
     from config.loader import ConfigError as ConfigError
     from config.own import register as register
+    from config.space import choice as choice
+    from config.space import grid as grid
+    from config.space import integer as integer
+    from config.space import log as log
+    from config.space import uniform as uniform
     from envs.base import EnvContext as EnvContext
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
@@ -70,6 +75,8 @@ if TYPE_CHECKING:
     from framework.runs.policy import TrainedPolicies as TrainedPolicies
     from framework.runs.policy import TrainedPolicy as TrainedPolicy
     from framework.runs.policy import load as load
+    from framework.tuning.api import Tuned as Tuned
+    from framework.tuning.api import tune as tune
 
 _HOMES = {
     "Batch": "framework.data.batch",
@@ -89,9 +96,14 @@ _HOMES = {
     "Run": "framework.runs.api",
     "TrainedPolicies": "framework.runs.policy",
     "TrainedPolicy": "framework.runs.policy",
+    "Tuned": "framework.tuning.api",
     "VectorReplayBuffer": "framework.data.vector",
+    "choice": "config.space",
     "gae_returns": "framework.data.returns",
+    "grid": "config.space",
+    "integer": "config.space",
     "load": "framework.runs.policy",
+    "log": "config.space",
     "nstep_returns": "framework.data.returns",
     "offpolicy_trainer": "framework.data.trainers",
     "onpolicy_trainer": "framework.data.trainers",
@@ -100,6 +112,8 @@ _HOMES = {
     "read_traces": "framework.output.trace_reader",
     "register": "config.own",
     "register_env": "config.own",
+    "tune": "framework.tuning.api",
+    "uniform": "config.space",
 }
 """Public name -> module that defines it, imported on first use."""
 __all__ = list(_HOMES)

@@ -12,6 +12,7 @@ from config import cli
 from framework.errors import silence
 
 if TYPE_CHECKING:
+    from config.loader import ConfigError
     from config.run_config import RunConfig
 
 REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
@@ -43,6 +44,8 @@ def _answer(argv: list[str]) -> int:
     request = cli.parse(argv, _setting_of)
     if request.allow_import:
         sys.path.append(os.getcwd())
+    if request.command == "tune":
+        return _tune(request, argv)
     return _run(request, argv) if request.command in ("run", "evaluate", "bench") else _look_up(request)
 
 
@@ -84,8 +87,8 @@ def _look_up(request: argparse.Namespace) -> int:
     return 0
 
 
-FLAGS = ("algo", "env", "resume", "test", "video", "into", "allow_import", "config", "stop", "checkpoint_freq",
-         "episodes", "model", "word")  # fmt: skip
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "allow_import", "config", "stop",
+         "checkpoint_freq", "episodes", "model", "word")  # fmt: skip
 """Flags that become settings."""
 
 
@@ -104,10 +107,7 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
         if problem := _unfit(request, len(configs)):
             raise ConfigError([problem])
     except ConfigError as error:
-        count = len(error.problems)
-        fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
-        print(error, f"Nothing was started. {fix}", sep="\n", file=sys.stderr)
-        return 2
+        return _nothing_started(error)
     if request.print_config or request.dry_run:
         return max(_show(request, name, config) for name, config in configs.items())
     if request.command == "bench":
@@ -119,6 +119,32 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
 
         return bench(one, request)
     return _start(request, configs, argv)
+
+
+def _nothing_started(error: "ConfigError") -> int:
+    """Prints what is wrong with a configuration. Returns the exit status."""
+    count = len(error.problems)
+    fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
+    print(error, f"Nothing was started. {fix}", sep="\n", file=sys.stderr)
+    return 2
+
+
+def _tune(request: argparse.Namespace, argv: list[str]) -> int:
+    from config import tuning
+    from config.loader import ConfigError
+    from framework.catalog import ALGOS, ENVS
+
+    options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
+    flags = {name: getattr(request, name) for name in ("samples", "jobs", "algo", "env")}
+    folder = Path(request.resume) if request.resume else None
+    try:
+        file = folder / "config.yaml" if folder else request.yaml
+        asked = tuning.from_file(file, request.overrides, flags, into=request.into, **options)
+    except ConfigError as error:
+        return _nothing_started(error)
+    from framework.runs import entry
+
+    return entry.tune(asked, argv, folder)
 
 
 def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:

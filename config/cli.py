@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from config import arguments, bench_words, contradictions
+from config import arguments, bench_words, contradictions, tune_words
 from config.joyrl import SECTIONS
 from config.names import did_you_mean, printable
 from config.program import PROGRAM, version
@@ -12,7 +12,7 @@ from config.program import PROGRAM, version
 WORDS = ("train", "test", "resume", "film", "evaluate")
 """Commands that play or train. All but train are followed by the name of a run."""
 LOOKUPS = ("runs", "list", "describe", "schema", "convert", "data")
-COMMANDS = (*WORDS, "bench", *LOOKUPS)
+COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
 
@@ -45,6 +45,9 @@ other commands:
   python main.py list algos|envs|presets|tasks    what there is
   python main.py describe TOPIC                   settings and their help: an
     algorithm, environment, setting, layer, wrapper, general, or all
+  python main.py tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER
+                                                  try settings, such as
+    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}
   python main.py bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
                                                   steps/s with your settings
   python main.py convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
@@ -115,7 +118,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) -> argparse.Namespace:
-    """Returns the request; its `command` is run, evaluate, bench or one of LOOKUPS."""
+    """Returns the request; its `command` is run, evaluate, bench, tune or one of LOOKUPS."""
     first = _behind_permissions(argv)
     word = next(iter(argv[first : first + 1]), "")
     rest = [*argv[:first], *argv[first + (word in COMMANDS) :]]
@@ -124,6 +127,8 @@ def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) 
     parser = _run_parser()
     if word == "bench":
         bench_words.add_flags(parser)
+    if word == "tune":
+        tune_words.add_flags(parser)
     parser.setting_of = setting_of
     request = parser.words(list(_with_seeds_joined(rest)))
     if word in WORDS[1:]:
@@ -136,8 +141,8 @@ def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) 
             or (override.endswith("=") and after and "=" not in after[0])
         ):
             parser.error(_not_a_setting(override, after, setting_of))
-    measured = bench_words.problems(request) if word == "bench" else ()
-    for problem in (*measured, *contradictions.found(request)):
+    own = {"bench": bench_words.problems, "tune": tune_words.problems}.get(word, lambda request: ())
+    for problem in (*own(request), *contradictions.found(request)):
         parser.error(problem)
     if request.seeds:
         request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run
@@ -221,8 +226,9 @@ def _run_parser() -> _Parser:
     one("--steps", "N", "with evaluate: whole episodes, at least so many steps", arguments.count)
     one("--out", "FILE", "with evaluate: a file for a JSON line per episode")
     one("--seeds", "1..5", "one run for each of these seeds, side by side", arguments.seeds)
-    one("--jobs", "N", "with --seeds or several experiments: number of runs at once", arguments.count)
+    one("--jobs", "N", "with --seeds, tune or several experiments: runs at once", arguments.count)
     one("--into", "FOLDER", "a new folder to write to, instead of tasks/NAME")
+    one("--pause-at-step", "S", "train, or resume, to step S and save; the plan stays", arguments.count)
     one("--config", "JSON", "settings by RLlib's names, or in our sections")
     one("--stop", "JSON", "RLlib's stop rules, such as {training_iteration: 9}")
     one("--checkpoint-freq", "N", "save every N iterations, as in RLlib", arguments.count)

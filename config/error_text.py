@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from config.domain_kinds import written_kind
 from config.names import did_you_mean, nearest
+from config.program import PROGRAM
 from config.schema import Layer, Strict
 from config.yaml_reader import Place
 
@@ -191,4 +193,5 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     else:
         value = details["input"]
     near = did_you_mean(value, node.get("enum", ())) if isinstance(value, str) else ""
-    return f"got {shown(value)}; expected {expected(node, root)}{near}"
+    tuned = f"; values to try are for: {PROGRAM} tune --yaml FILE" if written_kind(value) else ""
+    return f"got {shown(value)}; expected {expected(node, root)}{near}{tuned}"

@@ -49,6 +49,7 @@ def load(
     video: bool = False,
     allow_import: Iterable[str] = (),
     into: str | None = None,
+    pause_at_step: int | None = None,
     values: Mapping[str, Mapping[str, Any]] | None = None,
     config: str | None = None,
     stop: str | None = None,
@@ -96,6 +97,7 @@ def load(
         preset=str(preset) if preset else None,
         task=task,
         into=Path(into) if into else None,
+        pause_at_step=pause_at_step,
     )
 
 

@@ -37,6 +37,8 @@ class RunConfig:
     """Task directory that load_path names, if load_checkpoint is true."""
     into: Path | None = None
     """New folder for the run, from --into, in place of one under tasks/."""
+    pause_at_step: int | None = None
+    """Environment step at which training pauses, from --pause-at-step; limits and schedules do not depend on it."""
     allow_import: tuple[str, ...] = ()
     """User packages that the command line allows to import."""
     objects: Mapping[str, Any] = field(default_factory=dict)

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from config import foreign, joyrl, policies
+from config.domain_kinds import SECTION as TUNING
 from config.error_text import shown
 from config.names import nearest
+from config.program import PROGRAM
 from config.run_config import SECTIONS
 from config.schema import Strict
 from config.yaml_reader import Document, DocumentError, Place, parse
@@ -103,6 +105,8 @@ def from_document(document: Document, *, written: bool) -> Source:
         place = document.place.parts[key]
         if key == policies.SECTION:
             source.put_policies(value, place)
+        elif key == TUNING:
+            source.problems.append(f"{place.text}: {key}: only tuning reads it: {PROGRAM} tune --yaml FILE")
         elif key not in SECTIONS:
             source.strays.append(Stray(key, place.text, ""))
         elif isinstance(value, dict):
@@ -182,11 +186,17 @@ def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:
     return source
 
 
+def document_of(values: Mapping[str, Any], text: str) -> Document:
+    """Returns a mapping of a Python program as if it were a file. text: where it comes from."""
+    plain = _builtin(values)
+    return Document(plain, _placed(plain, text, ""))
+
+
 def _placed(value: Any, text: str, path: str) -> Place:
     """Returns the place of a value, and the places of its parts."""
     place = Place(text, path)
     if isinstance(value, dict):
-        place.parts |= {key: _placed(part, text, f"{path}.{key}") for key, part in value.items()}
+        place.parts |= {key: _placed(part, text, f"{path}.{key}".lstrip(".")) for key, part in value.items()}
     elif isinstance(value, list):
         place.parts |= {i: _placed(part, text, f"{path}[{i}]") for i, part in enumerate(value)}
     return place
@@ -202,10 +212,13 @@ def _builtin(value: Any) -> Any:
 
 
 def from_command_line(
-    overrides: Iterable[str], flags: Iterable[tuple[str, str, Any]], below: Source | None = None
+    overrides: Iterable[str],
+    flags: Iterable[tuple[str, str, Any]],
+    below: Source | None = None,
+    sections: tuple[str, ...] = (),
 ) -> Source:
     """Returns the settings of section.key=value words, and of flags as (flag, section.key, value). below: settings
-    that they are added to."""
+    that they are added to; sections: further ones that words may name."""
     source = below or Source(written=True)
     for flag, path, value in flags:
         section, _, key = path.partition(".")
@@ -213,7 +226,11 @@ def from_command_line(
     for override in overrides:
         path, equals, text = override.partition("=")
         section, key = _split(path)
-        if not (section in (*SECTIONS, policies.SECTION) or policies.name_of(section)) or not key or not equals:
+        if (
+            not (section in (*SECTIONS, policies.SECTION, *sections) or policies.name_of(section))
+            or not key
+            or not equals
+        ):
             source.strays.append(Stray(path.rpartition(".")[2] or path, "command line", equals + text))
             continue
         if not text.strip():

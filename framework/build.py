@@ -22,6 +22,7 @@ from framework.collector import Collector
 from framework.errors import JoystickError
 from framework.evaluator import Evaluator
 from framework.fragment import Recorder
+from framework.iteration import EpisodeRows
 from framework.learner import Learner
 from framework.memory.given import given
 from framework.memory.stored import Stored
@@ -29,7 +30,7 @@ from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.learner import MultiPolicyLearner
 from framework.multi_agent.memory import MultiPolicyMemory
 from framework.multi_agent.recorders import AgentSteps, AgentTrajectories
-from framework.multi_agent.returns import AgentReturns, return_name
+from framework.multi_agent.returns import AgentReturns, return_name, return_names
 from framework.output import LOGGER
 from framework.output.recorders import Tape, TrajectoryRecorder, Writer
 from framework.output.traces import TraceRecorder
@@ -178,6 +179,13 @@ def _check_sequences(policy: PolicyPlan) -> None:
             f"a sequence has {wanted.sequence} steps, and {policy.section}.buffer_size {wanted.capacity} keeps "
             f"{wanted.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
+
+
+def make_rows(config: RunConfig, agent: Agent, plan: Plan, callbacks: Callbacks | None) -> EpisodeRows:
+    """Makes what turns episodes into rows of train.csv and progress.csv."""
+    custom = (*return_names(plan), *(callbacks.METRICS if callbacks else ()))
+    policies = [] if plan.single else [policy.name for policy in plan.policies]
+    return EpisodeRows(agent, custom, config.general.curriculum is not None, policies)
 
 
 def make_callbacks(config: RunConfig) -> Callbacks | None:

@@ -1,5 +1,6 @@
 """Memory and disk that a run needs, compared with what this machine has. Does not need torch."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,6 +126,22 @@ def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
         apart /= wanted.updates_per_step
     steps = min(wanted.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
     return int(steps * step_bytes(config, policy))
+
+
+def checkpoint_bytes(weights: Mapping[str, np.ndarray]) -> int:
+    """Returns about the size of a checkpoint without the journal: weights, target networks and optimizer."""
+    return 4 * sum(array.nbytes for array in weights.values())
+
+
+def checkpoints(config: RunConfig, plan: "Plan") -> int | None:
+    """Returns the number of checkpoints that are kept, if the limits of the run tell."""
+    cfg, steps = config.general, most_steps(config)
+    updates = steps * ratio if steps and (ratio := plan.ratio()) is not None else None
+    done = steps if cfg.model_save_unit == "step" else updates
+    if done is None:
+        return None
+    count = int(done // cfg.model_save_fre) + 1
+    return count if cfg.keep_checkpoints == -1 else min(count, cfg.keep_checkpoints)
 
 
 def most_steps(config: RunConfig) -> int | None:

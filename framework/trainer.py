@@ -20,6 +20,7 @@ from framework.observer import Observer
 from framework.output import LOGGER
 from framework.output.console import Console
 from framework.output.run_log import RunLog
+from framework.runs.task_dir import PAUSED
 
 
 class Score(NamedTuple):
@@ -45,16 +46,19 @@ class Trainer:
         facts: dict[str, Any] | None = None,
         stopping: Callable[[], bool] = lambda: False,
         phases: Phases | None = None,
+        pause_at: int | None = None,
         offline: int = 0,
     ) -> None:
-        """offline: number of updates from given data alone before the first step; -1: all of them."""
+        """pause_at: environment step at which training pauses; no schedule depends on it. offline: number of updates
+        from given data alone before the first step; -1: all of them."""
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.store, self.console, self.rows = store, console, rows
         self.log = log
         self.observers = (console, log, *observers)
         self.facts = facts or {}
         """Facts that every checkpoint is saved with."""
-        self.phases, self.offline = phases or Phases(None), offline
+        self.phases = phases or Phases(None)
+        self.pause_at, self.offline = pause_at, offline
         self.count = Count()
         self.iteration = Iteration()
         self.last: Result | None = None
@@ -220,10 +224,21 @@ class Trainer:
         return self.elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
 
     def stop_reason(self) -> str | None:
-        """Returns the first stop rule that is met, as a sentence; None to continue."""
-        cfg, count = self.cfg, self.count
+        """Returns why training does not continue, as a sentence; None to continue."""
         if self.stopping():
             return "interrupted"
+        return self._rule_met() or (f"{PAUSED} {self.count.step}" if self._at_pause() else None)
+
+    def _at_pause(self) -> bool:
+        return self.pause_at is not None and self.count.step >= self.pause_at
+
+    def paused(self) -> bool:
+        """Returns True at the step at which training pauses, unless a stop rule has ended the run by then."""
+        return self._at_pause() and self._rule_met() is None
+
+    def _rule_met(self) -> str | None:
+        """Returns the first stop rule that is met, as a sentence."""
+        cfg, count = self.cfg, self.count
         if 0 < cfg.max_episode <= count.episode:
             return f"max_episode {cfg.max_episode} reached"
         if 0 < cfg.max_total_step <= count.step:

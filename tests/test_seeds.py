@@ -22,6 +22,7 @@ from framework import resources
 from framework.output import figures, statistics
 from framework.output.csv_log import last_row
 from framework.runs import group, runs_table
+from framework.runs.children import Child
 from framework.runs.runs_table import Result
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir
@@ -404,17 +405,17 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
 
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
-    one = group.Run(cast(group.Member, None), TaskDir(tmp_path / "seed_1"), tmp_path / "none")
+    one = group.Run(cast(group.Member, None), TaskDir(tmp_path / "seed_1"), Child(tmp_path / "none"))
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
     assert group.look(one, cfg) == (0.0, "waiting")
-    one.process = subprocess.Popen(["true"])
-    one.process.wait()
+    one.child.process = subprocess.Popen(["true"])
+    one.child.process.wait()
     assert group.look(one, cfg) == (0.0, "starting")
     one.task.results.mkdir(parents=True)
     (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
     (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
     assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
-    one.status, one.seconds = 0, 64.9
+    one.child.status, one.child.seconds = 0, 64.9
     assert group.look(one, cfg) == (1.0, "ended in 1:05")
 
 

@@ -114,6 +114,32 @@ def seed_curves(
         _open_window(path)
 
 
+def trial_curves(
+    curves: Sequence[tuple[Array, Array]],
+    names: Sequence[str],
+    path: Path,
+    *,
+    title: str,
+    what: str,
+    best: int,
+    palette: Palette = LIGHT,
+) -> None:
+    """Draws runs that differ in their settings: each as a thin line (steps [n], returns [n]), the first `best` of them
+    as thick ones."""
+    figure = _figure(False)
+    axes = figure.add_subplot()
+    for number, (step, value) in reversed(list(enumerate(curves))):
+        some, chosen = some_of(len(step)), number < best
+        colour, width = (palette.orange, 2.0) if chosen else (palette.blue, 0.9)
+        label = "best trial" if number == 0 else "other trials" if number == len(curves) - 1 else None
+        axes.plot(step[some], value[some], color=colour, alpha=1.0 if chosen else 0.4, linewidth=width, label=label)
+    dress(axes, title, counted(len(curves), "run"), what, palette)
+    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
+    if len(curves) <= MOST_NAMES:
+        _name_lines(axes, curves, names, palette)
+    _save(figure, path, palette)
+
+
 def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequence[str], palette: Palette) -> None:
     low, high = axes.get_ylim()
     heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))

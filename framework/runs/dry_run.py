@@ -31,7 +31,7 @@ def describe(config: RunConfig) -> int:
         workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
         windows = workers * env.rows // spec.rows
         width = max(28, 1 + max(map(len, weights), default=0))
-        per_save = 4 * sum(array.nbytes for array in weights.values())
+        per_save = resources.checkpoint_bytes(weights)
         lines = [
             *_changed(config),
             *([f"algorithm     {config.algo_package.NAME}"] if its.single else []),
@@ -100,15 +100,11 @@ def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str
     yield f"memory        {of}{kept}, {size}"
 
 
-def _disk(config: RunConfig, its: Plan, per_save: float, journal: int) -> str:
+def _disk(config: RunConfig, its: Plan, per_save: int, journal: int) -> str:
     """Returns the disk space that checkpoints and the journal of the memory take in all, if the limits tell."""
-    cfg, steps = config.general, resources.most_steps(config)
-    updates = steps * ratio if steps and (ratio := its.ratio()) is not None else None
-    done = steps if cfg.model_save_unit == "step" else updates
-    if done is None:
+    kept = resources.checkpoints(config, its)
+    if kept is None:
         return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"
-    count = int(done // cfg.model_save_fre) + 1
-    kept = count if cfg.keep_checkpoints == -1 else min(count, cfg.keep_checkpoints)
     return f"at most about {_size(kept * per_save + journal)} in all, with {counted(kept, 'checkpoint')}"
 
 

@@ -3,13 +3,15 @@
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from config.loader import ConfigError, RunConfig
+from config.tuning import Tuning
 from envs.base import EnvError
 from framework import compatibility
 from framework.errors import MISTAKE, JoystickError, Stopped, silence
 from framework.output.formatting import counted
-from framework.output.terminal import print_error
+from framework.output.terminal import choose, print_error
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.watch import Watch
 
@@ -52,6 +54,17 @@ def run_experiments(configs: Mapping[str, RunConfig], title: str, command_line: 
         from framework.runs import many_runs
 
         return many_runs.run_experiments(configs, title, command_line, jobs, _check)
+
+    return _guarded(work)
+
+
+def tune(tuning: Tuning, command_line: list[str], folder: Path | None) -> int:
+    """Tries the settings of a file. folder: of a tuning that is continued."""
+
+    def work() -> int:
+        from framework.tuning import session
+
+        return session.run(tuning, _check, choose(sys.stdout), command_line, folder)[1]
 
     return _guarded(work)
 

@@ -30,6 +30,7 @@ from framework.multi_agent.returns import return_names
 from framework.observer import Observer
 from framework.output import wrap_up
 from framework.output.console import Console
+from framework.output.csv_log import read_csv
 from framework.output.film import TrainingVideos
 from framework.output.formatting import resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
@@ -126,9 +127,8 @@ class Experiment:
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
         user = self.callbacks
-        returns, policies = return_names(its := plan(config, self.spec)), [] if its.single else its.policies
-        custom = (*returns, *(user.METRICS if user else ()))
-        rows = EpisodeRows(backend.agent, custom, cfg.curriculum is not None, [policy.name for policy in policies])
+        its = plan(config, self.spec)
+        returns, rows = return_names(its), build.make_rows(config, backend.agent, its, user)
         phases = Phases(cfg.curriculum, rows.metrics)
         ours = EpisodeRows(backend.agent, returns)
         if user and (fault := taken(user.METRICS, (*ours.columns, *ours.progress_columns, *EVAL_COLUMNS, "phase"))):
@@ -159,7 +159,7 @@ class Experiment:
             observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
-            self.stopping, phases, config.algo.offline_updates_of(),
+            self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
         )  # fmt: skip
 
     @functools.cached_property
@@ -247,8 +247,8 @@ class Experiment:
     # training ---------------------------------------------------------------------------------------------
 
     def train(self) -> str | None:
-        """Trains until a stop rule is met, and saves the last checkpoint. Returns the stop rule, or None if the run was
-        asked to stop."""
+        """Trains until a stop rule is met or the run pauses, and saves the last checkpoint. Returns why it ended, or
+        None if the run was asked to stop."""
         self.start_clock()
         before = self.trainer.count
         return self._survive(lambda: self._train(before))
@@ -260,7 +260,10 @@ class Experiment:
         if self.stopping():
             self.trainer.save()
             return None
-        self._finish()
+        if self.trainer.paused():
+            self.trainer.save()
+        else:
+            self._finish()
         return reason
 
     def iterate(self, steps: int) -> str | None:
@@ -378,6 +381,23 @@ class Experiment:
         if trainer.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
             console.warn(f"the last model could NOT be saved; once there is room: {command}")
+        return True
+
+    def pause(self, reason: str) -> bool:
+        """Reports a run that has paused, and notes its score there in run.json: neither changes what a resume does.
+        Returns False if the run was asked to stop meanwhile."""
+        trainer, asked = self.trainer, str(self.trainer.pause_at)
+        try:
+            evaluation = None if trainer.unsaved else trainer.evaluate().facts()
+        except Interrupted:
+            self.interrupted()
+            return False
+        self.interrupted(reason)
+        if evaluation is not None:
+            earlier = self.task.read_run().get("pauses")
+            found = earlier if isinstance(earlier, dict) else {}
+            rows = {"evaluations": len(read_csv(self.task.results / "eval.csv"))}
+            self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation, **rows}}})
         return True
 
     def interrupted(self, reason: str = "interrupted") -> None:

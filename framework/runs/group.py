@@ -1,16 +1,12 @@
 """A group of training runs, each in a process and a task directory of its own, then one table."""
 
 import contextlib
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config import machine
 from config.general import GeneralConfig
 from config.loader import RunConfig
 from config.program import MAIN
@@ -20,11 +16,11 @@ from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
 from framework.output.csv_log import last_row
 from framework.output.formatting import begin_command, clock, counted, resume_command, short, spread
-from framework.runs import runs_table, signals
+from framework.runs import runs_table
+from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir, circumstances
 
-POLL_SECONDS = 0.1
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the runs."""
 FAILED = 1
@@ -61,12 +57,9 @@ def run(
     what: seed, or run if the members differ in more. jobs: number of runs at once; None: by the cores. fitting: number
     of runs whose memories fit into this machine. show: True to show the figure in a window.
     """
-    general = [member.config.general for member in members]
-    processes = max(cfg.n_workers + cfg.n_learners if cfg.mp_backend == "ray" else 1 for cfg in general)
-    at_once = int(min(jobs or max(1, machine.cores() // processes), len(members), fitting))
-    work = _Group(what, members, folder, at_once)
+    work = _Group(what, members, folder, at_once([member.config for member in members], jobs, fitting))
     work.begin(command_line)
-    with StopSignals(again=work.end_at_once) as stop:
+    with StopSignals(again=work.children.end_at_once) as stop:
         try:
             work.train(stop)
         finally:
@@ -74,58 +67,12 @@ def run(
     return work.finish(stop, show)
 
 
-@dataclass
-class Run:
-    """A member's run: waiting (no process), running (no status) or ended."""
+class Run(NamedTuple):
+    """A member's run: waiting, running or ended."""
 
     member: Member
     task: TaskDir
-    errors: Path
-    """File with its stderr."""
-    process: subprocess.Popen[bytes] | None = None
-    status: int | None = None
-    began: float = 0.0
-    seconds: float = 0.0
-    signalled: bool = field(default=False, repr=False)
-    """True if the process was asked to stop."""
-
-    @property
-    def running(self) -> bool:
-        return self.process is not None and self.status is None
-
-    def start(self, command: list[str]) -> None:
-        """Starts the process in its own group, so that Ctrl-C reaches it only through this process, and once."""
-        self.began = time.monotonic()
-        with open(self.errors, "wb") as errors:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0
-            )
-
-    def ended(self) -> bool:
-        """Returns True once, when the process has ended. After a signal its status is 128 + signal, as in a shell."""
-        code = self.process.poll() if self.running and self.process else None
-        if code is None:
-            return False
-        self.status = code if code >= 0 else 128 - code
-        self.seconds = time.monotonic() - self.began
-        if self.status == 0 or self.stopped:
-            self.errors.unlink(missing_ok=True)
-        return True
-
-    @property
-    def stopped(self) -> bool:
-        """True if a signal asked it to stop."""
-        return self.status is not None and self.status - 128 in signals.NAMES
-
-    def complaint(self) -> str:
-        """Returns the reason why it failed, from its stderr."""
-        with contextlib.suppress(OSError):
-            lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            begin = next((n for n, line in enumerate(lines) if line.startswith("error: ")), len(lines) - 1)
-            if lines:
-                return "\n".join(lines[begin:])
-        killed = self.status == 128 + signal.SIGKILL
-        return "killed, perhaps because memory ran out" if killed else "no message"
+    child: Child
 
 
 class _Group:
@@ -133,9 +80,11 @@ class _Group:
 
     def __init__(self, what: str, members: Sequence[Member], folder: Path, at_once: int) -> None:
         self.what, self.folder, self.at_once = what, folder, at_once
+        self.children = Children(at_once)
         self.config = members[0].config
         self.runs = [
-            Run(member, TaskDir(folder / member.folder), folder / f"{member.folder}.errors.txt") for member in members
+            Run(member, TaskDir(folder / member.folder), Child(folder / f"{member.folder}.errors.txt"))
+            for member in members
         ]
         self.screen = terminal.choose(sys.stdout)
         self.began = time.monotonic()
@@ -167,20 +116,19 @@ class _Group:
 
     def train(self, stop: StopSignals) -> None:
         """Runs until all members finish. After a signal, starts no more and forwards it to running ones."""
+        waiting = self.runs.copy()
         while True:
-            running = [run for run in self.runs if run.running]
-            waiting = [run for run in self.runs if run.process is None and stop.received is None]
             if stop.received is not None:
-                self._forward(running, stop.received)
-            elif waiting and len(running) < self.at_once:
-                waiting[0].start(self._command(waiting[0]))
-                continue
-            if not running and not waiting:
+                self.children.stop(stop.received)
+                waiting.clear()
+            for _ in range(min(self.children.free, len(waiting))):
+                run = waiting.pop(0)
+                self.children.start(run.child, of_command(self._command(run)))
+            if not self.children.running:
                 return
             time.sleep(POLL_SECONDS)
-            for run in running:
-                if run.ended():
-                    self._say_end(run)
+            for child in self.children.poll():
+                self._say_end(next(run for run in self.runs if run.child is child))
             self._look()
 
     def _command(self, run: Run) -> list[str]:
@@ -189,36 +137,19 @@ class _Group:
             words += ["--allow-import", package]
         return [*words, "--into", str(run.task.path), *run.member.words]
 
-    def _forward(self, running: list[Run], number: int) -> None:
-        for run in running:
-            if not run.signalled and run.process is not None:
-                run.process.send_signal(number)
-                run.signalled = True
-
-    def end_at_once(self, number: int) -> None:
-        """Forwards the second signal, on which the runs end at once, and ends."""
-        for run in self.runs:
-            if run.running and run.process is not None:
-                run.process.send_signal(number)
-        signals.end(number)
-
     def end_all(self) -> None:
         """Terminates the processes that are left after an error."""
-        running = [run.process for run in self.runs if run.running and run.process is not None]
-        for process in running:
-            process.terminate()
-        for process in running:
-            process.wait()
+        self.children.end_all()
         self.screen.close()
 
     def _say_end(self, run: Run) -> None:
         name = run.member.label
-        if run.status == 0:
+        if run.child.status == 0:
             self.screen.say(f"{name}: {runs_table.sentence(self._result(run))}", "green")
-        elif run.stopped:
+        elif run.child.stopped:
             self.screen.say(f"{name}: stopped")
         else:
-            self.screen.say(f"warning: {name} failed with status {run.status}: {run.complaint()}", "red")
+            self.screen.say(f"warning: {name} failed with status {run.child.status}: {run.child.complaint()}", "red")
         with contextlib.suppress(OSError):  # the next end writes it again; a full disk must not stop the other runs
             runs_table.write_table(self.folder, self.what, self.results())
 
@@ -228,7 +159,7 @@ class _Group:
             return
         self._next_look = now + max(LOOK_SECONDS, self.screen.interval)
         looks = [look(run, run.member.config.general) for run in self.runs]
-        done = sum(run.status is not None for run in self.runs)
+        done = sum(run.child.status is not None for run in self.runs)
         share = sum(share for share, _ in looks) / len(looks)
         head = f"{done} of {len(looks)} runs ended, {clock(now - self.began)} so far"
         if 0 < share < 1:  # runs wait for a free place, so that the group as a whole moves at an even pace
@@ -244,7 +175,7 @@ class _Group:
 
     @staticmethod
     def _result(run: Run) -> runs_table.Result:
-        return runs_table.result(run.task, run.member.name, run.status, run.seconds)
+        return runs_table.result(run.task, run.member.name, run.child.status, run.child.seconds)
 
     def finish(self, stop: StopSignals, show: bool) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
@@ -260,12 +191,12 @@ class _Group:
         rows = [("curves", str(figure))] if figure else []
         rows.append(("table", str(runs_table.write_table(self.folder, self.what, results))))
         for run in self.runs:
-            if run.status != 0:
+            if run.child.status != 0:
                 rows.append(self._next_command(run))
         width = max(len(label) for label, _ in rows)
         for label, text in rows:
             self.screen.say(f"{label:<{width}}  {text}")
-        failed = any(run.status and not run.stopped for run in self.runs)
+        failed = any(run.child.status and not run.child.stopped for run in self.runs)
         return stop.exit_status if stop.received is not None else FAILED if failed else 0
 
     def _next_command(self, run: Run) -> terminal.Row:
@@ -278,18 +209,25 @@ class _Group:
 
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
     """Returns the share of a run that is done, from 0 to 1, and its progress in words."""
-    if run.status is not None:
-        return 1.0, f"ended in {clock(run.seconds)}" if run.status == 0 else f"ended with status {run.status}"
-    if run.process is None:
+    child = run.child
+    if child.status is not None:
+        return 1.0, f"ended in {clock(child.seconds)}" if child.status == 0 else f"ended with status {child.status}"
+    if child.process is None:
         return 0.0, "waiting"
-    episode: Any = last_row(run.task.results / "train.csv")
+    share, text = progress(run.task, cfg)
+    if text and cfg.max_time > 0:
+        share = max(share, min(1.0, (time.monotonic() - child.began) / cfg.max_time))
+    return share, f"{share:4.0%}   {text}" if text else "starting"
+
+
+def progress(task: TaskDir, cfg: GeneralConfig) -> tuple[float, str]:
+    """Returns the share of the planned run that is done, and in words its newest episode and evaluation; no words
+    before its first episode."""
+    episode: Any = last_row(task.results / "train.csv")
     if episode is None:
-        return 0.0, "starting"
-    share = cfg.share(episode["step"], episode["episode"], episode["update"])
-    if cfg.max_time > 0:
-        share = max(share, min(1.0, (time.monotonic() - run.began) / cfg.max_time))
-    parts = [f"{share:4.0%}", f"step {episode['step']:,}", f"return {short(episode['return'])}"]
-    evaluation: Any = last_row(run.task.results / "eval.csv")
+        return 0.0, ""
+    parts = [f"step {episode['step']:,}", f"return {short(episode['return'])}"]
+    evaluation: Any = last_row(task.results / "eval.csv")
     if evaluation:
         parts.append(f"evaluation {spread(evaluation)}")
-    return share, "   ".join(parts)
+    return cfg.share(episode["step"], episode["episode"], episode["update"]), "   ".join(parts)

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 
@@ -23,12 +24,12 @@ MOST_OF_A_NAME = 60
 
 def run_seeds(config: RunConfig, command_line: list[str], seeds: Sequence[int], jobs: int | None) -> int:
     """Trains once for each seed. Returns the exit status."""
-    _refuse(config, "--seeds", "omit --seeds")
-    env_id, fitting = _checked(config)
-    config, show = _beside_others(config), config.general.show_fig
+    refuse_loaded(config, "--seeds", "omit --seeds")
+    found = checked(config)
+    config, show = beside_others(config), config.general.show_fig
     members = [Member(n, f"seed {n}", f"seed_{n}", config, words=(f"general_cfg.seed={n}",)) for n in seeds]
-    folder = new_folder("seeds", env_id, config.algorithms, config.into)
-    return group.run("seed", members, folder, command_line, jobs, fitting, show)
+    folder = new_folder("seeds", found.env_id, config.algorithms, config.into)
+    return group.run("seed", members, folder, command_line, jobs, found.fitting, show)
 
 
 def run_experiments(
@@ -43,16 +44,16 @@ def run_experiments(
     fitting, problems = math.inf, []
     for name, config in configs.items():
         try:
-            _refuse(config, "a file with several experiments", "use a file with one")
+            refuse_loaded(config, "a file with several experiments", "use a file with one")
             check(config)
-            fitting = min(fitting, _checked(config)[1])
+            fitting = min(fitting, checked(config).fitting)
         except (JoystickError, EnvError, ConfigError) as error:
             problems.append(f"{name}: {error}")
     if problems:
         raise ConfigError(problems)
     folders = dict(zip(configs, file_names(configs), strict=True))
     members = [
-        Member(name, name, folders[name], _beside_others(config), f"{folders[name]}.yaml")
+        Member(name, name, folders[name], beside_others(config), f"{folders[name]}.yaml")
         for name, config in configs.items()
     ]
     [safe] = file_names([title])
@@ -70,13 +71,13 @@ def file_names(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _beside_others(config: RunConfig) -> RunConfig:
+def beside_others(config: RunConfig) -> RunConfig:
     """Returns the settings of a run that shares the cores with others, and opens no window."""
     changes = {"torch_threads": config.general.torch_threads or 1, "show_fig": False}
     return replace(config, general=config.general.model_copy(update=changes))
 
 
-def _refuse(config: RunConfig, who: str, otherwise: str) -> None:
+def refuse_loaded(config: RunConfig, who: str, otherwise: str) -> None:
     """Raises ConfigError for a test or a loaded model."""
     for key, wrong, why in (
         ("mode", "test", f"trains; to test one of its runs, {otherwise}"),
@@ -87,14 +88,31 @@ def _refuse(config: RunConfig, who: str, otherwise: str) -> None:
             raise ConfigError([f"{place}: general_cfg.{key}: {who} {why}"])
 
 
-def _checked(config: RunConfig) -> tuple[str, float]:
-    """Returns the environment's id and the number of runs that fit into memory. Refuses once, before there is a folder,
-    what each run would refuse. The agent is built on the CPU, so that this process takes no memory of a GPU."""
+class Checked(NamedTuple):
+    """What is known of a run before it starts."""
+
+    env_id: str
+    fitting: float
+    """Number of such runs whose memories fit into this machine."""
+    disk: int
+    """Bytes of its checkpoints (of one, if its limits do not tell their number) and of the journal of its memory."""
+    columns: tuple[str, ...]
+    """Columns of its progress.csv."""
+
+
+def checked(config: RunConfig) -> Checked:
+    """Refuses once, before there is a folder, what each run would refuse. The agent is built on the CPU, so that this
+    process takes no memory of a GPU."""
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = build.env_spec(config, env)
         build.device_of(config)
-        build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
-        return spec.id, resources.memories_that_fit(config, plan(config, compatibility.spec_of_all(config, spec)))
+        agent = build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
+        whole = plan(config, compatibility.spec_of_all(config, spec))
+        fitting = resources.memories_that_fit(config, whole)
+        saves = (resources.checkpoints(config, whole) or 1) * resources.checkpoint_bytes(agent.weights())
+        disk = saves + resources.journal_bytes(config, whole)
+        rows = build.make_rows(config, agent, whole, build.make_callbacks(config))
+        return Checked(spec.id, fitting, disk, rows.progress_columns)
     finally:
         env.close()

@@ -85,12 +85,7 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     """Compares the settings with those that the checkpoint was saved with, wherever the new ones come from: the command
     line, or an edited config.yaml. Returns the differences; raises ConfigError if one of them is not allowed."""
     old, new = policies.flat(_settings_of(saved, config)), policies.flat(plain(config))
-    allowed = {
-        "general_cfg": set(new["general_cfg"]) - FIXED_GENERAL,
-        "algo_cfg": set(type(config.algo).ADJUSTABLE),
-        "env_cfg": ADJUSTABLE_ENV,
-        **{policies.section_of(name): set(type(policy).ADJUSTABLE) for name, policy in config.policies.items()},
-    }
+    allowed = adjustable(config)
     changed, refused = [], list(_other_policies(old, new, config))
     for section, settings in new.items():
         before = old.get(section) or {}
@@ -106,6 +101,16 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     if refused:
         raise ConfigError(refused)
     return tuple(changed)
+
+
+def adjustable(config: RunConfig) -> dict[str, set[str]]:
+    """Returns the settings of each section that a resume may change."""
+    return {
+        "general_cfg": set(type(config.general).model_fields) - FIXED_GENERAL,
+        "algo_cfg": set(type(config.algo).ADJUSTABLE),
+        "env_cfg": ADJUSTABLE_ENV,
+        **{policies.section_of(name): set(type(policy).ADJUSTABLE) for name, policy in config.policies.items()},
+    }
 
 
 def _other_policies(old: Sections, new: Sections, config: RunConfig) -> Iterator[str]:

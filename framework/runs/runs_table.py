@@ -101,7 +101,11 @@ def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
 def curves(folder: Path, results: Iterable[Result], evaluated: bool) -> tuple[dict[str, Curve], str]:
     """Returns the curve of each run that has one, by its name, and the label of the returns: online evaluations if all
     runs have them, else running means of the training episodes."""
-    tasks = {f"seed {one.name}": TaskDir(folder / one.folder) for one in results}
+    return curves_of({f"seed {one.name}": TaskDir(folder / one.folder) for one in results}, evaluated)
+
+
+def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool) -> tuple[dict[str, Curve], str]:
+    """Returns the curves of runs by name, and the label of the returns, as `curves` does."""
     evaluations = {name: _curve(read_csv(task.results / "eval.csv"), "mean") for name, task in tasks.items()}
     found = {name: curve for name, curve in evaluations.items() if len(curve[0])}
     if evaluated and found and all(len(step) > 1 for step, _ in found.values()):
@@ -163,16 +167,17 @@ def table(results: Sequence[Result], what: str = "seed") -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
     ones. what: head of the first column."""
     rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
-    lines = _lines(rows)
+    found = lines(rows)
     for names in LESS:
-        if len(lines[0]) <= WIDTH:
+        if len(found[0]) <= WIDTH:
             break
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
-        lines = _lines(rows)
-    return ["", *lines, "", *([*_together(results), ""] if what == "seed" else [])]
+        found = lines(rows)
+    return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
 
 
-def _lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
+def lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Returns a table whose rows have the same heads as aligned lines."""
     widths = {head: max(len(head), *(len(row[head]) for row in rows)) for head in rows[0]}
     heads = "  ".join(f"{head:>{width}}" for head, width in widths.items())
     return [heads, *("  ".join(f"{row[head]:>{width}}" for head, width in widths.items()) for row in rows)]

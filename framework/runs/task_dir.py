@@ -7,7 +7,7 @@ import platform
 import subprocess
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,8 @@ from framework.errors import TaskDirError
 ROOT = Path("tasks")
 CLOSED = "closed by the program"
 """Outcome of a run that Python code has closed before a stop rule was met."""
+PAUSED = "paused at step"
+"""Outcome of a run that has paused, before the step."""
 MOST_BYTES = 2**24
 """Size of the largest run.json that is read."""
 LOOK_SECONDS = 0.1
@@ -56,13 +58,11 @@ class TaskDir:
             for folder in (self.results, self.logs, *((self.models, self.tb_logs) if training else ())):
                 folder.mkdir(exist_ok=True)
             sync_folder(self.path)
-            self._lock = open(self.path / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until close()
+            self._lock = held_lock(self.path)
         except OSError as error:
             raise TaskDirError(f"cannot write to {self.path}: {error.strerror}") from error
-        if not _lock(self._lock):
-            self.close()
+        if self._lock is None:
             raise TaskDirError(f"{self.path} is being written by another run; wait for it, or stop it first")
-        _held.add(self._lock)
 
     def check(self) -> None:
         """Raises TaskDirError if anything below is neither a file nor a folder. A directory from a stranger may hold
@@ -83,16 +83,26 @@ class TaskDir:
 
     def write_run(self, facts: dict[str, Any]) -> None:
         """Adds facts to run.json."""
-        merged = {**self.read_run(), **facts}
-        write_whole(self.run, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
+        add_facts(self.run, facts)
 
     def read_run(self) -> dict[str, Any]:
         """Returns the facts in run.json; none if it is missing or damaged."""
-        try:
-            facts = json.loads(read_regular(self.run, MOST_BYTES))
-        except (OSError, ValueError, RecursionError, MemoryError):
-            return {}
-        return facts if isinstance(facts, dict) else {}
+        return read_facts(self.run)
+
+
+def add_facts(path: Path, facts: Mapping[str, Any]) -> None:
+    """Adds facts to a file of JSON."""
+    merged = {**read_facts(path), **facts}
+    write_whole(path, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Returns the facts in a file of JSON; none if it is missing or damaged."""
+    try:
+        facts = json.loads(read_regular(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
@@ -143,8 +153,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_inherited)
 
 
-def _lock(file: IO[str]) -> bool:
-    """Returns True if the lock was taken. Systems without flock run unlocked."""
+def held_lock(folder: Path) -> IO[str] | None:
+    """Returns the lock of a folder, which lasts until it is closed; None if another process has it."""
+    file = open(folder / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until it is closed
+    if not take_lock(file):
+        file.close()
+        return None
+    _held.add(file)
+    return file
+
+
+def take_lock(file: IO[Any]) -> bool:
+    """Returns True if the lock on an open file was taken. It lasts until the last process that has inherited the file
+    closes it. Systems without flock run unlocked."""
     try:
         import fcntl
     except ImportError:

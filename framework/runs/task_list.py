@@ -17,7 +17,7 @@ from config.names import printable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.checkpoint.atomic import read_regular
 from framework.output.formatting import short
-from framework.runs.task_dir import CLOSED, ROOT, TaskDir, entries_below, is_locked
+from framework.runs.task_dir import CLOSED, PAUSED, ROOT, TaskDir, entries_below, is_locked
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
@@ -32,7 +32,7 @@ class Listed(NamedTuple):
     algorithm: str
     environment: str
     state: str
-    """running, finished, interrupted or failed."""
+    """running, finished, paused at step N, interrupted or failed."""
     score: float | None
     """Mean return of a test, or of the best model of a training run."""
     age: float
@@ -77,10 +77,15 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _members(folder: Path) -> list[tuple[str, Path]]:
-    """Returns name and folder of each run of a group, or of the folder itself."""
-    if not (folder / "group.json").is_file():
+    """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
+    if (folder / "tune.json").is_file():
+        trials = _folders(folder / "trials")
+        runs = [run for trial in trials for run in ([trial] if (trial / "run.json").exists() else _folders(trial))]
+    elif (folder / "group.json").is_file():
+        runs = _folders(folder)
+    else:
         return [(folder.name, folder)]
-    return [(f"{folder.name}/{member.name}", member) for member in _folders(folder)]
+    return [(f"{folder.name}/{run.relative_to(folder)}", run) for run in runs]
 
 
 def _listed(name: str, folder: Path) -> Listed | None:
@@ -124,6 +129,8 @@ def _state(folder: Path, facts: dict[str, Any]) -> str:
         return "running"
     if facts.get("finished") or "score" in facts:
         return "finished"
+    if str(facts.get("outcome")).startswith(PAUSED):
+        return printable(str(facts["outcome"]))
     return "interrupted" if facts.get("outcome") in ("interrupted", CLOSED) else "failed"
 
 

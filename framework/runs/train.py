@@ -23,7 +23,8 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
                 if reason is None:
                     training.interrupted()
                     return signals.exit_status
-                if not training.complete(reason):
+                end = training.pause if training.trainer.paused() else training.complete
+                if not end(reason):
                     return signals.exit_status
                 return MISTAKE if training.trainer.unsaved else 0
         except (JoystickError, EnvError, OSError) as error:

@@ -1,0 +1,96 @@
+"""Begins a tuning in a new folder, or continues one."""
+
+import contextlib
+import math
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from config.loader import RunConfig
+from config.tuning import Tuning
+from framework.checkpoint.atomic import write_whole
+from framework.errors import JoystickError, TaskDirError
+from framework.output.formatting import counted
+from framework.output.terminal import Screen
+from framework.runs.children import at_once
+from framework.runs.many_runs import Checked
+from framework.runs.signals import StopSignals
+from framework.runs.task_dir import add_facts, circumstances, held_lock, new_folder
+from framework.tuning.ending import finish
+from framework.tuning.plan import Plan, RunPlan
+from framework.tuning.processes import Processes, Runner
+from framework.tuning.tuner import Tuner, Waiting
+
+
+def run(
+    tuning: Tuning,
+    check: Callable[[RunConfig], None],
+    screen: Screen,
+    command_line: list[str],
+    folder: Path | None = None,
+) -> tuple[Tuner, int]:
+    """Tunes to the end, or until a signal. Returns the tuner and the exit status. folder: of a tuning that is
+    continued; None: a new one."""
+    plan = RunPlan(tuning)
+    found = plan.check(check)
+    if folder is None:
+        folder = _begin(tuning, plan, found, screen, command_line)
+    configs = [plan.config(settings) for settings in plan.first] * tuning.settings.seeds
+    jobs = at_once(configs, tuning.settings.jobs, min((each.fitting for each in found), default=math.inf))
+    return drive(plan, folder, Processes(jobs), jobs, screen)
+
+
+def drive(plan: Plan, folder: Path, runner: Runner, jobs: int, screen: Screen) -> tuple[Tuner, int]:
+    """Tunes in a folder that has been begun, as `run` does."""
+    screen.say(f"{counted(len(plan.first), 'trial')}, {counted(jobs, 'run')} at once: {folder}")
+    tuner = Tuner(plan, folder, runner, screen)
+    with locked(folder), StopSignals(again=runner.end_at_once) as stop:
+        try:
+            tuner.run(stop)
+            screen.close()
+            return tuner, finish(tuner)
+        except Waiting:
+            tuner.write()
+            screen.say(f"to go on: {plan.resume_command(folder)}")
+            return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
+        finally:
+            runner.end_all()
+            screen.close()
+
+
+def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
+    """Creates the folder, once there is room for what the trials write."""
+    config = plan.config(plan.first[0])
+    _room(plan, found, tuning.into or Path.cwd(), screen)
+    folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into)
+    write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
+    add_facts(folder / "tune.json", circumstances(command_line))
+    for note in dict.fromkeys([*tuning.notes, *config.notes]):
+        screen.say(note)
+    return folder
+
+
+def _room(plan: RunPlan, found: list[Checked], place: Path, screen: Screen) -> None:
+    """Raises JoystickError if the disk has no room for the checkpoints and replay memories of all runs."""
+    while not place.exists():
+        place = place.absolute().parent
+    needed, free = max(each.disk for each in found) * plan.runs, shutil.disk_usage(place).free
+    size = f"{max(1, needed / 2**20):,.0f} MiB"
+    text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
+    if needed > free:
+        raise JoystickError(
+            f"{text}, and {place} has {free / 2**20:,.0f} MiB free; try fewer samples, a smaller buffer_size, or "
+            "general_cfg.keep_checkpoints=1"
+        )
+    screen.say(text)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keeps out a second tuner."""
+    lock = held_lock(folder)
+    if lock is None:
+        raise TaskDirError(f"{folder} is being tuned by another process; wait for it, or stop it first")
+    with lock:
+        yield
