@@ -1,5 +1,6 @@
 """What a tuning will do, checked before anything is created: trials, rungs, disk space."""
 
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -36,7 +37,18 @@ class Plan:
         self._configs: dict[str, RunConfig] = {}
 
     def make_search(self) -> Search:
-        return RandomSearch(self.tuning.domains, self.cfg.samples, self.cfg.seed)
+        cfg, domains = self.cfg, self.tuning.domains
+        if cfg.search == "random":
+            return RandomSearch(domains, cfg.samples, cfg.seed)
+        from framework.tuning.optuna_search import OptunaSearch
+
+        where = self._where("search")
+        return OptunaSearch(domains, cfg.search, cfg.samples, cfg.batch, cfg.mode, cfg.seed, self._is_valid, where)
+
+    def _is_valid(self, settings: Settings) -> bool:
+        with contextlib.suppress(ConfigError):
+            return bool(self.config(settings))
+        return False
 
     @cached_property
     def first(self) -> list[Settings]:
@@ -130,8 +142,8 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """Number of task directories that the first batch makes."""
-        count = len(self.first)
+        """Number of task directories of the whole tuning."""
+        count = self.search.total
         copies = max(1, count // schedulers.QUARTER) * (len(self.rungs) - 1) if self.cfg.scheduler == "pbt" else 0
         return (count + copies) * self.cfg.seeds
 

@@ -38,7 +38,7 @@ def run(
         folder = _begin(tuning, plan, found, screen, command_line)
     configs = [plan.config(settings) for settings in plan.first] * tuning.settings.seeds
     jobs = at_once(configs, tuning.settings.jobs, min((each.fitting for each in found), default=math.inf))
-    screen.say(f"{counted(len(plan.first), 'trial')}, {counted(jobs, 'run')} at once: {folder}")
+    screen.say(f"{counted(plan.search.total, 'trial')}, {counted(jobs, 'run')} at once: {folder}")
     with locked(folder), StopSignals(again=lambda number: runner.end_at_once(number)) as stop:
         runner = Processes(jobs)
         tuner = Tuner(tuning, plan, folder, runner, screen)

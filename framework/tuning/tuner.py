@@ -29,6 +29,7 @@ from framework.tuning.plan import Plan
 from framework.tuning.processes import Ended, Runner
 from framework.tuning.results import Row
 from framework.tuning.schedulers import Course, Leg, Scores, Trial, ranked
+from framework.tuning.search import Outcome
 from framework.tuning.stages import Stage
 
 LOOK_SECONDS = 0.5
@@ -47,6 +48,8 @@ class Known:
     config: RunConfig
     score: float = math.nan
     """Score at the last rung that it has reached."""
+    legs: int = 0
+    """Number of its legs that are done."""
     state: str = "waiting"
     failure: dict[str, Any] = field(default_factory=dict)
     """Exit status and reason of a trial that failed."""
@@ -82,10 +85,17 @@ class Tuner:
             self.write()
             scores = self.follow(self.plan.course(trials), stop)
             self.final |= scores
-            self.plan.search.tell([(each.settings, _or_none(scores.get(each.name, math.nan))) for each in trials])
+            self.plan.search.tell([self.outcome(trial, scores) for trial in trials])
         known = [self.known[name].trial for name in self.final]
         best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
         self.best = None if best is None or math.isnan(self.final[best.name]) else best
+
+    def outcome(self, trial: Trial, scores: Scores) -> Outcome:
+        """Returns what a search is told of a trial. scores: those of the last legs."""
+        known = self.known[trial.name]
+        return Outcome(
+            trial.settings, None if known.failure else _or_none(known.score), known.legs, trial.name in scores
+        )
 
     def follow(self, course: Course, stop: StopSignals) -> Scores:
         """Trains as the scheduler says. Returns the scores of its last legs."""
@@ -205,7 +215,7 @@ class Tuner:
                 known.state = "failed"
                 continue
             score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
-            known.score = math.nan if score is None else score
+            known.score, known.legs = math.nan if score is None else score, known.legs + 1
             known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
 
     def look(self, legs: Sequence[Leg]) -> None:
