@@ -111,8 +111,10 @@ class Tuning:
                     for name in found.objects
                 ]
             )
-        seed = found.general.seed or self.settings.seed
-        return replace(found, general=found.general.model_copy(update={"seed": seed}))
+        changes: dict[str, Any] = {"seed": found.general.seed or self.settings.seed}
+        if self.settings.ray_address:  # a machine of the cluster trains it in one process
+            changes |= {"mp_backend": "single", "ray_address": None}
+        return replace(found, general=found.general.model_copy(update=changes))
 
     def to_yaml(self, file: Path) -> str:
         """Returns a file for tune --yaml that repeats this. file: its name."""

@@ -119,7 +119,7 @@ def test_the_setting_that_matters_is_named_first() -> None:
     points = RandomSearch((LR, GAMMA, KIND), 64, 1).ask()
     pytest.importorskip("optuna")
     shares = importance((LR, GAMMA, KIND), [(each, -((each[1] - 0.3) ** 2)) for each in points], "max")
-    assert list(shares)[0] == "algo_cfg.gamma"
+    assert next(iter(shares)) == "algo_cfg.gamma"
     assert shares["algo_cfg.gamma"] > 0.8
     assert sum(shares.values()) == pytest.approx(1)
     assert importance((LR,), [(each[:1], 1.0) for each in points], "max") == {}, "nothing matters"

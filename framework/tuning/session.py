@@ -3,7 +3,7 @@
 import contextlib
 import math
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from config.loader import RunConfig
@@ -19,7 +19,7 @@ from framework.runs.signals import StopSignals
 from framework.runs.task_dir import add_facts, circumstances, new_folder, take_lock
 from framework.tuning.ending import finish
 from framework.tuning.plan import Plan
-from framework.tuning.processes import Processes
+from framework.tuning.processes import Processes, Runner
 from framework.tuning.tuner import Tuner, Waiting
 
 
@@ -34,13 +34,31 @@ def run(
     continued; None: a new one."""
     plan = Plan(tuning)
     found = plan.check(check)
-    if folder is None:
-        folder = _begin(tuning, plan, found, screen, command_line)
-    configs = [plan.config(settings) for settings in plan.first] * tuning.settings.seeds
-    jobs = at_once(configs, tuning.settings.jobs, min((each.fitting for each in found), default=math.inf))
-    screen.say(f"{counted(plan.search.total, 'trial')}, {counted(jobs, 'run')} at once: {folder}")
-    with locked(folder), StopSignals(again=lambda number: runner.end_at_once(number)) as stop:
-        runner = Processes(jobs)
+    with _runner(plan, found, screen) as runner:
+        if folder is None:
+            folder = _begin(tuning, plan, found, screen, command_line)
+        text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {folder}"
+        screen.say(text)
+        return _tune(tuning, plan, folder, runner, screen)
+
+
+@contextlib.contextmanager
+def _runner(plan: Plan, found: Sequence[Checked], screen: Screen) -> Iterator[Runner]:
+    """Makes what runs the trials."""
+    cfg = plan.cfg
+    if cfg.ray_address:
+        from framework.distributed import stage_tasks
+
+        general = plan.config(plan.first[0]).general
+        with stage_tasks.started(cfg.ray_address, general, cfg.jobs, screen.say) as tasks:
+            yield tasks
+        return
+    configs = [plan.config(settings) for settings in plan.first] * cfg.seeds
+    yield Processes(at_once(configs, cfg.jobs, min((each.fitting for each in found), default=math.inf)))
+
+
+def _tune(tuning: Tuning, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
+    with locked(folder), StopSignals(again=runner.end_at_once) as stop:
         tuner = Tuner(tuning, plan, folder, runner, screen)
         try:
             tuner.run(stop)

@@ -15,7 +15,7 @@ from typing import Any
 
 from config.loader import RunConfig
 from config.tuning import Tuning
-from framework.checkpoint.atomic import make_folder, write_whole
+from framework.checkpoint.atomic import make_folder, recover, write_whole
 from framework.errors import JoystickError
 from framework.output.formatting import clock, counted
 from framework.output.terminal import Screen
@@ -117,6 +117,8 @@ class Tuner:
         """Writes the settings of a trial, unless an earlier session has."""
         known = self.known[trial.name] = Known(trial, beside_others(self.plan.config(trial.settings)))
         known.failure = self.failures.get(trial.name, {})
+        for place in {task.parent for task in self.tasks(trial)}:
+            recover(place)
         path, data = self.file(trial), known.config.to_yaml().encode()
         with contextlib.suppress(FileExistsError):
             make_folder(path.parent)
@@ -234,7 +236,7 @@ class Tuner:
 
     def progress(self, stage: Stage) -> str:
         _, text = progress(TaskDir(stage.task), self.known[stage.trial].config.general)
-        return text or "starting"
+        return text or ("in the cluster" if self.cfg.ray_address else "starting")
 
     # files ------------------------------------------------------------------------------------------------
 
