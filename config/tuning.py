@@ -90,11 +90,6 @@ class Tuning:
     places: Mapping[str, str] = field(default_factory=dict)
     """Where the settings of tune_cfg are written."""
 
-    @property
-    def paths(self) -> list[str]:
-        """Settings that are tried."""
-        return [domain.path for domain in self.domains]
-
     def where(self, key: str) -> str:
         """Returns where a setting of tune_cfg is written."""
         return self.places.get(key, self.name)
@@ -125,7 +120,8 @@ class Tuning:
 
 def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
     """Returns what a file and the words of a command ask for. flags: settings of tune_cfg, by name, and algo and env;
-    options: finders, allow_import, into."""
+    options: finders, allow_import, into, and
+    leaves: values to try by section.key."""
     try:
         document = read(path)
     except DocumentError as error:
@@ -133,9 +129,9 @@ def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], 
     return _tuning(document, str(path), words, flags, "--", **options)
 
 
-def from_values(values: Mapping[str, Any], flags: Mapping[str, Any], **options: Any) -> Tuning:
+def from_values(values: Mapping[str, Any], words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
     """Returns what a mapping of a Python program asks for, as from_file does."""
-    return _tuning(sources.document_of(values, "Python"), "Python", (), flags, "", **options)
+    return _tuning(sources.document_of(values, "Python"), "Python", words, flags, "", **options)
 
 
 def _tuning(
@@ -144,6 +140,7 @@ def _tuning(
     words: Iterable[str],
     flags: Mapping[str, Any],
     dashes: str,
+    leaves: Mapping[str, Any] | None = None,
     into: str | Path | None = None,
     **options: Any,
 ) -> Tuning:
@@ -152,6 +149,9 @@ def _tuning(
     if not isinstance(document.value, dict):
         raise ConfigError([f"{document.place.text}: got {shown(document.value)}; expected sections with values to try"])
     _add_words(document, words, problems)
+    for path, leaf in (leaves or {}).items():
+        placed = sources.document_of({path: leaf}, "Python").place.parts[path]
+        _put(document, path.split("."), leaf, placed)
     paths = {"algo": "general_cfg.algo_name", "env": "env_cfg.id"}
     for flag, value in flags.items():
         if value is not None:

@@ -13,7 +13,7 @@ from config.loader import ConfigError
 from config.space import Domain
 from framework.catalog import ALGOS, ENVS
 from framework.tuning.optuna_search import OptunaSearch, importance
-from framework.tuning.plan import Plan
+from framework.tuning.plan import RunPlan
 from framework.tuning.search import Outcome, RandomSearch, Search, Settings
 
 LR = Domain("algo_cfg.lr", ("algo_cfg", "lr"), "log", (1e-5, 1.0), "here")
@@ -133,7 +133,7 @@ def asked(search: str, algo: dict[str, Any], **settings: Any) -> tuning.Tuning:
     general = {"algo_name": "QLearning", "env_name": "toy", "max_total_step": 60}
     values = {"general_cfg": general, "env_cfg": {"id": "walk"}, "algo_cfg": algo}
     values["tune_cfg"] = {"search": search, "samples": 4, **settings}
-    return tuning.from_values(values, {}, find_algo=ALGOS, find_env=ENVS)
+    return tuning.from_values(values, {}, {}, find_algo=ALGOS, find_env=ENVS)
 
 
 LOG, UNIFORM, GRID = {"log": [1e-3, 0.5]}, {"uniform": [0.9, 0.99]}, {"grid": [0.9, 0.99]}
@@ -164,7 +164,7 @@ def test_a_search_that_does_not_fit_is_refused(
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ConfigError) as caught:
-        Plan(asked("tpe", {"lr": LOG}))
+        RunPlan(asked("tpe", {"lr": LOG}))
     expected = 'tune_cfg.search: tpe needs the package optuna, which is not installed: pip install "optuna>=4.7"'
     assert list(caught.value.problems) == [f"Python: {expected}"]
 
@@ -173,12 +173,12 @@ def test_without_the_package_cmaes_one_line_says_what_to_install(monkeypatch: py
     pytest.importorskip("optuna")
     monkeypatch.setitem(sys.modules, "cmaes", None)
     with pytest.raises(ConfigError) as caught:
-        Plan(asked("cmaes", {"lr": LOG, "gamma": UNIFORM}))
+        RunPlan(asked("cmaes", {"lr": LOG, "gamma": UNIFORM}))
     assert 'pip install "optuna>=4.7" "cmaes>=0.12"' in str(caught.value)
 
 
 def test_a_plan_takes_its_batches_from_the_search() -> None:
     pytest.importorskip("optuna")
-    plan = Plan(asked("tpe", {"lr": LOG, "gamma": UNIFORM}, samples=20, batch=5))
+    plan = RunPlan(asked("tpe", {"lr": LOG, "gamma": UNIFORM}, samples=20, batch=5))
     assert (len(plan.first), plan.runs) == (5, 20)
     assert plan.search.ask() == plan.first

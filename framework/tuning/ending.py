@@ -22,20 +22,19 @@ def finish(tuner: Tuner) -> int:
     best = tuner.known[tuner.best.name]
     tuner.write({"finished": True, "best": best.trial.name, "score": best.score})
     rows, order = {row.trial: row for row in tuner.rows()}, by_score(tuner)
-    for line in results.table(tuner.tuning.paths, [rows[trial] for trial in order]):
+    for line in results.table(tuner.paths, [rows[trial] for trial in order]):
         say(line)
     tasks = tuner.tasks(best.trial)
     evaluation = results.combined([stages.score(task, None, "evaluation", cfg.mode) for task in tasks])
     remark = f"trial {best.trial.name} of {folder}, after {counted(rows[best.trial].step or 0, 'step')}"
-    file = results.write_best(folder, best.config, evaluation, remark)
+    file = results.write_best(folder, best.ready, evaluation, remark)
     runs = {str(task.relative_to(folder / "trials")): TaskDir(task) for each in order for task in tuner.tasks(each)}
-    figure = results.draw(folder, best.config, runs, len(tasks), say)
-    lines = [
-        ("best", f"trial {best.trial.name}, {cfg.score} {short(best.score)}"),
-        ("table", str(folder / "trials.csv")),
-    ]
-    lines += [("curves", str(figure))] if figure else []
-    lines += [("to train it", begin_command(file, (), folder, best.config.allow_import))]
+    config = best.ready.config
+    figure = results.draw(folder, config, runs, len(tasks), say) if config else None
+    lines = [("best", f"trial {best.trial.name}, {cfg.score} {short(best.score)}")]
+    lines += [("table", str(folder / "trials.csv")), *([("curves", str(figure))] if figure else [])]
+    train = ("to train it", begin_command(file, (), folder, config.allow_import)) if config else ("settings", str(file))
+    lines.append(train)
     for label, text in lines:
         say(f"{label:<11}  {text}", "bold" if label == "best" else "")
     return 0

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 from config.loader import ConfigError, RunConfig
 from config.names import did_you_mean
 from config.space import LISTS, Domain
-from config.tuning import Tuning
+from config.tuning import TuneConfig, Tuning
 from envs.base import EnvError
 from framework.errors import JoystickError
-from framework.runs.many_runs import Checked, checked, refuse_loaded
+from framework.runs.many_runs import Checked, beside_others, checked, refuse_loaded
 from framework.runs.resume import adjustable
 from framework.tuning import schedulers
 from framework.tuning.schedulers import Course, Trial
@@ -28,39 +29,109 @@ SCORES = ("evaluation", "best")
 """Scores that are no column of progress.csv."""
 
 
+@dataclass(frozen=True)
+class Ready:
+    """What a trial is trained with."""
+
+    text: str
+    """Content of its file."""
+    seed: int
+    """Seed of its first run."""
+    config: RunConfig | None = None
+    """None for a function of the user's own."""
+
+
 class Plan:
     """The search, the trials of its first batch, and the course of their training."""
 
-    def __init__(self, tuning: Tuning) -> None:
-        self.tuning, self.cfg = tuning, tuning.settings
+    def __init__(self, domains: Sequence[Domain], cfg: TuneConfig) -> None:
+        self.domains, self.cfg = tuple(domains), cfg
         self.search: Search = self.make_search()
-        self._configs: dict[str, RunConfig] = {}
 
     def make_search(self) -> Search:
-        cfg, domains = self.cfg, self.tuning.domains
+        cfg = self.cfg
         if cfg.search == "random":
-            return RandomSearch(domains, cfg.samples, cfg.seed)
+            return RandomSearch(self.domains, cfg.samples, cfg.seed)
         from framework.tuning.optuna_search import OptunaSearch
 
         where = self._where("search")
-        return OptunaSearch(domains, cfg.search, cfg.samples, cfg.batch, cfg.mode, cfg.seed, self._is_valid, where)
+        return OptunaSearch(self.domains, cfg.search, cfg.samples, cfg.batch, cfg.mode, cfg.seed, self._is_valid, where)
 
     def _is_valid(self, settings: Settings) -> bool:
         with contextlib.suppress(ConfigError):
-            return bool(self.config(settings))
+            return bool(self.ready(settings))
         return False
+
+    def _where(self, key: str) -> str:
+        """Returns where a setting of tune_cfg is written."""
+        return "Python"
 
     @cached_property
     def first(self) -> list[Settings]:
         """Settings of the first trials."""
         return self.make_search().ask()
 
+    @property
+    def budget(self) -> int | None:
+        """Environment steps of a run; None if they are not known."""
+        return None
+
+    def ready(self, settings: Settings) -> Ready:
+        """Returns what a trial is trained with. Raises ConfigError if that is not valid."""
+        raise NotImplementedError
+
+    def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
+        """Returns the settings of a copy of a trial."""
+        raise NotImplementedError
+
+    @cached_property
+    def rungs(self) -> list[int | None]:
+        """Steps at which trials are compared; the last one is their end, None."""
+        if self.cfg.halves:
+            return schedulers.halving_rungs(len(self.first), self.cfg.eta, self.cfg.rungs, self.budget)
+        if self.cfg.scheduler == "pbt" and self.budget is not None:
+            return schedulers.pbt_rungs(self.cfg.rungs, self.budget)
+        return [None]
+
+    def course(self, trials: Sequence[Trial]) -> Course:
+        """Returns the course of the training of some trials."""
+        cfg = self.cfg
+        if cfg.halves:
+            return schedulers.halving(trials, self.rungs, cfg.eta, cfg.mode)
+        if cfg.scheduler == "pbt":
+            return schedulers.pbt(trials, self.rungs, self.explore, cfg.mode, cfg.seed)
+        return schedulers.whole(trials)
+
+    @property
+    def runs(self) -> int:
+        """Number of task directories of the whole tuning."""
+        count = self.search.total
+        copies = max(1, count // schedulers.QUARTER) * (len(self.rungs) - 1) if self.cfg.scheduler == "pbt" else 0
+        return (count + copies) * self.cfg.seeds
+
+
+class RunPlan(Plan):
+    """Trials are training runs."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
+        self._configs: dict[str, RunConfig] = {}
+        super().__init__(tuning.domains, tuning.settings)
+
     def config(self, settings: Settings) -> RunConfig:
         """Returns the configuration of a trial. Raises ConfigError if it is not valid."""
         key = json.dumps(settings)
         if key not in self._configs:
-            self._configs[key] = self.tuning.config(settings)
+            self._configs[key] = beside_others(self.tuning.config(settings))
         return self._configs[key]
+
+    def ready(self, settings: Settings) -> Ready:
+        config = self.config(settings)
+        return Ready(config.to_yaml(), config.general.seed, config)
+
+    @property
+    def budget(self) -> int | None:
+        return budget(self.config(self.first[0]))
 
     # checks -----------------------------------------------------------------------------------------------
 
@@ -78,7 +149,7 @@ class Plan:
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
             except (JoystickError, EnvError) as error:
-                named = zip(self.tuning.domains, settings, strict=True)
+                named = zip(self.domains, settings, strict=True)
                 problems[f"{', '.join(f'{domain.path}={json.dumps(value)}' for domain, value in named)}: {error}"] = (
                     None
                 )
@@ -119,33 +190,7 @@ class Plan:
     def _where(self, key: str) -> str:
         return self.tuning.where(key)
 
-    # the course -------------------------------------------------------------------------------------------
-
-    @cached_property
-    def rungs(self) -> list[int | None]:
-        """Steps at which trials are compared; the last one is their end, None."""
-        cfg, steps = self.cfg, budget(self.config(self.first[0]))
-        if cfg.halves:
-            return schedulers.halving_rungs(len(self.first), cfg.eta, cfg.rungs, steps)
-        if cfg.scheduler == "pbt" and steps is not None:
-            return schedulers.pbt_rungs(cfg.rungs, steps)
-        return [None]
-
-    def course(self, trials: Sequence[Trial]) -> Course:
-        """Returns the course of the training of some trials."""
-        cfg = self.cfg
-        if cfg.halves:
-            return schedulers.halving(trials, self.rungs, cfg.eta, cfg.mode)
-        if cfg.scheduler == "pbt":
-            return schedulers.pbt(trials, self.rungs, self.explore, cfg.mode, cfg.seed)
-        return schedulers.whole(trials)
-
-    @property
-    def runs(self) -> int:
-        """Number of task directories of the whole tuning."""
-        count = self.search.total
-        copies = max(1, count // schedulers.QUARTER) * (len(self.rungs) - 1) if self.cfg.scheduler == "pbt" else 0
-        return (count + copies) * self.cfg.seeds
+    # copies -----------------------------------------------------------------------------------------------
 
     @cached_property
     def _adjusted(self) -> list[bool]:
@@ -153,7 +198,7 @@ class Plan:
         config = self.config(self.first[0])
         allowed, models = adjustable(config), config.sections()
         found = []
-        for domain in self.tuning.domains:
+        for domain in self.domains:
             section, _, key = domain.path.rpartition(".")
             known = section in models and section != "general_cfg"
             found.append(known and type(models[section]).field_name(key) in allowed[section])
@@ -164,7 +209,7 @@ class Plan:
         result is no valid configuration."""
         changed = tuple(
             _explored(domain, value, random) if may else value
-            for domain, value, may in zip(self.tuning.domains, settings, self._adjusted, strict=True)
+            for domain, value, may in zip(self.domains, settings, self._adjusted, strict=True)
         )
         try:
             self.config(changed)

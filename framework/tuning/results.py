@@ -18,6 +18,7 @@ from framework.output.formatting import clock, short
 from framework.runs import runs_table
 from framework.runs.task_dir import TaskDir
 from framework.tuning import stages
+from framework.tuning.plan import Ready
 from framework.tuning.schedulers import Trial
 
 MOST_ROWS = 20
@@ -78,12 +79,12 @@ def cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def write_best(folder: Path, config: RunConfig, evaluation: float | None, remark: str) -> Path:
+def write_best(folder: Path, ready: Ready, evaluation: float | None, remark: str) -> Path:
     """Writes best.yaml: a file for --yaml, whose first line says what return to expect."""
     path = folder / "best.yaml"
     promise = "" if evaluation is None else f"Return {np.format_float_positional(evaluation, 6, trim='-')}: "
-    text = f"# {promise}{remark}\n" + replace(config, expected_return=None).to_yaml()
-    write_whole(path, text.encode())
+    text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
+    write_whole(path, f"# {promise}{remark}\n{text}".encode())
     return path
 
 

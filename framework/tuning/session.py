@@ -3,6 +3,7 @@
 import contextlib
 import math
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from framework.runs.many_runs import Checked
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import add_facts, circumstances, new_folder, take_lock
 from framework.tuning.ending import finish
-from framework.tuning.plan import Plan
+from framework.tuning.plan import Plan, RunPlan
 from framework.tuning.processes import Processes, Runner
 from framework.tuning.tuner import Tuner, Waiting
 
@@ -32,18 +33,16 @@ def run(
 ) -> tuple[Tuner, int]:
     """Tunes to the end, or until a signal. Returns the tuner and the exit status. folder: of a tuning that is
     continued; None: a new one."""
-    plan = Plan(tuning)
+    plan = RunPlan(tuning)
     found = plan.check(check)
     with _runner(plan, found, screen) as runner:
         if folder is None:
             folder = _begin(tuning, plan, found, screen, command_line)
-        text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {folder}"
-        screen.say(text)
-        return _tune(tuning, plan, folder, runner, screen)
+        return drive(plan, folder, runner, screen)
 
 
 @contextlib.contextmanager
-def _runner(plan: Plan, found: Sequence[Checked], screen: Screen) -> Iterator[Runner]:
+def _runner(plan: RunPlan, found: Sequence[Checked], screen: Screen) -> Iterator[Runner]:
     """Makes what runs the trials."""
     cfg = plan.cfg
     if cfg.ray_address:
@@ -57,23 +56,26 @@ def _runner(plan: Plan, found: Sequence[Checked], screen: Screen) -> Iterator[Ru
     yield Processes(at_once(configs, cfg.jobs, min((each.fitting for each in found), default=math.inf)))
 
 
-def _tune(tuning: Tuning, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
+def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
+    """Tunes in a folder that has been begun, as `run` does."""
+    text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {folder}"
+    screen.say(text)
+    tuner = Tuner(plan, folder, runner, screen)
     with locked(folder), StopSignals(again=runner.end_at_once) as stop:
-        tuner = Tuner(tuning, plan, folder, runner, screen)
         try:
             tuner.run(stop)
             screen.close()
             return tuner, finish(tuner)
         except Waiting:
             tuner.write()
-            screen.say(f"to go on: {resume_command(folder)}")
-            return tuner, stop.exit_status if stop.received is not None else 128 + 15
+            screen.say(f"to go on: {PROGRAM} tune --resume {folder}")
+            return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
         finally:
             runner.end_all()
             screen.close()
 
 
-def _begin(tuning: Tuning, plan: Plan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
+def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
     """Creates the folder, once there is room for what the trials write."""
     config = plan.config(plan.first[0])
     _room(plan, found, tuning.into or Path.cwd(), screen)
@@ -85,7 +87,7 @@ def _begin(tuning: Tuning, plan: Plan, found: list[Checked], screen: Screen, com
     return folder
 
 
-def _room(plan: Plan, found: list[Checked], place: Path, screen: Screen) -> None:
+def _room(plan: RunPlan, found: list[Checked], place: Path, screen: Screen) -> None:
     """Raises JoystickError if the disk has no room for the checkpoints and replay memories of all runs."""
     while not place.exists():
         place = place.absolute().parent
@@ -107,8 +109,3 @@ def locked(folder: Path) -> Iterator[None]:
         if not take_lock(file):
             raise TaskDirError(f"{folder} is being tuned by another process; wait for it, or stop it first")
         yield
-
-
-def resume_command(folder: Path) -> str:
-    """Returns the command that continues a tuning."""
-    return f"{PROGRAM} tune --resume {folder}"

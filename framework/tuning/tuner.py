@@ -13,19 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from config.loader import RunConfig
-from config.tuning import Tuning
+from config.general import GeneralConfig
 from framework.checkpoint.atomic import make_folder, recover, write_whole
 from framework.errors import JoystickError
 from framework.output.formatting import clock, counted
 from framework.output.terminal import Screen
 from framework.runs.children import POLL_SECONDS
 from framework.runs.group import progress
-from framework.runs.many_runs import beside_others
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir, add_facts, read_facts
 from framework.tuning import results, stages
-from framework.tuning.plan import Plan
+from framework.tuning.plan import Plan, Ready
 from framework.tuning.processes import Ended, Runner
 from framework.tuning.results import Row
 from framework.tuning.schedulers import Course, Leg, Scores, Trial, ranked
@@ -45,7 +43,7 @@ class Known:
     """A trial of this tuning."""
 
     trial: Trial
-    config: RunConfig
+    ready: Ready
     score: float = math.nan
     """Score at the last rung that it has reached."""
     legs: int = 0
@@ -58,10 +56,11 @@ class Known:
 class Tuner:
     """One session of a tuning."""
 
-    def __init__(self, tuning: Tuning, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
-        self.tuning, self.plan, self.folder = tuning, plan, folder
+    def __init__(self, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
+        self.plan, self.folder = plan, folder
         self.runner, self.screen = runner, screen
-        self.cfg = tuning.settings
+        self.cfg = plan.cfg
+        self.paths = [domain.path for domain in plan.domains]
         self.known: dict[str, Known] = {}
         self.final: dict[str, float] = {}
         """Scores of the trials that were trained to the last rung."""
@@ -115,11 +114,11 @@ class Tuner:
 
     def add(self, trial: Trial) -> None:
         """Writes the settings of a trial, unless an earlier session has."""
-        known = self.known[trial.name] = Known(trial, beside_others(self.plan.config(trial.settings)))
+        known = self.known[trial.name] = Known(trial, self.plan.ready(trial.settings))
         known.failure = self.failures.get(trial.name, {})
         for place in {task.parent for task in self.tasks(trial)}:
             recover(place)
-        path, data = self.file(trial), known.config.to_yaml().encode()
+        path, data = self.file(trial), known.ready.text.encode()
         with contextlib.suppress(FileExistsError):
             make_folder(path.parent)
         if not path.exists():
@@ -139,13 +138,13 @@ class Tuner:
         return [folder / f"seed_{seed}" for seed in self.seeds(trial)] if self.cfg.seeds > 1 else [folder]
 
     def seeds(self, trial: Trial) -> range:
-        first = self.known[trial.name].config.general.seed
+        first = self.known[trial.name].ready.seed
         return range(first, first + self.cfg.seeds)
 
     def stages(self, leg: Leg) -> list[Stage]:
         """Returns the stages of a leg, one for each seed."""
-        trial, config = leg.trial, self.known[leg.trial.name].config
-        address = config.general.ray_address
+        trial, config = leg.trial, self.known[leg.trial.name].ready.config
+        address = config.general.ray_address if config else None
         more = [f"general_cfg.ray_address={address}"] if address else []
         parents = self.tasks(self.known[trial.parent].trial) if trial.parent else itertools.repeat(None)
         found = []
@@ -157,7 +156,7 @@ class Tuner:
             found.append(
                 Stage(
                     trial.name, label, self.file(trial), task, leg.until, tuple(words), source, trial.born,
-                    config.allow_import,
+                    config.allow_import if config else (),
                 )
             )  # fmt: skip
         return found
@@ -235,23 +234,22 @@ class Tuner:
         self.screen.draw(done / len(every), head, rows)
 
     def progress(self, stage: Stage) -> str:
-        _, text = progress(TaskDir(stage.task), self.known[stage.trial].config.general)
+        _, text = progress(TaskDir(stage.task), GeneralConfig())
         return text or ("in the cluster" if self.cfg.ray_address else "starting")
 
     # files ------------------------------------------------------------------------------------------------
 
     def write(self, more: Mapping[str, Any] | None = None) -> None:
         """Writes tune.json and trials.csv."""
-        paths = self.tuning.paths
         trials = {
             known.trial.name: {
-                "settings": dict(zip(paths, known.trial.settings, strict=True)),
+                "settings": dict(zip(self.paths, known.trial.settings, strict=True)),
                 **({"parent": known.trial.parent, "at_step": known.trial.born} if known.trial.parent else {}),
             }
             for known in self.known.values()
         }
         add_facts(self.folder / "tune.json", {"trials": trials, "failed": self.failures, **(more or {})})
-        results.write_table(self.folder, paths, self.rows())
+        results.write_table(self.folder, self.paths, self.rows())
 
     def rows(self) -> list[Row]:
         """Returns a row for each trial, in their order."""
