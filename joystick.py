@@ -45,6 +45,11 @@ _open_house()
 if TYPE_CHECKING:
     from config.loader import ConfigError as ConfigError
     from config.own import register as register
+    from config.space import choice as choice
+    from config.space import grid as grid
+    from config.space import integer as integer
+    from config.space import log as log
+    from config.space import uniform as uniform
     from envs.base import EnvContext as EnvContext
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
@@ -56,6 +61,8 @@ if TYPE_CHECKING:
     from framework.runs.policy import Policies as Policies
     from framework.runs.policy import Policy as Policy
     from framework.runs.policy import load as load
+    from framework.tuning.api import Tuned as Tuned
+    from framework.tuning.api import tune as tune
 
 _HOMES = {
     "Callbacks": "framework.callbacks",
@@ -67,11 +74,18 @@ _HOMES = {
     "Policies": "framework.runs.policy",
     "Policy": "framework.runs.policy",
     "Run": "framework.runs.api",
+    "Tuned": "framework.tuning.api",
+    "choice": "config.space",
+    "grid": "config.space",
+    "integer": "config.space",
     "load": "framework.runs.policy",
+    "log": "config.space",
     "pretty": "framework.runs.api",
     "read_traces": "framework.output.trace_reader",
     "register": "config.own",
     "register_env": "config.own",
+    "tune": "framework.tuning.api",
+    "uniform": "config.space",
 }
 """Public name -> module that defines it, imported on first use."""
 __all__ = list(_HOMES)

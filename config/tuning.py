@@ -27,8 +27,8 @@ class TuneConfig(Strict):
     """What is tried, how trials are compared, and how many run at once. Only tuning reads it."""
 
     READ_WITH: ClassVar = {
-        "rungs": ("scheduler", ("halving", "pbt")),
-        "eta": ("scheduler", ("halving",)),
+        "rungs": ("scheduler", ("halving", "asha", "pbt")),
+        "eta": ("scheduler", ("halving", "asha")),
         "batch": ("search", ("tpe", "cmaes", "qmc")),
     }
 
@@ -156,7 +156,7 @@ def _tuning(
     for flag, value in flags.items():
         if value is not None:
             path = paths.get(flag, f"{SECTION}.{flag}")
-            _put(document, path.split("."), value, Place(f"{dashes}{flag}", path))
+            _put(document, path.split("."), value, Place(f"{dashes}{flag}" if dashes else "Python", path))
     settings = _settings(document, problems)
     domains = tuple(space.found(document.value, document.place, problems))
     if not domains and not problems:

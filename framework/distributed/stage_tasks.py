@@ -22,7 +22,7 @@ from framework.checkpoint.atomic import discard, replace_folder, unfinished, wri
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
 from framework.runs import signals
-from framework.runs.children import POLL_SECONDS, Child
+from framework.runs.children import POLL_SECONDS, Child, of_command
 from framework.tuning.processes import Ended
 from framework.tuning.stages import Stage
 
@@ -94,7 +94,7 @@ class StageActor:
                     unpack(data, place)
             child = Child(here.errors)
             with ray_cluster.inherited({"JOYSTICK_RAY": str(folder)}):
-                child.start(here.command())
+                child.start(of_command(here.command()))
             self._wait(child)
             failed = child.status != 0 and not child.stopped
             errors = here.errors.read_bytes() if here.errors.exists() else b""

@@ -4,10 +4,10 @@ import contextlib
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO, Protocol
 
 from config import machine
 from config.loader import RunConfig
@@ -16,6 +16,34 @@ from framework.runs.task_dir import take_lock
 
 POLL_SECONDS = 0.1
 """Pause between two looks at the processes."""
+
+
+class Process(Protocol):
+    """What is used of subprocess.Popen."""
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int | None: ...
+
+    def send_signal(self, sig: int) -> None: ...
+
+    def terminate(self) -> None: ...
+
+
+Begin = Callable[[BinaryIO], Process]
+"""Starts a process whose stderr is this file."""
+
+
+def of_command(command: list[str]) -> Begin:
+    """Returns how to start a command, in a process group of its own, so that Ctrl-C reaches it only through this
+    process, and once."""
+
+    def begin(errors: BinaryIO) -> Process:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0
+        )
+
+    return begin
 
 
 def at_once(configs: Sequence[RunConfig], jobs: int | None, fitting: float) -> int:
@@ -32,7 +60,7 @@ class Child:
 
     errors: Path
     """File with its stderr."""
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
     status: int | None = None
     began: float = 0.0
     seconds: float = 0.0
@@ -43,16 +71,14 @@ class Child:
     def running(self) -> bool:
         return self.process is not None and self.status is None
 
-    def start(self, command: list[str]) -> bool:
-        """Starts the process in its own group, so that Ctrl-C reaches it only through this process, and once. Returns
-        False if the process of an earlier session still runs: until it ends, its stderr stays locked."""
+    def start(self, begin: Begin) -> bool:
+        """Starts the process. Returns False if the process of an earlier session still runs: until it ends, its stderr
+        stays locked."""
         self.began = time.monotonic()
         with open(self.errors, "ab") as errors:
             if not take_lock(errors):
                 return False
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0
-            )
+            self.process = begin(errors)
         return True
 
     def ended(self) -> bool:
@@ -100,9 +126,9 @@ class Children:
         """Number of further processes that may run."""
         return self.at_once - len(self.running)
 
-    def start(self, child: Child, command: list[str]) -> bool:
+    def start(self, child: Child, begin: Begin) -> bool:
         """Returns False if the process of an earlier session still runs."""
-        started = child.start(command)
+        started = child.start(begin)
         if started:
             self.running.append(child)
         return started
@@ -127,7 +153,7 @@ class Children:
 
     def end_all(self) -> None:
         """Terminates the processes that are left after an error."""
-        running: list[Any] = [child.process for child in self.running if child.running]
+        running = [child.process for child in self.running if child.running and child.process]
         for process in running:
             process.terminate()
         for process in running:

@@ -17,7 +17,7 @@ from framework.output import terminal
 from framework.output.csv_log import last_row
 from framework.output.formatting import begin_command, clock, counted, resume_command, short, spread
 from framework.runs import runs_table
-from framework.runs.children import POLL_SECONDS, Child, Children, at_once
+from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir, circumstances
 
@@ -123,7 +123,7 @@ class _Group:
                 waiting.clear()
             for _ in range(min(self.children.free, len(waiting))):
                 run = waiting.pop(0)
-                self.children.start(run.child, self._command(run))
+                self.children.start(run.child, of_command(self._command(run)))
             if not self.children.running:
                 return
             time.sleep(POLL_SECONDS)

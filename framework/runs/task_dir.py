@@ -58,13 +58,11 @@ class TaskDir:
             for folder in (self.results, self.logs, *((self.models, self.tb_logs) if training else ())):
                 folder.mkdir(exist_ok=True)
             sync_folder(self.path)
-            self._lock = open(self.path / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until close()
+            self._lock = held_lock(self.path)
         except OSError as error:
             raise TaskDirError(f"cannot write to {self.path}: {error.strerror}") from error
-        if not take_lock(self._lock):
-            self.close()
+        if self._lock is None:
             raise TaskDirError(f"{self.path} is being written by another run; wait for it, or stop it first")
-        _held.add(self._lock)
 
     def check(self) -> None:
         """Raises TaskDirError if anything below is neither a file nor a folder. A directory from a stranger may hold
@@ -153,6 +151,16 @@ def _close_inherited() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_inherited)
+
+
+def held_lock(folder: Path) -> IO[str] | None:
+    """Returns the lock of a folder, which lasts until it is closed; None if another process has it."""
+    file = open(folder / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until it is closed
+    if not take_lock(file):
+        file.close()
+        return None
+    _held.add(file)
+    return file
 
 
 def take_lock(file: IO[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from framework.runs.children import Child, Children
+from framework.runs.children import Child, Children, of_command
 from framework.runs.task_dir import take_lock
 from framework.tuning.stages import Stage
 
@@ -68,15 +68,15 @@ class Processes:
         return [*self._orphans, *(stage for stage, _ in self._known.values())]
 
     def start(self, stage: Stage) -> None:
-        if _is_locked(stage):
+        if is_locked(stage):
             self._orphans.append(stage)
             return
         child = Child(stage.errors)
-        if self._children.start(child, stage.command()):
+        if self._children.start(child, of_command(stage.command())):
             self._known[id(child)] = (stage, child)
 
     def poll(self) -> list[Ended]:
-        gone = [stage for stage in self._orphans if not _is_locked(stage)]
+        gone = [stage for stage in self._orphans if not is_locked(stage)]
         self._orphans = [stage for stage in self._orphans if stage not in gone]
         ended = [Ended(stage, None) for stage in gone]
         for child in self._children.poll():
@@ -96,7 +96,7 @@ class Processes:
         self._children.end_all()
 
 
-def _is_locked(stage: Stage) -> bool:
+def is_locked(stage: Stage) -> bool:
     """Returns True if a process of an earlier session still runs for a task directory."""
     if not stage.errors.exists():
         return False

@@ -10,14 +10,14 @@ from pathlib import Path
 from config.loader import RunConfig
 from config.program import PROGRAM
 from config.tuning import Tuning
-from framework.checkpoint.atomic import regular, write_whole
+from framework.checkpoint.atomic import write_whole
 from framework.errors import JoystickError, TaskDirError
 from framework.output.formatting import counted
 from framework.output.terminal import Screen
 from framework.runs.children import at_once
 from framework.runs.many_runs import Checked
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import add_facts, circumstances, new_folder, take_lock
+from framework.runs.task_dir import add_facts, circumstances, held_lock, new_folder
 from framework.tuning.ending import finish
 from framework.tuning.plan import Plan, RunPlan
 from framework.tuning.processes import Processes, Runner
@@ -105,7 +105,8 @@ def _room(plan: RunPlan, found: list[Checked], place: Path, screen: Screen) -> N
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keeps out a second tuner."""
-    with open(folder / ".lock", "a+", opener=regular) as file:
-        if not take_lock(file):
-            raise TaskDirError(f"{folder} is being tuned by another process; wait for it, or stop it first")
+    lock = held_lock(folder)
+    if lock is None:
+        raise TaskDirError(f"{folder} is being tuned by another process; wait for it, or stop it first")
+    with lock:
         yield
