@@ -106,14 +106,13 @@ class Tuning:
                     for name in found.objects
                 ]
             )
-        changes: dict[str, Any] = {"seed": found.general.seed or self.settings.seed}
-        if self.settings.ray_address:  # a machine of the cluster trains it in one process
-            changes |= {"mp_backend": "single", "ray_address": None}
-        return replace(found, general=found.general.model_copy(update=changes))
+        seed = found.general.seed or self.settings.seed
+        return replace(found, general=found.general.model_copy(update={"seed": seed}))
 
     def to_yaml(self, file: Path) -> str:
-        """Returns a file for tune --yaml that repeats this. file: its name."""
-        whole = {**self.document.value, SECTION: self.settings.model_dump()}
+        """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
+        said with each command. file: its name."""
+        whole = {**self.document.value, SECTION: self.settings.model_dump(exclude={"ray_address"})}
         text = yaml.dump(whole, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
         return FIRST_LINE.format(program=PROGRAM, file=file) + text
 
@@ -167,6 +166,8 @@ def _tuning(
     if problems:
         raise ConfigError(problems)
     assert settings is not None
+    if settings.ray_address:  # a machine of the cluster trains a trial in one process
+        _put(document, ["general_cfg", "mp_backend"], "single", places["ray_address"])
     notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
     notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
     where = {str(key): place.text for key, place in places.items()}

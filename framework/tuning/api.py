@@ -83,10 +83,13 @@ def _tuning(
     options: Mapping[str, Any],
 ) -> Tuning:
     if folder is not None:
-        extra = [name for name, value in flags.items() if value is not None and name != "jobs"]
+        where = {name: flags[name] for name in ("jobs", "ray_address")}
+        extra = [name for name, value in flags.items() if value is not None and name not in where]
         if extra or space or words or not (what is None or callable(what)):
-            raise ConfigError(["Python: resume continues a tuning with its own settings; give nothing else but jobs"])
-        return from_file(folder / "config.yaml", (), {"jobs": flags["jobs"]}, **options)
+            raise ConfigError(
+                ["Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"]
+            )
+        return from_file(folder / "config.yaml", (), where, **options)
     if isinstance(what, str | Path):
         return from_file(what, words, flags, leaves=space, **options)
     if isinstance(what, Mapping) or callable(what):

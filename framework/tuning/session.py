@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import shlex
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from framework.runs.children import at_once
 from framework.runs.many_runs import Checked
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import add_facts, circumstances, held_lock, new_folder
-from framework.tuning.ending import finish
+from framework.tuning.ending import finish, write_report
 from framework.tuning.plan import Plan, RunPlan
 from framework.tuning.processes import Processes, Runner
 from framework.tuning.tuner import Tuner, Waiting
@@ -60,7 +61,7 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
     """Tunes in a folder that has been begun, as `run` does."""
     text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {folder}"
     screen.say(text)
-    tuner = Tuner(plan, folder, runner, screen)
+    tuner = Tuner(plan, folder, runner, screen, write_report)
     with locked(folder), StopSignals(again=runner.end_at_once) as stop:
         try:
             tuner.run(stop)
@@ -68,7 +69,8 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
             return tuner, finish(tuner)
         except Waiting:
             tuner.write()
-            screen.say(f"to go on: {PROGRAM} tune --resume {folder}")
+            write_report(tuner)
+            screen.say(f"to go on: {resume_command(folder, plan.cfg.ray_address)}")
             return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
         finally:
             runner.end_all()
@@ -110,3 +112,9 @@ def locked(folder: Path) -> Iterator[None]:
         raise TaskDirError(f"{folder} is being tuned by another process; wait for it, or stop it first")
     with lock:
         yield
+
+
+def resume_command(folder: Path, address: str | None) -> str:
+    """Returns the command that continues a tuning. address: of its cluster."""
+    words = [f"tune_cfg.ray_address={address}"] if address else []
+    return f"{PROGRAM} tune {shlex.join(['--resume', str(folder), *words])}"

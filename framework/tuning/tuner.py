@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ from framework.tuning.stages import Stage
 
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the trials."""
+PAGE_SECONDS = 30.0
+"""Seconds between two writes of the table and the report."""
+PAGE_SHARE = 50
+"""The pause is at least so many times as long as writing takes."""
 
 
 class Waiting(Exception):
@@ -46,8 +50,8 @@ class Known:
     ready: Ready
     score: float = math.nan
     """Score at the last rung that it has reached."""
-    legs: int = 0
-    """Number of its legs that are done."""
+    legs: set[int | None] = field(default_factory=set)
+    """Ends of its legs that are done."""
     state: str = "waiting"
     failure: dict[str, Any] = field(default_factory=dict)
     """Exit status and reason of a trial that failed."""
@@ -56,7 +60,11 @@ class Known:
 class Tuner:
     """One session of a tuning."""
 
-    def __init__(self, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
+    def __init__(
+        self, plan: Plan, folder: Path, runner: Runner, screen: Screen, page: Callable[["Tuner"], object] = id
+    ) -> None:
+        """page: writes the report."""
+        self.page = page
         self.plan, self.folder = plan, folder
         self.runner, self.screen = runner, screen
         self.cfg = plan.cfg
@@ -68,6 +76,7 @@ class Tuner:
         self.failures: dict[str, Any] = read_facts(folder / "tune.json").get("failed", {})
         self.began = time.monotonic()
         self._next_look = 0.0
+        self._next_page = 0.0
         self._legs = 0
         """Number of stages that are done."""
 
@@ -93,7 +102,7 @@ class Tuner:
         """Returns what a search is told of a trial. scores: those of the last legs."""
         known = self.known[trial.name]
         return Outcome(
-            trial.settings, None if known.failure else _or_none(known.score), known.legs, trial.name in scores
+            trial.settings, None if known.failure else _or_none(known.score), len(known.legs), trial.name in scores
         )
 
     def follow(self, course: Course, stop: StopSignals) -> Scores:
@@ -216,7 +225,8 @@ class Tuner:
                 known.state = "failed"
                 continue
             score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
-            known.score, known.legs = math.nan if score is None else score, known.legs + 1
+            known.score = math.nan if score is None else score
+            known.legs.add(leg.until)
             known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
 
     def look(self, legs: Sequence[Leg]) -> None:
@@ -232,6 +242,11 @@ class Tuner:
         head = f"{done} of {counted(len(every), 'run')} at {where}, {clock(now - self.began)} so far"
         rows = [(stage.label, self.progress(stage)) for stage in self.runner.running]
         self.screen.draw(done / len(every), head, rows)
+        if now >= self._next_page:
+            self.note(leg for leg in legs if all(map(self.over, self.stages(leg))))
+            self.write()
+            self.page(self)
+            self._next_page = time.monotonic() + max(PAGE_SECONDS, PAGE_SHARE * (time.monotonic() - now))
 
     def progress(self, stage: Stage) -> str:
         _, text = progress(TaskDir(stage.task), GeneralConfig())
