@@ -1,20 +1,26 @@
 """Searches by Optuna: seeded, in batches, and told in the order of the trials."""
 
 import math
+import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
+from helpers_tuning import GENERAL, forking, run, table, written
 
 from config import tuning
 from config.loader import ConfigError
 from config.space import Domain
 from framework.catalog import ALGOS, ENVS
+from framework.tuning import tuner
 from framework.tuning.optuna_search import OptunaSearch, importance
 from framework.tuning.plan import RunPlan
 from framework.tuning.search import Outcome, RandomSearch, Search, Settings
+
+__all__ = ["forking"]
 
 LR = Domain("algo_cfg.lr", ("algo_cfg", "lr"), "log", (1e-5, 1.0), "here")
 GAMMA = Domain("algo_cfg.gamma", ("algo_cfg", "gamma"), "uniform", (0.0, 1.0), "here")
@@ -182,3 +188,31 @@ def test_a_plan_takes_its_batches_from_the_search() -> None:
     plan = RunPlan(asked("tpe", {"lr": LOG, "gamma": UNIFORM}, samples=20, batch=5))
     assert (len(plan.first), plan.runs) == (5, 20)
     assert plan.search.ask() == plan.first
+
+
+# ------------------------------------------------------------------------------------------------------- trained
+
+
+TPE = f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{log: [1.0e-3, 0.5]}}, gamma: {{uniform: [0.5, 0.99]}}}}
+tune_cfg: {{samples: 6, search: tpe, batch: 2, score: return_mean}}
+"""
+
+
+@pytest.mark.usefixtures("forking")
+def test_the_trials_are_the_same_whatever_runs_at_once_and_after_a_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna")
+    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    written(TPE)
+    assert run("tune", "--yaml", "tune.yaml", "--into", "one", "--jobs", "1") == 0
+    assert run("tune", "--yaml", "tune.yaml", "--into", "two", "--jobs", "2") == 0
+    rows = table("one")
+    assert len({row["algo_cfg.lr"] for row in rows}) == 6
+    assert table("two") == rows
+    for path in [*Path("two/trials").glob("00[2345]*")]:  # as if it had been killed after the first batch
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.rmtree("two/trials/001")
+    assert run("tune", "--resume", "two") == 0
+    assert table("two") == rows
