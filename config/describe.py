@@ -10,6 +10,7 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from config import hints, policies, presets
+from config.domain_kinds import SECTION as TUNING
 from config.error_text import expected, json_schema
 from config.finder import Finder
 from config.general import GeneralConfig
@@ -17,6 +18,7 @@ from config.names import nearest
 from config.policies import PolicyConfig
 from config.program import PROGRAM
 from config.schema import EnvConfig, Layer, Strict
+from config.tuning import TuneConfig
 from config.yaml_reader import Dumper
 
 WIDTH = 80
@@ -52,6 +54,7 @@ _WHAT_TO_DESCRIBE = f"""\
 {PROGRAM} describe lr            every setting of this name
 {PROGRAM} describe general       settings of every run (general_cfg)
 {PROGRAM} describe policies      settings of several policies (policies_cfg)
+{PROGRAM} describe tune          settings of tuning (tune_cfg)
 {PROGRAM} describe gym           settings of a kind of environment (env_cfg)
 {PROGRAM} describe CartPole-v1   an environment
 {PROGRAM} describe linear        a layer of a network
@@ -104,6 +107,7 @@ def _models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]
     """Yields section, name and model of every section."""
     yield "general_cfg", "general", GeneralConfig
     yield policies.SECTION, "policies", PolicyConfig
+    yield TUNING, "tune", TuneConfig
     for section, finder in finders.items():
         yield from ((section, name, finder.get(name).Config) for name in finder.available())
 
@@ -128,6 +132,8 @@ def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
         return _page("general_cfg", GeneralConfig)
     if topic in ("policies", policies.SECTION):
         return _page(_POLICIES, PolicyConfig)
+    if topic in ("tune", TUNING):
+        return _page(TUNING, TuneConfig)
     for section, finder in finders.items():
         try:
             return _topic(topic, finder, section)
@@ -176,7 +182,13 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         return f"; it is called {found[0]} here" if found[0] else f"; {found[1]}"
     if "." in topic:
         return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
-    names = ["general", "all", "policies", *(name for finder in finders.values() for name in finder.available())]
+    names = [
+        "general",
+        "all",
+        "policies",
+        "tune",
+        *(name for finder in finders.values() for name in finder.available()),
+    ]
     known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
     near = nearest(topic, names) or nearest(topic, known)
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
@@ -184,7 +196,7 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
 
 def reference(find_algo: Finder, find_env: Finder) -> str:
     """Returns the whole reference as a page."""
-    pages = [_page("general_cfg", GeneralConfig), _page(_POLICIES, PolicyConfig)]
+    pages = [_page("general_cfg", GeneralConfig), _page(_POLICIES, PolicyConfig), _page(TUNING, TuneConfig)]
     pages += [_topic(name, find_env, "env_cfg") for name in find_env.available()]
     pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
     pages.append(_layers())

@@ -13,11 +13,13 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from config import joyrl, policies
+from config.domain_kinds import SECTION as TUNING
 from config.error_text import Json, standard_bounds
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.policies import PolicyConfig
 from config.schema import Strict, listed, lower, upper
+from config.tuning import TuneConfig
 
 MODELINE = "# yaml-language-server: $schema=joystick.schema.json"
 
@@ -26,7 +28,7 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     """Returns the schema; algo_cfg depends on general_cfg.algo_name, env_cfg on general_cfg.env_name."""
     algos = {name: find_algo.get(name) for name in find_algo.available()}
     envs = {name: find_env.get(name) for name in find_env.available()}
-    models: list[type[Strict]] = [GeneralConfig, PolicyConfig]
+    models: list[type[Strict]] = [GeneralConfig, PolicyConfig, TuneConfig]
     models += [package.Config for package in (*algos.values(), *envs.values())]
     references, definitions = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)], schema_generator=_Generator
@@ -65,6 +67,7 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
             "type": ["object", "null"],
             "properties": {
                 "general_cfg": section(GeneralConfig, "general_cfg"),
+                TUNING: section(TuneConfig, TUNING),
                 "algo_cfg": free,
                 "env_cfg": free,
                 policies.SECTION: {

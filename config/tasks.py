@@ -14,6 +14,10 @@ class TaskError(Exception):
     """load_path does not lead to a task directory; the message says why."""
 
 
+GROUPS = {"group.json": "a group of runs", "tune.json": "a tuning, with a run for each trial"}
+"""File of a folder with several runs, and what such a folder is."""
+
+
 def find(load_path: str, tasks: Path) -> Path:
     """Returns a folder under tasks/ by its name, or any task directory by its path. A name that is not under tasks/
     may be a run in the current folder."""
@@ -35,8 +39,8 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
     if not inside and folder.parent.resolve() == tasks.resolve():
         raise TaskError(f"{load_path!r} is a link out of {tasks}/; give the full path of its target")
-    if (folder / "group.json").is_file():
-        raise TaskError(f"{load_path!r} is a group of runs; name one of them, such as {_member(folder)}")
+    if kind := next((GROUPS[name] for name in GROUPS if (folder / name).is_file()), None):
+        raise TaskError(f"{load_path!r} is {kind}; name one of them, such as {_member(folder)}")
     if tested := _tested(folder):
         raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
     if not complete:
@@ -68,8 +72,9 @@ def _tested(folder: Path) -> str | None:
 
 
 def _member(group: Path) -> Path:
-    """Returns the first run of a group."""
-    return next((path.parent for path in sorted(group.glob("*/config.yaml"))), group / "seed_1")
+    """Returns the first run of a group or of a tuning."""
+    found = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
+    return min(found, default=group / "seed_1")
 
 
 def _others(name: str, tasks: Path) -> str:

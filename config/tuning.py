@@ -190,9 +190,11 @@ def _put(document: Document, keys: Sequence[str], value: Any, place: Place) -> N
     """Puts a value into a document, below mappings that it may lack."""
     part, at = document.value, document.place
     for key in keys[:-1]:
-        if not isinstance(part.get(key), dict):
+        if part.get(key) is None:
             part[key], at.parts[key] = {}, Place(place.text, ".".join([at.path, key]).lstrip("."))
         part, at = part[key], at.parts[key]
+        if not isinstance(part, dict):
+            return  # the loader says what is wrong with it
     part[keys[-1]], at.parts[keys[-1]] = value, place
 
 

@@ -297,3 +297,15 @@ def test_a_process_that_an_earlier_session_has_left_is_waited_for_and_not_joined
     earlier.wait()
     assert again.wait() == 0, again.stderr
     assert Path("left/trials/001/run.json").exists()
+
+
+def test_a_tuning_is_listed_by_its_trials_and_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "60"))
+    assert run("tune", "--yaml", "tune.yaml", "--into", "tasks/Tune_a") == 0
+    capsys.readouterr()
+    assert run("runs") == 0
+    lines = sorted(line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:])
+    assert lines == [f"Tune_a/trials/{number:03}" for number in range(3)]
+    assert run("test", "Tune_a") == 2
+    err = capsys.readouterr().err
+    assert "is a tuning, with a run for each trial; name one of them, such as tasks/Tune_a/trials/000" in err

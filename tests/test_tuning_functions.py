@@ -60,6 +60,7 @@ def test_a_call_that_fails_is_left_out() -> None:
     assert found.best is not None
     assert found.best["settings"] == {"x": 3}
     assert [each["state"] for each in found.trials] == ["finished", "finished", "failed"]
+    assert [each["reason"] for each in found.trials] == [None, None, "ValueError: two is too much"]
     assert json.loads(Path("some/tune.json").read_text())["failed"]["001"]["reason"] == "ValueError: two is too much"
 
 

@@ -50,6 +50,11 @@ def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     return f"{PROGRAM}{_allow(allowed)} resume {_place(task)}"
 
 
+def tune_command(folder: Path, allowed: tuple[str, ...] = ()) -> str:
+    """Returns the command that continues a tuning."""
+    return f"{PROGRAM}{_allow(allowed)} tune --resume {shlex.quote(str(folder))}"
+
+
 def begin_command(settings: Path, words: tuple[str, ...], task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that trains with the settings of a file and of these words, in this task directory if it does
     not exist yet."""

@@ -77,10 +77,15 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _members(folder: Path) -> list[tuple[str, Path]]:
-    """Returns name and folder of each run of a group, or of the folder itself."""
-    if not (folder / "group.json").is_file():
+    """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
+    if (folder / "tune.json").is_file():
+        trials = _folders(folder / "trials")
+        runs = [run for trial in trials for run in ([trial] if (trial / "run.json").exists() else _folders(trial))]
+    elif (folder / "group.json").is_file():
+        runs = _folders(folder)
+    else:
         return [(folder.name, folder)]
-    return [(f"{folder.name}/{member.name}", member) for member in _folders(folder)]
+    return [(f"{folder.name}/{run.relative_to(folder)}", run) for run in runs]
 
 
 def _listed(name: str, folder: Path) -> Listed | None:

@@ -24,7 +24,8 @@ class Tuned(NamedTuple):
     """The result of a tuning."""
 
     trials: list[dict[str, Any]]
-    """A mapping for each trial: name, settings, state, score, best, step, seconds, status and folder; best first."""
+    """A mapping for each trial: name, settings, state, score, best, step, seconds, status, folder, and the reason for a
+    failure; best first."""
     best: dict[str, Any] | None
     """The trial that won; None if none has a score."""
     folder: Path
@@ -112,7 +113,8 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
 
 def _result(work: Tuner) -> Tuned:
     rows = {row.trial: row for row in work.rows()}
-    trials = [_facts(rows[trial], work.paths) for trial in by_score(work)]
+    reasons = {name: failure["reason"] for name, failure in work.failures.items()}
+    trials = [{**_facts(rows[trial], work.paths), "reason": reasons.get(trial.name)} for trial in by_score(work)]
     best = next((each for each in trials if work.best and each["name"] == work.best.name), None)
     return Tuned(trials, best, work.folder)
 

@@ -81,14 +81,16 @@ def _found(tuner: Tuner) -> report.Found:
         reasons={name: str(failure.get("reason", "")) for name, failure in tuner.failures.items()},
         curves=curves,
         what=what,
-        commands=_commands(tuner, configs) if best else [],
+        commands=_commands(tuner, configs),
         facts=read_facts(tuner.folder / "tune.json"),
     )
 
 
 def _commands(tuner: Tuner, configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
-    """Returns what can be done with the best trial; nothing with a function of the user's own."""
-    if tuner.best is None or not configs:
+    """Returns what can be done next; nothing with the best trial of a function of the user's own."""
+    if tuner.best is None:
+        return [("Continue the tuning", tuner.plan.resume_command(tuner.folder))]
+    if not configs:
         return []
     task, allowed = tuner.tasks(tuner.best)[0], configs[0].allow_import
     return [

@@ -23,9 +23,9 @@ from framework.checkpoint.atomic import make_folder
 from framework.errors import JoystickError
 from framework.runs import signals
 from framework.runs.children import Child, Children
-from framework.runs.task_dir import TaskDir
+from framework.runs.task_dir import PAUSED, TaskDir
 from framework.tuning.plan import SCORES, Plan, Ready
-from framework.tuning.processes import Ended, is_locked
+from framework.tuning.processes import Ended, ended_orphans, is_locked
 from framework.tuning.search import Settings
 from framework.tuning.stages import Stage
 
@@ -54,6 +54,9 @@ class FunctionPlan(Plan):
             problems.append("Python: score: write the name of a number that the function reports")
         if problems:
             raise ConfigError(problems)
+
+    def resume_command(self, folder: Path) -> str:
+        return f"joystick.tune(function, resume={str(folder)!r})"
 
     def ready(self, settings: Settings) -> Ready:
         value = space.filled(self.tuning.document.value, self.domains, settings)
@@ -90,7 +93,8 @@ class Report:
     def _pause(self) -> None:
         """Notes that the step of a comparison is reached, and waits for the next one."""
         pauses = self._task.read_run().get("pauses", {})
-        self.tell({"pauses": {**pauses, str(self._until): {"step": self._step, "numbers": self._numbers}}})
+        pause = {"step": self._step, "numbers": self._numbers}
+        self.tell({"outcome": f"{PAUSED} {self._step}", "pauses": {**pauses, str(self._until): pause}})
         try:
             self._pipe.send(None)
             self.ended, self._until = self._pipe.recv()
@@ -168,8 +172,7 @@ class Functions:
         self._known[stage.trial] = (stage, child, here)
 
     def poll(self) -> list[Ended]:
-        gone = [stage for stage in self._orphans if not is_locked(stage)]
-        self._orphans = [stage for stage in self._orphans if stage not in gone]
+        gone, self._orphans = ended_orphans(self._orphans)
         ended = [Ended(stage, None) for stage in gone]
         over = self._children.poll()
         for trial, (stage, child, pipe) in list(self._known.items()):
@@ -217,4 +220,4 @@ def _call(function: Function, stage: Stage, pipe: Connection, errors: BinaryIO, 
     report = Report(stage.task, stage.until, pipe)
     function(read(stage.file).value, report)
     if not report.ended:
-        report.tell({"finished": True})
+        report.tell({"outcome": "the function has returned", "finished": True})

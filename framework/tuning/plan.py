@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from config.space import LISTS, Domain
 from config.tuning import TuneConfig, Tuning
 from envs.base import EnvError
 from framework.errors import JoystickError
+from framework.output.formatting import tune_command
 from framework.runs.many_runs import Checked, beside_others, checked, refuse_loaded
 from framework.runs.resume import adjustable
 from framework.tuning import schedulers
@@ -84,6 +86,10 @@ class Plan:
         """Returns the settings of a copy of a trial."""
         raise NotImplementedError
 
+    def resume_command(self, folder: Path) -> str:
+        """Returns what continues the tuning in a folder."""
+        raise NotImplementedError
+
     @cached_property
     def rungs(self) -> list[int | None]:
         """Steps at which trials are compared; the last one is their end, None."""
@@ -132,6 +138,10 @@ class RunPlan(Plan):
     @property
     def budget(self) -> int | None:
         return budget(self.config(self.first[0]))
+
+    def resume_command(self, folder: Path) -> str:
+        words = [f"tune_cfg.ray_address={self.cfg.ray_address}"] if self.cfg.ray_address else []
+        return " ".join([tune_command(folder, tuple(self.tuning.options.get("allow_import", ()))), *words])
 
     # checks -----------------------------------------------------------------------------------------------
 

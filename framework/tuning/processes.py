@@ -1,5 +1,6 @@
 """Runs stages as processes of this machine."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from framework.runs.children import Child, Children, of_command
@@ -76,8 +77,7 @@ class Processes:
             self._known[id(child)] = (stage, child)
 
     def poll(self) -> list[Ended]:
-        gone = [stage for stage in self._orphans if not is_locked(stage)]
-        self._orphans = [stage for stage in self._orphans if stage not in gone]
+        gone, self._orphans = ended_orphans(self._orphans)
         ended = [Ended(stage, None) for stage in gone]
         for child in self._children.poll():
             stage, _ = self._known.pop(id(child))
@@ -94,6 +94,17 @@ class Processes:
 
     def end_all(self) -> None:
         self._children.end_all()
+
+
+def ended_orphans(orphans: Sequence[Stage]) -> tuple[list[Stage], list[Stage]]:
+    """Returns the stages whose process of an earlier session has ended, and the others. Removes the stderr of those
+    that are done."""
+    running = [stage for stage in orphans if is_locked(stage)]
+    gone = [stage for stage in orphans if stage not in running]
+    for stage in gone:
+        if stage.done():
+            stage.errors.unlink(missing_ok=True)
+    return gone, running
 
 
 def is_locked(stage: Stage) -> bool:

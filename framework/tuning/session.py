@@ -2,14 +2,12 @@
 
 import contextlib
 import math
-import shlex
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from config.loader import RunConfig
-from config.program import PROGRAM
 from config.tuning import Tuning
 from framework.checkpoint.atomic import write_whole
 from framework.errors import JoystickError, TaskDirError
@@ -70,7 +68,7 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
         except Waiting:
             tuner.write()
             write_report(tuner)
-            screen.say(f"to go on: {resume_command(folder, plan.cfg.ray_address)}")
+            screen.say(f"to go on: {plan.resume_command(folder)}")
             return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
         finally:
             runner.end_all()
@@ -112,9 +110,3 @@ def locked(folder: Path) -> Iterator[None]:
         raise TaskDirError(f"{folder} is being tuned by another process; wait for it, or stop it first")
     with lock:
         yield
-
-
-def resume_command(folder: Path, address: str | None) -> str:
-    """Returns the command that continues a tuning. address: of its cluster."""
-    words = [f"tune_cfg.ray_address={address}"] if address else []
-    return f"{PROGRAM} tune {shlex.join(['--resume', str(folder), *words])}"

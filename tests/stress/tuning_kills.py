@@ -1,0 +1,86 @@
+"""Kills tuners at random moments, and compares what comes out with a tuning that ran through. Takes minutes.
+
+python tests/stress/tuning_kills.py [--rounds N] [--seed N]
+"""
+
+import argparse
+import csv
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+MAIN = Path(__file__).parent.parent.parent / "main.py"
+GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"
+FILES = {
+    "halving": f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 270}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{log: [1.0e-3, 0.5]}}, gamma: {{grid: [0.9, 0.95, 0.99]}}}}
+tune_cfg: {{samples: 3, scheduler: halving, score: return_mean}}
+""",
+    "pbt": f"""\
+general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 150}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{log: [1.0e-4, 0.1]}}, learning_starts: 20}}
+tune_cfg: {{samples: 4, scheduler: pbt, rungs: 50, score: return_mean}}
+""",
+}
+LONGEST = 12.0
+"""Seconds that a session has at most before it is killed."""
+
+
+def outcome(folder: Path) -> Any:
+    """What a tuning has found; the seconds of its trials are left out."""
+    with open(folder / "trials.csv", encoding="utf-8", newline="") as file:
+        rows = [{**row, "seconds": ""} for row in csv.DictReader(file)]
+    return rows, json.loads((folder / "tune.json").read_text())["best"]
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, str(MAIN), "tune", *words], cwd=folder, stdout=subprocess.DEVNULL)
+
+
+def killed(folder: Path, file: str, into: str, moments: random.Random) -> int:
+    """Tunes in sessions that are killed; returns how many were."""
+    count, words = 0, ["--yaml", file, "--into", into]
+    while True:
+        session = start(folder, *words, "--jobs", str(moments.choice([1, 2])))
+        try:
+            status = session.wait(moments.uniform(1.0, LONGEST))
+        except subprocess.TimeoutExpired:
+            session.kill()
+            session.wait()
+            count += 1
+            if (folder / into / "tune.json").exists():
+                words = ["--resume", into]
+            continue
+        assert status == 0, f"{into}: status {status}"
+        return count
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    moments, failures = random.Random(given.seed), 0
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name, text in FILES.items():
+            (folder / f"{name}.yaml").write_text(text)
+            assert start(folder, "--yaml", f"{name}.yaml", "--into", name).wait() == 0
+            for number in range(given.rounds):
+                into = f"{name}_{number}"
+                count = killed(folder, f"{name}.yaml", into, moments)
+                same = outcome(folder / into) == outcome(folder / name)
+                failures += not same
+                print(f"{name}: killed {count} times: {'the same' if same else 'DIFFERENT'}", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
