@@ -69,6 +69,8 @@ def test_a_cluster_gives_the_same_trials_as_processes_also_if_a_task_dies(
     words = ("--into", "there", "tune_cfg.ray_address=10.0.0.1:6379", "general_cfg.mp_backend=ray")
     assert run("tune", "--yaml", "tune.yaml", *words) == 0
     assert table("there") == table("here")
+    for name in (f"{row['folder']}/results/{file}.csv" for row in table("here") for file in ("train", "progress")):
+        assert Path("there", name).read_bytes() == Path("here", name).read_bytes()
     assert [row["name"] for row in table("here")] in (["000", "001", "000_2"], ["000", "001", "001_2"])
     assert len(ray.actors) == 6, "2 stages, 1 of them again, the copy, and 2 stages to the end"
     assert "trial 001: killed after run; it goes on from where it was" in capsys.readouterr().out

@@ -105,17 +105,14 @@ def colour(share: float) -> str:
 
 
 def parallel(axes: Sequence[Axis], lines: Sequence[tuple[Line, Sequence[Any]]]) -> str:
-    """Returns parallel coordinates: each line crosses every axis at its value, up to the first value that is None.
+    """Returns parallel coordinates: each line crosses every axis at its value, and none where that is None.
     lines: the most important one first, drawn on top."""
     gap = max(LEAST_GAP, (WIDTH - 2 * SIDE) / max(1, len(axes) - 1))
     width = round(2 * SIDE + gap * (len(axes) - 1))
     parts = []
     for line, values in reversed(lines):
-        points = []
-        for number, (axis, value) in enumerate(zip(axes, values, strict=True)):
-            if value is None:
-                break
-            points.append((SIDE + gap * number, _y(axis.place(value))))
+        crossed = enumerate(zip(axes, values, strict=True))
+        points = [(SIDE + gap * n, _y(axis.place(value))) for n, (axis, value) in crossed if value is not None]
         if len(points) > 1:
             parts.append(_path(line, points))
     for number, axis in enumerate(axes):
