@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -208,7 +209,7 @@ def made(folder: Path) -> str:
 # --------------------------------------------------------------------------------------------------- a real cluster
 
 SLOW = """\
-general_cfg: {algo_name: DQN, env_name: toy, seed: 3, save_fig: false, max_total_step: 300, torch_threads: 1}
+general_cfg: {algo_name: DQN, env_name: toy, seed: 3, save_fig: false, max_total_step: 600, model_save_fre: 50}
 env_cfg: {id: sleep, seconds: 0.01}
 algo_cfg: {lr: {grid: [0.1, 0.5]}}
 tune_cfg: {score: return_mean}
@@ -225,7 +226,7 @@ cluster.shutdown()
 
 
 @pytest.mark.xdist_group("ray")
-def test_a_real_cluster_trains_and_a_task_that_is_killed_is_started_again(tmp_path: Path) -> None:
+def test_a_real_cluster_trains_starts_a_killed_task_again_and_gives_everything_back_on_a_signal(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     # at Ray's own niceness, processes of a cluster stand still beside other work on this machine
     environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
@@ -236,31 +237,43 @@ def test_a_real_cluster_trains_and_a_task_that_is_killed_is_started_again(tmp_pa
     try:
         address = nodes.stdout.readline().strip()
         words = ["tune", "--yaml", str(written(SLOW)), "--into", "x", f"tune_cfg.ray_address={address}"]
-        tuning = subprocess.Popen(
-            [sys.executable, "-u", str(ROOT / "main.py"), *words], env=environment, stderr=subprocess.STDOUT, **pipes
-        )
-        stage, parent = a_stage(tuning)
+        said = Path("said.txt")
+        with open(said, "w") as output:
+            command = [sys.executable, "-u", str(ROOT / "main.py"), *words]
+            tuning = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        folder, process, parent = wait_for(lambda: a_stage(lambda folder: True), tuning, said)
         os.kill(parent, signal.SIGKILL)
-        output = tuning.communicate(timeout=120)[0]
-        assert tuning.returncode == 0, output
-        assert [(row["state"], row["step"]) for row in table("x")] == [("finished", "300")] * 2
-        assert "its process is gone: killed, out of memory, or crashed; it goes on from where it was" in output
-        assert not Path(f"/proc/{stage}").exists(), "the process of the stage has ended with the task"
-        assert not Path("x/trials/000.errors.txt").exists()
+        wait_for(lambda: "it goes on from where it was" in said.read_text(), tuning, said)
+        wait_for(lambda: not folder.exists() and not Path(f"/proc/{process}").exists(), tuning, said)
+        wait_for(lambda: a_stage(lambda other: other != folder), tuning, said)
+        tuning.send_signal(signal.SIGINT)
+        assert tuning.wait(timeout=60) == 128 + signal.SIGINT, said.read_text()
+        assert f"to go on: python main.py tune --resume x tune_cfg.ray_address={address}" in said.read_text()
     finally:
         nodes.stdin.close()
         nodes.wait(timeout=60)
+    steps = [stages.TaskDir(Path("x/trials", name)).read_run().get("step", 0) for name in ("000", "001")]
+    assert 0 < max(steps) < 600, "what was trained by then has come back"
+    assert run("tune", "--resume", "x") == 0
+    assert [(row["state"], row["step"]) for row in table("x")] == [("finished", "600")] * 2
 
 
-def a_stage(tuning: subprocess.Popen[str]) -> tuple[int, int]:
-    """Process ids of a stage that trains, and of the task that has started it."""
+def wait_for(found: Callable[[], Any], tuning: subprocess.Popen[bytes], said: Path) -> Any:
+    """What is found, once it is."""
     until = time.monotonic() + 90
     while time.monotonic() < until and tuning.poll() is None:
-        for folder in Path("/tmp").glob("joystick-stage-*"):
-            if (folder / "task/results/train.csv").exists() and (found := [*processes_of(folder)]):
-                return found[0]
+        if result := found():
+            return result
         time.sleep(0.05)
-    raise AssertionError(tuning.communicate()[0] if tuning.poll() is not None else "nothing was trained")
+    raise AssertionError(said.read_text())
+
+
+def a_stage(wanted: Callable[[Path], bool]) -> tuple[Path, int, int] | None:
+    """Folder and process id of a stage that trains, and the process id of its task."""
+    for folder in filter(wanted, Path(tempfile.gettempdir()).glob("joystick-stage-*")):
+        if (folder / "task/results/train.csv").exists() and (ids := next(processes_of(folder), None)):
+            return folder, *ids
+    return None
 
 
 def processes_of(folder: Path) -> Iterator[tuple[int, int]]:

@@ -7,6 +7,7 @@ directory back. The state of a trial is in its directory alone, so that a machin
 import contextlib
 import io
 import shutil
+import signal
 import tarfile
 import tempfile
 import time
@@ -80,7 +81,7 @@ class StageActor:
     def run(self, stage: Stage, settings: bytes, task: bytes, source: bytes) -> Result:
         """Trains to the next pause. task, source: the task directory, and the one whose checkpoint it begins from."""
         folder = Path(tempfile.mkdtemp(prefix="joystick-stage-"))
-        watch = reaper.start(folder)  # ends the process if this one is killed
+        watch = reaper.start(folder, detached=True)  # ends the process if this one is killed
         try:
             here = replace(
                 stage,
@@ -94,6 +95,8 @@ class StageActor:
                     unpack(data, place)
             child = Child(here.errors)
             with ray_cluster.inherited({"JOYSTICK_RAY": str(folder)}):
+                # a thread of Ray has blocked the signals that stop a run, and its child would, too
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.NAMES)
                 child.start(of_command(here.command()))
             self._wait(child)
             failed = child.status != 0 and not child.stopped
