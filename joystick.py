@@ -54,33 +54,61 @@ if TYPE_CHECKING:
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
+    from framework.data.algorithm import policy as policy
+    from framework.data.batch import Batch as Batch
+    from framework.data.buffer import ReplayBuffer as ReplayBuffer
+    from framework.data.collector import Collector as Collector
+    from framework.data.growing import ListReplayBuffer as ListReplayBuffer
+    from framework.data.policy import Policy as Policy
+    from framework.data.prioritized import PrioritizedReplayBuffer as PrioritizedReplayBuffer
+    from framework.data.prioritized import PrioritizedVectorReplayBuffer as PrioritizedVectorReplayBuffer
+    from framework.data.returns import gae_returns as gae_returns
+    from framework.data.returns import nstep_returns as nstep_returns
+    from framework.data.trainers import offpolicy_trainer as offpolicy_trainer
+    from framework.data.trainers import onpolicy_trainer as onpolicy_trainer
+    from framework.data.vector import CachedReplayBuffer as CachedReplayBuffer
+    from framework.data.vector import VectorReplayBuffer as VectorReplayBuffer
     from framework.errors import JoystickError as JoystickError
+    from framework.output.pretty import pretty as pretty
     from framework.output.trace_reader import read_traces as read_traces
     from framework.runs.api import Run as Run
-    from framework.runs.api import pretty as pretty
-    from framework.runs.policy import Policies as Policies
-    from framework.runs.policy import Policy as Policy
+    from framework.runs.policy import TrainedPolicies as TrainedPolicies
+    from framework.runs.policy import TrainedPolicy as TrainedPolicy
     from framework.runs.policy import load as load
     from framework.tuning.api import Tuned as Tuned
     from framework.tuning.api import tune as tune
 
 _HOMES = {
+    "Batch": "framework.data.batch",
+    "CachedReplayBuffer": "framework.data.vector",
     "Callbacks": "framework.callbacks",
+    "Collector": "framework.data.collector",
     "EnvContext": "envs.base",
     "OldGym": "envs.python.old_gym",
     "ConfigError": "config.loader",
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
-    "Policies": "framework.runs.policy",
-    "Policy": "framework.runs.policy",
+    "ListReplayBuffer": "framework.data.growing",
+    "Policy": "framework.data.policy",
+    "PrioritizedReplayBuffer": "framework.data.prioritized",
+    "PrioritizedVectorReplayBuffer": "framework.data.prioritized",
+    "ReplayBuffer": "framework.data.buffer",
     "Run": "framework.runs.api",
+    "TrainedPolicies": "framework.runs.policy",
+    "TrainedPolicy": "framework.runs.policy",
     "Tuned": "framework.tuning.api",
+    "VectorReplayBuffer": "framework.data.vector",
     "choice": "config.space",
+    "gae_returns": "framework.data.returns",
     "grid": "config.space",
     "integer": "config.space",
     "load": "framework.runs.policy",
     "log": "config.space",
-    "pretty": "framework.runs.api",
+    "nstep_returns": "framework.data.returns",
+    "offpolicy_trainer": "framework.data.trainers",
+    "onpolicy_trainer": "framework.data.trainers",
+    "policy": "framework.data.algorithm",
+    "pretty": "framework.output.pretty",
     "read_traces": "framework.output.trace_reader",
     "register": "config.own",
     "register_env": "config.own",

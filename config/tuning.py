@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from config import policies, sources, space
 from config.domain_kinds import SECTION
 from config.error_text import faults, shown
+from config.experiments import experiments
 from config.general import address
 from config.loader import ConfigError, load
 from config.names import did_you_mean
@@ -96,8 +97,11 @@ class Tuning:
 
     def config(self, settings: Sequence[Any]) -> RunConfig:
         """Returns the configuration of a trial, or raises ConfigError. settings: one for each domain."""
-        value = space.filled(self.document.value, self.domains, settings)
-        found = load(self.name, file=replace(self.document, value=value), **self.options)
+        filled = replace(self.document, value=space.filled(self.document.value, self.domains, settings))
+        several = experiments(filled)
+        if len(several) > 1:
+            raise ConfigError([f"{self.name} has {len(several)} experiments; tune one of them at a time"])
+        found = load(self.name, file=next(iter(several.values()), filled), **self.options)
         if found.objects:
             raise ConfigError(
                 [
@@ -106,8 +110,10 @@ class Tuning:
                     for name in found.objects
                 ]
             )
-        seed = found.general.seed or self.settings.seed
-        return replace(found, general=found.general.model_copy(update={"seed": seed}))
+        changes: dict[str, Any] = {"seed": found.general.seed or self.settings.seed}
+        if self.settings.ray_address:  # a machine of the cluster trains it in one process
+            changes |= {"mp_backend": "single", "ray_address": None}
+        return replace(found, general=found.general.model_copy(update=changes))
 
     def to_yaml(self, file: Path) -> str:
         """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
@@ -166,8 +172,6 @@ def _tuning(
     if problems:
         raise ConfigError(problems)
     assert settings is not None
-    if settings.ray_address:  # a machine of the cluster trains a trial in one process
-        _put(document, ["general_cfg", "mp_backend"], "single", places["ray_address"])
     notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
     notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
     where = {str(key): place.text for key, place in places.items()}

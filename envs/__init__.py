@@ -43,3 +43,10 @@ def make(package: ModuleType, cfg: Any, rows: int, context: EnvContext | None = 
     env: VectorEnv = maker(cfg, rows, **({"context": place} if takes else {}))
     env.context = place.row(cfg.constructor, 0, rows)
     return env
+
+
+def given(env: Any) -> VectorEnv:
+    """Returns environments that a program holds in its hands as one vector environment: an environment, a function that
+    makes one, an id of gymnasium, or a list of these, one for each row; or a vector environment."""
+    rows: VectorEnv = import_module("envs.in_hand").rows_of(env)
+    return rows

@@ -11,6 +11,7 @@ from framework.errors import JoystickError
 from framework.fragment import Episode, Fragment, Record
 from framework.learner import Learned, Learner
 from framework.memory import Memory
+from framework.memory.chunk import Chunk
 from framework.multi_agent.learner import MultiPolicyLearner
 from framework.output.forwarding import FirstShapes
 
@@ -68,6 +69,9 @@ class Backend(Protocol):
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Completes pending work: afterwards `agent` is up to date and `state` may be called."""
+
+    def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
+        """Learns from a window that is not from the memory; called after `rest`."""
 
     def set_weights(self, weights: dict[str, Array]) -> None:
         """Replaces the weights that acting depends on, at the learners and at all collectors; called after `rest`."""
@@ -134,6 +138,9 @@ class SingleProcess:
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Does nothing: no work is pending between rounds."""
         yield from ()
+
+    def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
+        yield self.learner.learn(chunk, now())
 
     def set_weights(self, weights: dict[str, Array]) -> None:
         self.agent.load_weights(weights)

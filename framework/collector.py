@@ -122,7 +122,7 @@ class Collector:
                     episode = episode._replace(metrics={**episode.metrics, **metrics})
             episodes.append(episode)
         now.phase[ended] = phase
-        self._begin(ended)
+        self.begin(ended)
         return episodes
 
     def _reset(self, rows: Array, seeds: Array, phases: Array) -> Array:
@@ -133,7 +133,7 @@ class Collector:
         with self.watch("reset"):
             return self.env.reset(rows, seeds)
 
-    def _begin(self, rows: Array) -> None:
+    def begin(self, rows: Array) -> None:
         """Starts the next episode in the masked rows."""
         now = self._now
         now.episode[rows] += 1
@@ -265,7 +265,7 @@ class Collector:
         self.incarnation = state["incarnation"]
         if not same.all():
             self._dropped(~same)
-            self._begin(~same)
+            self.begin(~same)
         restore_stream(self.rng, state["rng"])
         self.steps = int(state["steps"])
         self._marks.clear()

@@ -74,30 +74,35 @@ def _planned(config: RunConfig) -> bool:
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
     """Returns pairs of a setting and the reason why it does not suit the environment."""
-    name, cls = config.algo_package.NAME, type(config.algo)
     env_id = getattr(config.env, "id", config.general.env_name)
     if env.joint is not None:
         return list(_joint_problems(config, env, env_id))
     if config.policies:
         first = f"policies_cfg.{next(iter(config.policies))}.agents"
         return [(first, f"{env_id} has a single agent, whose settings are those of algo_cfg; leave policies_cfg out")]
-    misfits = list(_wrong_spaces(name, config.algo, env.observation_space, env.action_space, env_id))
-    if not misfits and not _has_model(config.algo, env):
-        misfits = [f"{name} needs a transition model, and {env_id} has none ({_WITH_MODEL})"]
-    if not misfits and not _has_bounds(config.algo, env):
-        misfits = [f"{name} needs bounded actions; those of {env_id} are unbounded ({_described(env.action_space)})"]
-    if not misfits and not _has_goal(config.algo, env):
+    return misfits(config.algo_package.NAME, config.algo, env, env_id)
+
+
+def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tuple[str, str]]:
+    """Returns pairs of a setting and the reason why an algorithm does not suit an environment of a single agent."""
+    cls = type(algo)
+    faults = list(_wrong_spaces(name, algo, env.observation_space, env.action_space, env_id))
+    if not faults and not _has_model(algo, env):
+        faults = [f"{name} needs a transition model, and {env_id} has none ({_WITH_MODEL})"]
+    if not faults and not _has_bounds(algo, env):
+        faults = [f"{name} needs bounded actions; those of {env_id} are unbounded ({_described(env.action_space)})"]
+    if not faults and not _has_goal(algo, env):
         needed = f"needs an environment with goals, and {env_id} has none ({_WITH_GOAL})"
         if _has_goal(cls(), env):
             return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
-        misfits = [f"{name} {needed}"]
-    if not misfits and not _has_several(config.algo, env):
+        faults = [f"{name} {needed}"]
+    if not faults and not _has_several(algo, env):
         needed = f"needs the global state of several agents, and {env_id} has a single one"
         if _has_several(cls(), env):
             return [("algo_cfg.critic_input", f"global {needed}; set it to own")]
-        misfits = [f"{name} {needed}"]
+        faults = [f"{name} {needed}"]
     able = ", ".join(_able(env)) or "none"
-    return [("general_cfg.algo_name", f"{'. '.join(misfits)}. Algorithms that can: {able}")] if misfits else []
+    return [("general_cfg.algo_name", f"{'. '.join(faults)}. Algorithms that can: {able}")] if faults else []
 
 
 def _wrong_spaces(name: str, algo: AlgoConfig, observation: Space, action: Space, env_id: str) -> Iterator[str]:

@@ -24,6 +24,10 @@ class CallbackError(JoystickError):
     """A callback of the user's own raised an error, or gave a number that it did not declare."""
 
 
+class DataError(JoystickError, ValueError):
+    """A batch or a replay buffer was given something that it cannot take, or asked for something it does not have."""
+
+
 class Stopped(JoystickError):
     """A signal came before there was anything to save."""
 

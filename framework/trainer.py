@@ -13,8 +13,9 @@ from framework.checkpoint.store import CheckpointStore, Saved
 from framework.curriculum import Phases
 from framework.evaluator import Evaluation, Evaluator, Interrupted
 from framework.fragment import Episode
-from framework.iteration import Count, EpisodeRows, Iteration, Result
+from framework.iteration import Count, EpisodeRows, Iteration, Means, Result
 from framework.learner import Learned
+from framework.memory.chunk import Chunk
 from framework.observer import Observer
 from framework.output import LOGGER
 from framework.output.console import Console
@@ -160,6 +161,19 @@ class Trainer:
         self.console.round(self.count, *([processes.load] if processes else []))
         for observer in self.observers:
             observer.settled()
+
+    def learn_from(self, accepted: Accepted, chunks: Iterable[Chunk]) -> dict[str, float]:
+        """Counts the steps of a sample, and learns from its windows. Returns the means of the metrics."""
+        means = Means()
+        with self._clock():
+            self.rest()
+            self._account([accepted])
+            for chunk in chunks:
+                for learned in self.backend.learn_from(chunk, self.progress):
+                    means.add(learned.metrics)
+                    self._account([learned])
+            self.rest()
+        return means.means()
 
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Counts and logs the events of a round as they happen."""

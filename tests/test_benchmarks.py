@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import learning, learning_page, speed
+from benchmarks import data_layer, learning, learning_page, speed
 from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Workload
 from framework.output.csv_log import read_csv
@@ -206,3 +206,10 @@ def test_learning_refuses_what_it_cannot_measure_and_lists_what_it_knows(
 
     assert answered() == status
     assert words or "CartPole-v1/DQN" in capsys.readouterr().out
+
+
+def test_a_call_of_the_data_layer_meets_its_goals_if_it_is_short_and_twice_as_fast() -> None:
+    assert data_layer.row("add", [7.0, 8.0, 9.0], [30.0, 12.0, 27.0]) == ("| add | 8.0 | 27.0 | 3.0 | 15 |", True)
+    assert data_layer.row("add", [7.0], []) == ("| add | 7.0 |  |  | 15 |", True)
+    assert not data_layer.row("add", [16.0], [])[1]
+    assert not data_layer.row("add", [7.0], [13.0])[1]

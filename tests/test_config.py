@@ -247,6 +247,10 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
         ("general_cfg.device=gpu", "got 'gpu' (text); expected cpu, cuda, cuda:1, or auto (cuda if available)"),
         ("general_cfg.load_model_step=bst", "got 'bst' (text); expected best or latest or a whole number at least 0"),
         ("general_cfg.load_model_step=-1.0", "got -1.0; expected best or latest or a whole number at least 0"),
+        (
+            "general_cfg.curriculum.metric=evaluation",
+            "unknown setting; curriculum is one value, a mapping is written curriculum='{metric: ...}'",
+        ),
         ("algo_cfg.value_layers=3", "got 3; expected a list, each item a mapping with layer_type"),
         ("algo_cfg.loss={a: 1}", 'got {"a": 1}; expected mse or huber'),
     ],

@@ -179,7 +179,7 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path, monkeypatch
 def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
     """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         done = subprocess.run(
             [sys.executable, "-c", block],
@@ -190,6 +190,6 @@ def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
             timeout=300,
         )
         assert done.returncode == 0, done.stderr
-    first, _, last = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
+    first, *_, last = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
     assert [row["iteration"] for row in read_csv(first / "results" / "progress.csv")] == list(range(1, 11))
     assert "pole_angle_max" in read_csv(last / "results" / "progress.csv")[0]

@@ -224,11 +224,33 @@ def test_a_sum_tree_draws_what_a_plain_running_sum_would():
             tree.set(where, values)
             for leaf, value in zip(where, values, strict=True):
                 plain[leaf] = value
-        place, weight = tree.draw((3, 16), np.random.default_rng(1), 1.0, leaves)
+        place = tree.draw((3, 16), np.random.default_rng(1))
+        weight = tree.weights(place, 1.0, leaves)
         points = (np.arange(16) + np.random.default_rng(1).random((3, 16))) / 16 * plain.sum()
         np.testing.assert_array_equal(place, np.searchsorted(np.cumsum(plain), points, side="right"))
         inverse = 1 / plain[place]
         np.testing.assert_allclose(weight, inverse / inverse.max(axis=1, keepdims=True), rtol=1e-6)
+
+
+def test_the_sums_of_a_tree_follow_what_was_set_even_if_the_array_of_leaves_changes_before_the_draw():
+    tree, leaves = SumTree(64), np.array([40])
+    tree.set(leaves, np.ones(1))
+    leaves[0] = 3
+    assert (tree.draw((1, 8), np.random.default_rng(0)) == 40).all()
+
+
+@pytest.mark.parametrize("leaves", [1, 16, 17, 1000])
+def test_a_tree_draws_no_leaf_without_a_priority_and_has_no_end_that_rounding_reaches(leaves):
+    class Edges:
+        """A stream that draws only the smallest and the largest number below 1."""
+
+        def random(self, shape):
+            return np.where(np.arange(np.prod(shape)).reshape(shape) % 2, np.nextafter(1.0, 0.0), 0.0)
+
+    tree, some = SumTree(leaves), np.arange(leaves // 3, leaves - leaves // 3)
+    tree.set(some, np.random.default_rng(0).random(len(some)) + 1e-9)
+    for stratified in (True, False):
+        assert np.isin(tree.draw((2, 64), Edges(), stratified), some).all()
 
 
 # ------------------------------------------------------------------------------------------- stopping, going on

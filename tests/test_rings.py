@@ -1,5 +1,7 @@
 """A replay memory of several collectors, filled with a ramp by each."""
 
+import copy
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -315,3 +317,12 @@ def samples_of(memory):
     """What is drawn next."""
     memory.add(ramp_of(0, 50, 4, fresh=(True, True), ends={}))
     return samples(memory)
+
+
+def test_a_copy_or_a_pickle_of_rings_has_one_array_per_column_in_both_of_its_shapes():
+    rings = filled()._rings
+    for other in (copy.deepcopy(rings), pickle.loads(pickle.dumps(rings))):
+        for name, whole in rings.steps.items():
+            np.testing.assert_array_equal(other.steps[name], whole)
+            assert np.shares_memory(other.steps[name], other.flat[name])
+            assert not np.shares_memory(other.flat[name], whole)

@@ -13,7 +13,8 @@ from config import space
 from config.space import Domain
 from config.tuning import TuneConfig
 from config.yaml_reader import parse
-from framework.tuning import plan, results, schedulers, stages
+from framework.runs.children import Child
+from framework.tuning import plan, processes, results, schedulers, stages
 from framework.tuning.schedulers import Course, Leg, Trial
 from framework.tuning.search import RandomSearch, draw, within
 
@@ -63,6 +64,8 @@ def test_a_draw_depends_on_its_trial_and_its_setting_alone() -> None:
     both = RandomSearch([gamma, lr], 3, seed=1).ask()
     assert [settings[1:] for settings in both] == few
     assert RandomSearch([lr], 3, seed=2).ask() != few
+    other = lr._replace(path="algo_cfg.alpha_lr")
+    assert all(one != two for one, two in RandomSearch([lr, other], 3, seed=1).ask()), "settings are independent"
     assert len(set(many)) == 5
 
 
@@ -214,3 +217,14 @@ def test_sections_say_which_settings_nothing_reads() -> None:
     assert list(TuneConfig(rungs=5).unread()) == [("rungs", "scheduler is none")]
     assert list(TuneConfig(scheduler="halving", rungs=5, eta=2).unread()) == []
     assert list(TuneConfig(scheduler="asha", eta=2).unread()) == []
+
+
+@pytest.mark.parametrize(("status", "signalled", "stopped"), [(1, False, False), (1, True, True), (143, False, True)])
+def test_a_process_that_was_asked_to_stop_has_not_failed(
+    status: int, signalled: bool, stopped: bool, tmp_path: Path
+) -> None:
+    """A signal may come before the process can answer it, and then it ends with a traceback."""
+    child = Child(tmp_path / "errors.txt", status=status, signalled=signalled)
+    ended = processes.end_of(stages.Stage("000", "000", tmp_path, tmp_path), child)
+    assert ended.stopped == stopped
+    assert bool(ended.complaint) == (not stopped)

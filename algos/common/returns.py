@@ -39,7 +39,7 @@ def gae(
     takes precedence if both are set. Nothing propagates across episode ends. Steps with valid False get advantage 0.
     """
     delta = reward + gamma * next_value * ~terminated - value
-    decay = gamma * lam * ~(terminated | truncated)
+    decay = gamma * lam * (~(terminated | truncated)).to(delta.dtype)
     if ratio is not None:
         weight = ratio.clamp(max=1.0)
         delta, decay = weight * delta, weight * decay

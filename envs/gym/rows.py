@@ -6,7 +6,7 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -135,6 +135,13 @@ class SyncVector(VectorEnv):
         self._step = empty_step(self.observation_space, self.rows)
         self._obs = self._step.obs.copy()
         self._ended = [True] * self.rows
+        self._stepped: Sequence[int] = range(self.rows)
+
+    def only(self, active: Array) -> None:
+        """Makes the next steps step the rows of this mask [N]. The others make dummy steps, and keep what they have."""
+        self._stepped, self.valid = np.flatnonzero(active).tolist(), active.copy()
+        self._step.reward[:], self._step.terminated[:], self._step.truncated[:] = 0.0, False, False
+        self._step.obs[:] = self._obs
 
     def reset(self, mask: Array, seeds: Array) -> Array:
         obs = self._obs.copy()  # the arrays of the last step stay as they are
@@ -151,9 +158,9 @@ class SyncVector(VectorEnv):
             raise RuntimeError(f"row {self._ended.index(True)} has ended: reset it before the next step")
         actions = self._actions.decode(action)
         obs, reward, terminated, truncated = out = self._step
-        infos, ended = self._infos, self._ended
-        for i, row in enumerate(self._rows):
-            obs[i], reward[i], terminal, cut, infos[i] = row.step(actions[i])
+        rows, infos, ended = self._rows, self._infos, self._ended
+        for i in self._stepped:
+            obs[i], reward[i], terminal, cut, infos[i] = rows[i].step(actions[i])
             terminated[i], truncated[i], ended[i] = terminal, cut, bool(terminal or cut)
         self._obs = obs
         if self.action_mask is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch.distributed
 
-from algos.base import Agent, Array, EnvSpec, Tree
+from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from envs.base import EnvContext
 from framework import resources
@@ -24,6 +24,7 @@ from framework.distributed.worker import OUTSTANDING, Report
 from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
 from framework.learner import Learned
+from framework.memory.chunk import Chunk
 from framework.output import LOGGER
 from framework.output.forwarding import repeat
 from framework.plan import plan, run_ahead
@@ -156,10 +157,19 @@ class RayBackend:
                 return
             size = self.pace.taken(self.owed)  # the server may owe more by then
             chunk = self.server.take.remote(progress.fraction, size if self.pace.counts_minibatches else self.pace.most)
-            calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
-            self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
+            self._hand_out(chunk, size, progress)
             self.owed -= size
             self._taken += size
+
+    def _hand_out(self, chunk: Any, size: int, progress: Progress) -> None:
+        """Hands a reference to a chunk to the learners."""
+        calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
+        self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
+
+    def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
+        self._hand_out(self.ray.put(chunk), 0, now())
+        while self.learning:
+            yield from (event for event in self._receive(workers=False) if isinstance(event, Learned))
 
     def backlog(self) -> float:
         """Returns the work between the workers and the learners (see Pace)."""

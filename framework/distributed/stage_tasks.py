@@ -24,7 +24,7 @@ from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
 from framework.runs import signals
 from framework.runs.children import POLL_SECONDS, Child, of_command
-from framework.tuning.processes import Ended
+from framework.tuning.processes import Ended, end_of
 from framework.tuning.stages import Stage
 
 MOST_LOSSES = 3
@@ -99,10 +99,9 @@ class StageActor:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.NAMES)
                 child.start(of_command(here.command()))
             self._wait(child)
-            failed = child.status != 0 and not child.stopped
+            ended = end_of(here, child)
             errors = here.errors.read_bytes() if here.errors.exists() else b""
-            complaint = child.complaint() if failed else ""
-            return Result(child.status or 0, child.stopped, complaint, packed(here.task), errors)
+            return Result(ended.status or 0, ended.stopped, ended.complaint, packed(here.task), errors)
         finally:
             watch.close()
             shutil.rmtree(folder, ignore_errors=True)

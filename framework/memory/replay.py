@@ -14,6 +14,7 @@ from framework.fragment import Columns, Fragment
 from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
+from framework.memory.n_step import walk
 from framework.memory.replay_journal import ReplayJournal
 from framework.memory.rewards import clipped
 from framework.memory.ring import Rings
@@ -155,7 +156,8 @@ class Replay:
             place = self._draw(shape)
         else:
             beta = self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
-            place, weights = self._tree.draw(shape, self.rng, beta, self.size)
+            place = self._tree.draw(shape, self.rng)
+            weights = self._tree.weights(place, beta, self.size)
         columns = self._gather(place)
         step = self._rings.serial(place)
         if self._hindsight:
@@ -208,14 +210,7 @@ class Replay:
             for name, column in flat.items()
             if name not in (*self._skipped, *_OF_THE_SUCCESSOR, "discount", "reward")
         }
-        reward = flat["reward"].take(place)
-        factor = np.full(place.shape, self.spec.gamma, np.float32)
-        last = place
-        for _ in range(self.spec.n_step - 1):
-            going = ~(flat["end"].take(last) | rings.is_newest(last))
-            last = np.where(going, rings.ahead(last), last)
-            reward += np.where(going, factor * flat["reward"].take(last), np.float32(0))
-            factor = np.where(going, factor * np.float32(self.spec.gamma), factor)
+        reward, factor, last = walk(rings, place, self.spec.n_step, self.spec.gamma)
         columns["reward"] = reward
         for name in _OF_THE_SUCCESSOR:
             if name in flat:

@@ -24,19 +24,51 @@ class Rings:
 
     def allocate(self, columns: Columns) -> None:
         """Allocates the rings for columns [T, N, ...] of this shape and type."""
-        self.rows = columns["reward"].shape[1]
-        self.length = max(1, self.capacity // (self.rows * self.count))
+        self.make_room(columns["reward"].shape[1])
         try:
-            self.steps = {
-                name: np.zeros((self.count * self.length, *value.shape[1:]), value.dtype)
-                for name, value in columns.items()
-            }
+            for name, value in columns.items():
+                self.add_column(name, value.shape[2:], value.dtype)
         except MemoryError as error:
+            self.drop_columns()
             raise JoystickError(
                 f"a memory of {self.capacity} transitions is more than this machine has; "
                 "choose a smaller algo_cfg.buffer_size"
             ) from error
-        self.flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.steps.items()}
+
+    def make_room(self, rows: int) -> None:
+        """Decides the length of the rings: each holds steps of so many rows."""
+        self.rows = rows
+        self.length = max(1, self.capacity // (rows * self.count))
+
+    def add_column(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """Adds a column of zeros, or of None among objects, for values of this shape. Replaces one of this name."""
+        self.flat[name] = (
+            np.full((self.total, *shape), None) if dtype.kind == "O" else np.zeros((self.total, *shape), dtype)
+        )
+        self.steps[name] = self.flat[name].reshape(self.total // self.rows, self.rows, *shape)
+
+    def lengthen(self, length: int) -> None:
+        """Makes the only ring longer, one that has not gone around yet."""
+        old, self.length, self.capacity = self.flat, length, length * self.rows
+        for name, column in old.items():
+            self.add_column(name, column.shape[1:], column.dtype)
+            self.flat[name][: len(column)] = column
+
+    def drop_columns(self) -> None:
+        """Gives all columns back."""
+        self.flat, self.steps = {}, {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "steps"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)  # copies and pickles keep one array per column, seen in two shapes
+        self.steps = {name: whole.reshape(-1, self.rows, *whole.shape[1:]) for name, whole in self.flat.items()}
+
+    @property
+    def total(self) -> int:
+        """Number of places."""
+        return self.count * self.length * self.rows
 
     @property
     def step_bytes(self) -> int:
@@ -60,10 +92,18 @@ class Rings:
     def scatter(self, ring: Array, columns: Columns) -> Array:
         """Adds steps [K, ...] of rings with one row each, in time order for each ring. Returns their places [K]."""
         number, counts = in_order(ring, self.count)
-        places: Array = ring * self.length + (self.added[ring] + number) % self.length
+        places = self.slots(ring, self.added[ring] + number)
         self.added += counts
         for name, whole in self.flat.items():
             whole[places] = columns[name]
+        return places
+
+    def append(self, ring: Array | int, columns: Columns) -> Array:
+        """Adds a step to a ring with one row, or to each of several different ones [K]. Returns its places."""
+        places: Array = self.slots(ring, self.added[ring])[()]
+        for name, whole in self.flat.items():
+            whole[places] = columns[name]
+        self.added[ring] += 1
         return places
 
     def put(self, slots: Array | slice, columns: Columns) -> None:
@@ -90,7 +130,7 @@ class Rings:
 
     # places -----------------------------------------------------------------------------------------------
 
-    def slots(self, ring: int, step: Array | int) -> Array:
+    def slots(self, ring: Array | int, step: Array | int) -> Array:
         """Returns the slots in [rings * L] of the steps with these numbers."""
         return np.asarray(ring * self.length + step % self.length)
 
@@ -103,22 +143,30 @@ class Rings:
         """Number of the oldest step in each ring [rings]."""
         return np.maximum(0, self.added - self.length)
 
+    def limits(self) -> tuple[Array, Array]:
+        """Returns the places of the oldest and of the newest step of each ring with one row. An empty ring has its
+        first place for both."""
+        rings = np.arange(self.count)
+        return self.slots(rings, self.oldest), self.slots(rings, np.maximum(0, self.added - 1))
+
     @property
     def size(self) -> int:
         """Number of stored transitions."""
+        if self.count == 1:
+            return min(int(self.added[0]), self.length) * self.rows
         return int((self.added - self.oldest).sum()) * self.rows
 
     def choose(self, rng: np.random.Generator, shape: tuple[int, ...], length: int = 1) -> Array:
         """Returns places where pieces of `length` steps begin, drawn uniformly from all stored ones."""
+        if length == 1 and self.count == 1:
+            return rng.integers(0, self.size, shape)
         starts = np.maximum(0, self.added - self.oldest - length + 1) * self.rows
         index = rng.integers(0, starts.sum(), shape)
-        if length == 1 and self.count == 1:
-            return index
         until = np.cumsum(starts)
         ring = np.searchsorted(until, index, side="right")
         step, row = np.divmod(index - (until - starts)[ring], self.rows)
         oldest = self.oldest[ring] if length > 1 else 0  # for single steps, the order does not matter
-        return (ring * self.length + (oldest + step) % self.length) * self.rows + row
+        return self.slots(ring, oldest + step) * self.rows + row
 
     def pieces(self, length: int) -> int:
         """Returns the number of places where a piece of so many steps begins."""

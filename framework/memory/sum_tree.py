@@ -2,72 +2,93 @@
 
 import numpy as np
 
+_WIDTH = 16
+"""Number of leaves in a block: half of the search goes through the sums of blocks, and half through one block."""
+_MOST_STALE = 1 << 14
+"""Leaves that are set before the sums of their blocks are computed, at most."""
+
 
 class SumTree:
-    """A binary tree of sums over leaves. Every parent is computed from its children: rounding errors never add up."""
+    """Sums of blocks of leaves, and of all. Each sum is computed from its parts: rounding errors never add up."""
 
     def __init__(self, leaves: int) -> None:
-        self._base = 1 << max(0, leaves - 1).bit_length()
-        self._sums = np.zeros(2 * self._base)
+        blocks = -(-leaves // _WIDTH)
+        self._blocks = np.zeros((blocks, _WIDTH))
+        self._leaves = self._blocks.reshape(-1)
+        self._sums = np.zeros(blocks)
+        """Sum of each block."""
+        self._until = np.zeros(blocks + 1)
+        """Sum of all blocks before each one, and of all of them."""
         self._changed = np.zeros(leaves, bool)
+        self._stale: list[np.ndarray] = []
+        """Leaves whose sums are still to be computed: when something is drawn, or there are many of them."""
+        self._stale_count = 0
         self.highest = 1.0
         """Highest priority so far: the priority of new transitions."""
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_leaves"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)  # copies and pickles keep one array, seen in two shapes
+        self._leaves = self._blocks.reshape(-1)
 
     def set(self, leaves: np.ndarray, priorities: np.ndarray) -> None:
         """Sets priorities of leaves. The last value counts for a leaf that is named twice."""
         if not leaves.size:
             return
-        leaves = leaves.reshape(-1)
-        self._sums[leaves + self._base] = priorities.reshape(-1)
+        leaves = leaves.flatten()  # a copy, which stays as it is until the sums are computed
+        self._leaves[leaves] = priorities.reshape(-1)
         self._changed[leaves] = True
         self.highest = max(self.highest, float(priorities.max()))
-        if leaves.size == 1:
-            self._update_path(int(leaves[0]))
+        self._stale.append(leaves)
+        self._stale_count += leaves.size
+        if self._stale_count > _MOST_STALE:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Computes the sums of the blocks in which leaves were set since the last time. A block is summed as often as
+        it has such leaves, which is faster than finding those."""
+        if not self._stale:
+            return
+        if self._stale_count >= len(self._sums):
+            self._sums[:] = self._blocks.sum(-1)
         else:
-            self._update_levels(leaves)
+            block = np.concatenate(self._stale) // _WIDTH
+            self._sums[block] = self._blocks.take(block, 0).sum(-1)
+        self._stale, self._stale_count = [], 0
+        np.cumsum(self._sums, out=self._until[1:])
 
-    def _update_path(self, leaf: int) -> None:
-        """Computes the sums above one leaf: without arrays, which would take most of the time."""
-        sums, node = self._sums, (leaf + self._base) >> 1
-        while node:
-            sums[node] = sums[2 * node] + sums[2 * node + 1]
-            node >>= 1
+    def draw(self, shape: tuple[int, int], rng: np.random.Generator, stratified: bool = True) -> np.ndarray:
+        """Returns places [K, B], in proportion to priority. stratified: one from each of B equal parts of the total."""
+        self._settle()
+        parts = rng.random(shape)
+        if stratified:
+            parts = (np.arange(shape[1]) + parts) / shape[1]
+        # rounding must not lead past the last filled block or leaf
+        rest = np.minimum(parts * self._until[-1], np.nextafter(self._until[-1], 0.0))
+        block = self._until[1:].searchsorted(rest, side="right")
+        inside = self._blocks.take(block, 0).cumsum(-1)
+        rest = np.minimum(rest - self._until.take(block), np.nextafter(inside[..., -1], 0.0))
+        found: np.ndarray = block * _WIDTH + (inside > rest[..., None]).argmax(-1)
+        return found
 
-    def _update_levels(self, leaves: np.ndarray) -> None:
-        """Computes the sums above these leaves. A parent of several leaves is computed as often, which is faster than
-        finding those; a level with fewer nodes than leaves is computed as a whole."""
-        sums, nodes, level = self._sums, leaves + self._base, self._base
-        while level > 1:
-            nodes, level = nodes >> 1, level >> 1
-            if level <= nodes.size:
-                below = sums[2 * level : 4 * level]
-                np.add(below[::2], below[1::2], out=sums[level : 2 * level])
-            else:
-                sums[nodes] = sums[2 * nodes] + sums[2 * nodes + 1]
-
-    def draw(
-        self, shape: tuple[int, int], rng: np.random.Generator, beta: float, size: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Returns places [K, B], one from each of B equal parts of the total, and their importance-sampling weights,
-        at most 1. size: number of transitions in the memory."""
-        parts = (np.arange(shape[1]) + rng.random(shape)) / shape[1]
-        rest = parts * self._sums[1]
-        node = np.ones(shape, np.int64)
-        while node[0, 0] < self._base:
-            node *= 2
-            left = self._sums[node]
-            right = (rest >= left) & (self._sums[node + 1] > 0)  # rounding must not lead past the last filled leaf
-            rest -= np.where(right, left, 0.0)
-            node += right
-        place = node - self._base
-        share = self._sums[place + self._base] / self._sums[1]
+    def weights(self, place: np.ndarray, beta: float, size: int) -> np.ndarray:
+        """Returns the importance-sampling weights of places [K, B], at most 1 in each row. size: number of transitions
+        in the memory."""
+        self._settle()
+        share = self._leaves.take(place) / self._until[-1]
         weights = (size * share) ** -beta
-        return place, (weights / weights.max(axis=1, keepdims=True)).astype(np.float32)
+        return (weights / weights.max(axis=1, keepdims=True)).astype(np.float32)
+
+    def of(self, leaves: np.ndarray) -> np.ndarray:
+        """Returns the priorities of leaves."""
+        return self._leaves[leaves]
 
     def changes(self, most: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns the first leaves, at most so many, that changed since forget_changes(), and their priorities."""
         leaves = np.flatnonzero(self._changed)[:most]
-        return leaves, self._sums[leaves + self._base]
+        return leaves, self._leaves[leaves]
 
     def forget_changes(self, leaves: np.ndarray | slice) -> None:
         """Counts these leaves as unchanged."""
@@ -75,4 +96,4 @@ class SumTree:
 
     def count_all_as_changed(self) -> None:
         """Counts every leaf with a priority as changed."""
-        self._changed[:] = self._sums[self._base : self._base + len(self._changed)] != 0
+        self._changed[:] = self._leaves[: len(self._changed)] != 0

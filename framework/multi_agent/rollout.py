@@ -1,5 +1,7 @@
 """A window of fresh transitions of a policy's agents, handed out once."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from algos.base import Array, Tree
@@ -90,8 +92,15 @@ class SlotRollout:
 
     def take(self) -> Chunk | None:
         """Returns a full window, and forgets its transitions; None if there is none."""
-        if not self.full():
-            return None
+        return self._taken() if self.full() else None
+
+    def drain(self) -> Iterator[Chunk]:
+        """Yields all pending transitions that can be handed out, also less than a window."""
+        while self._parts and self._ready(*self._joined()).any():
+            yield self._taken()
+
+    def _taken(self) -> Chunk:
+        """Returns the transitions that can be handed out, and forgets them."""
         columns, slot = self._joined()
         ready = self._ready(columns, slot)
         position, _ = in_order(slot, self.rows)

@@ -17,6 +17,7 @@ import numpy as np
 from algos.base import Agent, Array
 from config import own
 from config.loader import ConfigError, RunConfig, load
+from config.schema import RolloutSpec
 from config.tasks import find as find_task
 from envs.base import EnvContext
 from framework import compatibility
@@ -24,10 +25,12 @@ from framework.callbacks import from_functions
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore
+from framework.data.batch import Batch
 from framework.errors import JoystickError
 from framework.iteration import Count, Result
 from framework.output.console import Console
-from framework.output.formatting import clock, counted, listed, short
+from framework.output.formatting import counted
+from framework.runs import sampling
 from framework.runs.experiment import Experiment
 from framework.runs.task_dir import CLOSED, ROOT, circumstances
 
@@ -265,6 +268,27 @@ class Run:
             raise JoystickError(f"{path} is no checkpoint of {self.task}; Run.branch continues from another run")
         return path.name
 
+    def sample(self, steps: int) -> Batch:
+        """Returns whole episodes of at least so many steps, played with exploration in an environment of their own in
+        this process: state, action, reward, mask (0 after a terminal state), next_state, and `window`, the columns that
+        `update` learns from. Nothing is learned or counted yet."""
+        _check_count("sample", steps)
+        experiment = self._rested()
+        return experiment.sampler.sample(steps, experiment.trainer.progress())
+
+    def update(self, sample: Batch) -> dict[str, float]:
+        """Learns from a sample as from a window of fresh steps, counts its steps and episodes, and returns the means of
+        the metrics. For algorithms that learn from fresh steps."""
+        experiment, algo = self._rested(), self.config.algo
+        wanted = algo.memory(self.config.env.n_envs)
+        if not isinstance(wanted, RolloutSpec) or self.config.policies:
+            name = self.config.algo_package.NAME
+            raise JoystickError(f"update is for algorithms that learn from fresh steps; {name} learns by train()")
+        progress = experiment.trainer.progress()
+        windows = sampling.chunks(wanted, sample, self.config.env.n_envs, progress.fraction)
+        with self._alone("update"), self._in_use():
+            return experiment.trainer.learn_from(sampling.accepted(sample, progress), windows)
+
     # the agent --------------------------------------------------------------------------------------------
 
     def weights(self) -> dict[str, Array]:
@@ -420,28 +444,3 @@ def _close_all() -> None:
     for run in list(_OPEN):
         print(f"joystick: {run.task} was left open; it is saved and closed", file=sys.stderr)
         run._close(complete=False)
-
-
-def pretty(result: Result) -> str:
-    """Formats the result of an iteration for a terminal."""
-    counts = ", ".join(counted(result[name], name) for name in ("step", "episode", "update"))
-    lines = [f"iteration {result['iteration']}   {counts} in {clock(result['seconds_total'])}"]
-    if result["episodes_this_iteration"]:
-        low, mean, high = (short(result[f"return_{name}"]) for name in ("min", "mean", "max"))
-        ended = counted(result["episodes_this_iteration"], "episode")
-        lines.append(f"return      {mean} (from {low} to {high}), length {short(result['length_mean'])}, {ended}")
-    if result["evaluation"] is not None:
-        lines.append(f"evaluation  {short(result['evaluation'])}")
-    if result["phase"] is not None:
-        lines.append(f"phase       {result['phase']:g}")
-    metrics = dict(result["metrics"])
-    for policy, returns in result["policies"].items():
-        own = {name: metrics.pop(name) for name in list(metrics) if name.startswith(f"{policy}/")}
-        known = {"return": returns["return_mean"]} if returns["return_mean"] is not None else {}
-        known |= {name.removeprefix(f"{policy}/"): value for name, value in own.items()}
-        lines.append(f"{policy:<10}  {listed(known)}")
-    if metrics:
-        lines.append(f"metrics     {listed(metrics)}")
-    if result.get("reason"):
-        lines.append(f"done        {result['reason']}")
-    return "\n".join(lines)

@@ -4,6 +4,7 @@ The command line trains it to its end (framework/runs/train.py), and joystick.Ru
 """
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -40,6 +41,7 @@ from framework.plan import plan
 from framework.runs import exactness, initial_weights, record
 from framework.runs.choice import choose_best
 from framework.runs.resume import identity, plain, start, with_seed
+from framework.runs.sampling import Sampler
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
@@ -159,6 +161,14 @@ class Experiment:
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
             self.stopping, phases, config.pause_at_step,
         )  # fmt: skip
+
+    @functools.cached_property
+    def sampler(self) -> Sampler:
+        """What plays the samples of a program's own loop, in an environment of its own."""
+        if self.env.joint is not None:
+            raise JoystickError("sample is for a run of one agent; train() trains several policies")
+        env = self._stack.enter_context(build.opened_env(self.config, self.config.env.n_envs, self.watch))
+        return Sampler(self.config, env, self.trainer.agent)
 
     def _writers(self) -> dict[str, RecordWriter]:
         """Returns what writes the records of training, by their kind."""

@@ -19,7 +19,7 @@ from framework.runs.resume import with_seed
 from framework.runs.test import opened
 
 
-class Policy:
+class TrainedPolicy:
     """Chooses actions as a trained model does, one observation at a time."""
 
     def __init__(self, agent: Agent, env: VectorEnv) -> None:
@@ -46,7 +46,7 @@ class Policy:
         return self._env.decode(action)[0]
 
 
-class AgentPolicy(Policy):
+class AgentPolicy(TrainedPolicy):
     """One of several policies. Chooses the actions of one of its agents."""
 
     def __init__(self, agents: MultiPolicyAgent, env: VectorEnv, name: str, member: str | None) -> None:
@@ -73,7 +73,7 @@ class AgentPolicy(Policy):
         return self._env.decode(self._layout.encode(joint))[0][self.member]
 
 
-class Policies:
+class TrainedPolicies:
     """Chooses the actions of all agents of a multi-agent environment as the trained policies do."""
 
     def __init__(self, agent: MultiPolicyAgent, env: VectorEnv) -> None:
@@ -133,9 +133,9 @@ def load(
     policy: str | None = None,
     agent: str | None = None,
     allow_import: Iterable[str] = (),
-) -> Policy | Policies:
+) -> TrainedPolicy | TrainedPolicies:
     """Returns the policy of a run, by its name or folder. model: best, latest, or the update of a checkpoint. A run
-    with several agents gives Policies; policy: gives one of them, for the agent of this name (the policy's first one if
+    with several agents gives TrainedPolicies; policy: gives one of them, for the agent of this name (the first one if
     it is None)."""
     values = {
         "general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}
@@ -147,9 +147,9 @@ def load(
         if not isinstance(found.agent, MultiPolicyAgent):
             if policy or agent:
                 raise JoystickError(f"{task} has a single agent, and no policies to choose from")
-            return Policy(found.agent, found.env)
+            return TrainedPolicy(found.agent, found.env)
         if policy is not None:
             return AgentPolicy(found.agent, found.env, policy, agent)
         if agent is not None:
             raise JoystickError("agent= needs policy=: the policy that controls it")
-        return Policies(found.agent, found.env)
+        return TrainedPolicies(found.agent, found.env)

@@ -25,7 +25,7 @@ from framework.runs import signals
 from framework.runs.children import Child, Children
 from framework.runs.task_dir import PAUSED, TaskDir
 from framework.tuning.plan import SCORES, Plan, Ready
-from framework.tuning.processes import Ended, ended_orphans, is_locked
+from framework.tuning.processes import Ended, end_of, ended_orphans, is_locked
 from framework.tuning.search import Settings
 from framework.tuning.stages import Stage
 
@@ -178,8 +178,7 @@ class Functions:
         for trial, (stage, child, pipe) in list(self._known.items()):
             if child in over:
                 del self._known[trial]
-                failed = child.status != 0 and not child.stopped
-                ended.append(Ended(stage, child.status, child.stopped, child.complaint() if failed else ""))
+                ended.append(end_of(stage, child))
             elif trial not in self._waiting and pipe.poll():
                 pipe.recv()
                 self._waiting.add(trial)

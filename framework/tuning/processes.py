@@ -81,8 +81,7 @@ class Processes:
         ended = [Ended(stage, None) for stage in gone]
         for child in self._children.poll():
             stage, _ = self._known.pop(id(child))
-            failed = child.status != 0 and not child.stopped
-            ended.append(Ended(stage, child.status, child.stopped, child.complaint() if failed else ""))
+            ended.append(end_of(stage, child))
         return ended
 
     def stop(self, number: int) -> None:
@@ -94,6 +93,13 @@ class Processes:
 
     def end_all(self) -> None:
         self._children.end_all()
+
+
+def end_of(stage: Stage, child: Child) -> Ended:
+    """Returns how a process has ended. One that was asked to stop has not failed, whatever its status: it may not have
+    been ready to be asked."""
+    stopped = child.stopped or child.signalled
+    return Ended(stage, child.status, stopped, "" if stopped or child.status == 0 else child.complaint())
 
 
 def ended_orphans(orphans: Sequence[Stage]) -> tuple[list[Stage], list[Stage]]:

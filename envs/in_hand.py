@@ -1,0 +1,48 @@
+"""Environments that a program holds in its hands, as one vector environment."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from envs.base import EnvError, VectorEnv
+from envs.gym.rows import assemble
+
+
+def rows_of(env: Any) -> VectorEnv:
+    """Returns environments as rows that are stepped together.
+
+    env: an environment, a function that makes one, an id of gymnasium, or a list of these, one for each row; or a
+    vector environment, ours or gymnasium's.
+    """
+    if isinstance(env, VectorEnv):
+        return env
+    several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
+    if not several:
+        raise EnvError("the list of environments is empty; give at least one")
+    first = _made(several[0])
+    rows = first.num_envs if isinstance(first, gymnasium.vector.VectorEnv) else len(several)
+    return assemble(partial(_row, several), _name(first), rows, "sync", first=first)
+
+
+def _row(several: Sequence[Any], index: int) -> gymnasium.Env:
+    env: gymnasium.Env = _made(several[index])
+    return env
+
+
+def _made(thing: Any) -> Any:
+    """Returns an environment, a function's result, or what gymnasium makes of an id."""
+    if isinstance(thing, str):
+        try:
+            return gymnasium.make(thing)
+        except gymnasium.error.Error as error:
+            raise EnvError(f"{thing}: {error}") from error
+    is_env = isinstance(thing, gymnasium.Env | gymnasium.vector.VectorEnv)
+    return thing() if isinstance(thing, Callable) and not is_env else thing  # type: ignore[arg-type]
+
+
+def _name(env: Any) -> str:
+    """Returns the name of an environment in messages: its id, or its class."""
+    spec = getattr(env, "spec", None)
+    return spec.id if spec is not None else type(getattr(env, "unwrapped", env)).__name__

@@ -1,0 +1,252 @@
+"""Algorithms of algos/ as policies that learn from a buffer of the program's own."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+import algos
+import envs
+from algos.base import Agent, Array, EnvSpec, Part, Progress, Streams, UnfitError
+from config.loader import ConfigError, load
+from config.schema import MemorySpec, ReplaySpec, RolloutSpec
+from framework import compatibility
+from framework.catalog import ALGOS, ENVS
+from framework.data.batch import Batch
+from framework.data.buffer import ReplayBuffer
+from framework.data.policy import Policy
+from framework.errors import JoystickError
+from framework.fragment import Columns
+from framework.learner import Learned, Learner
+from framework.memory.arrivals import Arrivals
+from framework.memory.chunk import Chunk
+from framework.memory.rewards import clipped
+from framework.multi_agent.rollout import SlotRollout
+from framework.multi_agent.splitter import Transitions
+from framework.seeding import number, stream
+
+MASKS = ("action_mask", "next_action_mask")
+
+
+def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **settings: Any) -> "AlgorithmPolicy":
+    """Makes a policy of an algorithm, with its default settings but for those given, for an environment (as a Collector
+    takes it; of a list, all of one kind): policy("DQN", env, lr=1e-3).
+
+    Raises ConfigError for unknown settings and for an algorithm that does not suit the environment.
+    """
+    values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
+    config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)
+    several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
+    name, rows = config.algo_package.NAME, envs.given(several[:1] if len(several) > 1 else env)
+    count = max(rows.rows, len(several))
+    member = rows.member(0)
+    faults = compatibility.misfits(name, config.algo, rows, type(getattr(member, "unwrapped", member)).__name__)
+    wanted = config.algo.memory(count)
+    if isinstance(wanted, ReplaySpec) and wanted.relabel:
+        faults.append(("algo_cfg.her_ratio", f"{name} relabels goals only in a run; set it to 0"))
+    if config.algo.JOINT:
+        faults.append(("general_cfg.algo_name", f"{name} controls several agents as one; here there is a single one"))
+    if config.algo.NEEDS_MODEL:
+        faults.append(("general_cfg.algo_name", f"{name} plans with a model, and learns nothing from a buffer"))
+    if faults:
+        raise ConfigError([f"Python: {key}: {fault}" for key, fault in faults])
+    parts = tuple(Part(*part) for part in rows.parts)
+    spec = EnvSpec(name, rows.observation_space, rows.action_space, count, parts)
+    streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
+    try:
+        agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
+    except UnfitError as error:
+        raise JoystickError(str(error)) from error
+    return AlgorithmPolicy(name, agent, wanted, stream(seed, "act", 0))
+
+
+class AlgorithmPolicy(Policy):
+    """Acts and learns as an algorithm does in a run. Its schedules follow the steps that it has acted while collecting,
+    and `fraction`."""
+
+    def __init__(self, name: str, agent: Agent, memory: MemorySpec, rng: np.random.Generator) -> None:
+        self.name, self.agent, self.memory, self._rng = name, agent, memory, rng
+        """memory: what the algorithm learns from in a run: the length of its returns and sequences."""
+        self.steps = 0
+        """Number of actions chosen for collecting."""
+        self._arrivals: Arrivals | None = None
+
+    def _progress(self) -> Progress:
+        return Progress(step=self.steps, update=self.updates, fraction=self.fraction)
+
+    def forward(self, batch: Batch, state: Any = None) -> Batch:
+        """Returns actions with exploration while training, otherwise those of an evaluation; `policy` holds the columns
+        that the algorithm needs to learn, such as log_prob."""
+        obs, mask = np.asarray(batch.obs), batch.get("action_mask")
+        given = self.agent.initial_state(len(obs)) if state is None else state
+        if self.training:
+            act = self.agent.sample_action(obs, given, self._progress(), self._rng, mask)
+            self.steps += len(obs)
+        else:
+            act = self.agent.evaluate_action(obs, given, self._rng, mask)
+        columns = act.columns if given is None else {**act.columns, "state": given}
+        out = Batch(act=act.action)
+        if columns:
+            out.policy = Batch(columns)
+        if act.state is not None:
+            out.state = act.state
+        return out
+
+    def learn(self, batch: Batch) -> dict[str, float]:
+        """Is not used: `update` does all, since an algorithm prepares what it learns from in its own way."""
+        raise JoystickError(f"{self.name} learns by update(sample_size, buffer)")
+
+    def update(
+        self, sample_size: int, buffer: ReplayBuffer, batch_size: int | None = None, repeat: int | None = None
+    ) -> dict[str, float]:
+        """Learns from the buffer. An algorithm with a replay memory makes one update from sample_size transitions; one
+        that learns from fresh transitions takes all (sample_size 0) for `repeat` epochs in minibatches of batch_size,
+        each None: as its settings say. Returns the means of the metrics."""
+        self._check(buffer)
+        with self.phase(training=True, updating=True):
+            if isinstance(self.memory, ReplaySpec):
+                learned = [self._learn_from_samples(self.memory, sample_size, buffer)]
+            else:
+                learned = list(self._learn_from_all(self.memory, sample_size, buffer, batch_size, repeat))
+        self.updates += sum(each.updates for each in learned)
+        return {
+            name: float(np.mean([x for each in learned for x in each.metrics[name]])) for name in learned[0].metrics
+        }
+
+    def weights(self) -> dict[str, Array]:
+        """Returns all arrays that acting depends on, by name."""
+        return self.agent.weights()
+
+    def set_weights(self, weights: dict[str, Array]) -> None:
+        """Replaces them."""
+        self.agent.load_weights(weights)
+
+    def _check(self, buffer: ReplayBuffer) -> None:
+        """Raises JoystickError for a buffer that the algorithm cannot learn from."""
+        if not len(buffer):
+            raise JoystickError("the buffer is empty; collect before the first update")
+        if buffer.stack_num > 1:
+            raise JoystickError(
+                f"{self.name} takes observations as it acts on them: stack frames with a wrapper of the environment, "
+                "not with the buffer's stack_num"
+            )
+        rows = self.agent.spec.rows
+        if getattr(self.agent.cfg, "normalize_reward", False) and buffer.buffer_num != rows:
+            raise JoystickError(
+                f"normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})"
+            )
+
+    # samples of a replay memory ---------------------------------------------------------------------------
+
+    def _learn_from_samples(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> Learned:
+        if size < 1:
+            raise JoystickError(f"{self.name} has a replay memory: update takes the number of samples, such as 64")
+        if spec.sequence > 1:
+            chunk, places = self._sequences(spec, size, buffer), None
+        else:
+            chunk, places = self._samples(spec, size, buffer)
+        learned = Learner(self.agent, spec).learn(chunk, self._progress())
+        if learned.priorities is not None and places is not None and hasattr(buffer, "update_weight"):
+            buffer.update_weight(places, learned.priorities[0])
+        return learned
+
+    def _samples(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> tuple[Chunk, Array]:
+        """Returns a minibatch [1, B, ...] with n-step returns, and its places in the buffer."""
+        batch, places = buffer.sample(size)
+        factor = np.float32(spec.gamma)
+
+        def reward_of(place: Array) -> Array:
+            return clipped(buffer.get(place, "rew").astype(np.float32), spec.reward_clip)
+
+        reward = reward_of(places)
+        factors, last = np.full(len(places), factor), places
+        for _ in range(spec.n_step - 1):
+            following = buffer.next(last)
+            going = following != last
+            reward = reward + np.where(going, factors * reward_of(following), np.float32(0))
+            factors, last = np.where(going, factors * factor, factors), following
+        columns = {
+            **_of_policy(batch),
+            "obs": batch.obs,
+            "action": batch.act,
+            "reward": reward,
+            "next_obs": batch.obs_next if spec.n_step == 1 else buffer.get(last, "obs_next"),
+            "discount": np.where(buffer.get(last, "terminated"), np.float32(0), factors),
+        }
+        if MASKS[0] in batch:
+            columns |= {MASKS[0]: batch[MASKS[0]], MASKS[1]: buffer.get(last, MASKS[1])}
+        if "weight" in batch:
+            columns["weight"] = batch.weight
+        return self._chunk(columns, buffer), places
+
+    def _sequences(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> Chunk:
+        """Returns pieces of the buffer's history [1, L, B, ...], which begin anywhere."""
+        rings, length = buffer._rings, spec.sequence
+        if not rings.pieces(length):
+            raise JoystickError(
+                f"{self.name} learns from {length} steps in a row; collect more before the first update"
+            )
+        begin = rings.choose(self._rng, (size,), length)
+        places = rings.ahead(begin, np.arange(length)[:, None])
+        batch = buffer[places.reshape(-1)]
+
+        def shaped(value: Array) -> Array:
+            return value.reshape(*places.shape, *value.shape[1:])
+
+        ended = shaped(batch.done)
+        policy = {name: shaped(value) for name, value in _of_policy(batch).items()}
+        columns = {
+            **policy,
+            "state": policy["state"][0],
+            "obs": shaped(batch.obs),
+            "action": shaped(batch.act),
+            "reward": clipped(shaped(batch.rew.astype(np.float32)), spec.reward_clip),
+            "next_obs": shaped(batch.obs_next),
+            "discount": np.float32(spec.gamma) * ~shaped(batch.terminated),
+            "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]]),
+            **{name: shaped(batch[name]) for name in MASKS if name in batch},
+        }
+        return self._chunk(columns, buffer)
+
+    def _chunk(self, columns: Columns, buffer: ReplayBuffer) -> Chunk:
+        """Returns a chunk of one minibatch, with the observations that are new since the last one."""
+        rings = buffer._rings
+        if self.agent.normalizer is None:
+            return Chunk({name: value[None] for name, value in columns.items()})
+        if self._arrivals is None or (self._arrivals.taken > rings.added).any():  # the first one, or it was emptied
+            self._arrivals = Arrivals(rings, True)
+        return Chunk({name: value[None] for name, value in columns.items()}, arrived=self._arrivals.take())
+
+    # fresh transitions ------------------------------------------------------------------------------------
+
+    def _learn_from_all(
+        self, spec: RolloutSpec, size: int, buffer: ReplayBuffer, batch_size: int | None, repeat: int | None
+    ) -> Iterator[Learned]:
+        if size:
+            raise JoystickError(f"{self.name} learns from all fresh transitions: update(0, buffer)")
+        spec = replace(spec, epochs=repeat or spec.epochs, minibatch=batch_size or spec.minibatch)
+        batch, places = buffer.sample(0)
+        columns = {
+            **_of_policy(batch),
+            "obs": batch.obs,
+            "action": batch.act,
+            "reward": batch.rew.astype(np.float32),
+            "next_obs": batch.obs_next,
+            "terminated": batch.terminated,
+            "truncated": batch.done & ~batch.terminated,
+            **{name: batch[name] for name in MASKS if name in batch},
+        }
+        window = SlotRollout(spec, buffer._rings.count)
+        window.add(Transitions(columns, buffer._rings.ring(places), lost=np.zeros(0, np.int64)), self.fraction)
+        learner = Learner(self.agent, spec)
+        for chunk in window.drain():
+            yield learner.learn(chunk, self._progress())
+
+
+def _of_policy(batch: Batch) -> Columns:
+    """Returns the columns that the policy gave."""
+    if "policy" not in batch:
+        return {}
+    return {name: np.asarray(value) for name, value in batch.policy.items()}

@@ -1,0 +1,299 @@
+"""A replay buffer that a program fills and samples itself: a view of the rings that training uses."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from framework.data import places, saved
+from framework.data.batch import Batch, converted
+from framework.data.episodes import Added, Beyond, Episodes
+from framework.data.incoming import complete, keep_newest, ring_numbers, without_next
+from framework.data.priorities import Priorities
+from framework.data.reading import Reader
+from framework.data.settings import Settings, at_least_1
+from framework.data.table import Table
+from framework.errors import DataError
+from framework.memory.ring import Array, Rings
+from framework.seeding import stream
+
+_TRIES = 20
+"""Draws of indices with a whole stack of observations before all of them are listed."""
+
+
+class ReplayBuffer:
+    """Stores the newest transitions, in order of time, with whatever keys the first one has.
+
+    Reserved keys: obs, act, rew, terminated, truncated, obs_next, info, policy, and done, which is true where an
+    episode ended. Its attributes of these names are the arrays of all places."""
+
+    _of_rows = False
+    """True if add() takes a transition for each of several buffers."""
+
+    def __init__(
+        self,
+        size: int,
+        stack_num: int = 1,
+        ignore_obs_next: bool = False,
+        sample_avail: bool = False,
+        save_only_last_obs: bool = False,
+        seed: int = 0,
+    ) -> None:
+        """size: number of transitions. stack_num: observations are returned as the newest so many of their episode.
+        ignore_obs_next: stores no successor; that of a step is the observation of the next one. sample_avail: samples
+        only where the whole stack is in the episode. save_only_last_obs: stores obs[-1] of observations that are
+        stacked already. seed: of sampling."""
+        self._set_up(
+            [at_least_1("size", size)], Settings(stack_num, ignore_obs_next, sample_avail, save_only_last_obs, seed)
+        )
+
+    def _set_up(self, lengths: list[int], settings: Settings) -> None:
+        """Makes an empty buffer of parts of these sizes."""
+        self.settings, self.stack_num, self.seed = settings, settings.stack_num, settings.seed
+        self._rng = stream(settings.seed, "memory")
+        self._rings = self._rings_of(lengths)
+        self._rings.make_room(1)
+        self._table = Table(self._rings)
+        self._priorities: Priorities | None = None
+        self._beyond, self._episodes = Beyond(), Episodes(self._rings.limits()[0])
+        self._reader = Reader(self._table, self._beyond, settings.stack_num)
+
+    def _rings_of(self, lengths: list[int]) -> Rings:
+        return Rings(sum(lengths), len(lengths))
+
+    @property
+    def lengths(self) -> list[int]:
+        """Size of each part."""
+        return [self._rings.length] * self._rings.count
+
+    # adding -----------------------------------------------------------------------------------------------
+
+    def add(self, batch: Any = None, buffer_ids: Any = None, **values: Any) -> Added:
+        """Adds a transition: a Batch, a dict or keywords. Returns its index, and what is known of its episode.
+
+        buffer_ids: the values have a row for each of these buffers (a buffer with several takes all by default)."""
+        if batch is not None:
+            values = {**batch, **values}
+        if self._of_rows or buffer_ids is not None:
+            return self._add_rows(values, buffer_ids)
+        if self.settings.save_only_last_obs:
+            keep_newest(values, -1)
+        after = self._prepare(values, None)
+        kept = self._table.fitted(values, None)
+        place = int(self._rings.append(0, kept))
+        if after is not None or self._beyond.at:
+            self._beyond.remember([place], None if after is None else Batch.stack([after]), [kept["truncated"]])
+        if self._priorities is not None:
+            self._priorities.new(place)
+        return self._episodes.add_one(place, kept["rew"], bool(kept["done"]))
+
+    def _add_rows(self, values: dict[str, Any], buffer_ids: Any) -> Added:
+        """Adds a transition to each of several buffers."""
+        ring = self._ring_numbers(buffer_ids)
+        for key, value in values.items():
+            if type(value) is not np.ndarray or value.dtype.kind == "O":
+                values[key] = converted(value)
+        if self.settings.save_only_last_obs:
+            keep_newest(values, (slice(None), -1))
+        after = self._prepare(values, len(ring))
+        kept = self._table.fitted(values, len(ring))
+        place = self._rings.append(ring, kept)
+        if after is not None or self._beyond.at:
+            self._beyond.remember(place.tolist(), after, kept["truncated"])
+        if self._priorities is not None:
+            self._priorities.new(place)
+        return self._moved(self._episodes.add(ring, place, kept["rew"], kept["done"]), ring, kept["done"])
+
+    def _ring_numbers(self, buffer_ids: Any) -> Array:
+        """Returns the rings [K] of the rows that are added."""
+        return ring_numbers(buffer_ids, self.buffer_num)
+
+    def _prepare(self, values: dict[str, Any], rows: int | None) -> Batch | None:
+        """Makes values what is stored. Returns the observation after it, if it is not but has to be kept."""
+        tree = self._table.tree
+        complete(values, rows, first=not tree)
+        stored = (
+            "obs_next" in tree if tree else not self.settings.ignore_obs_next and values.get("obs_next") is not None
+        )
+        return None if stored else without_next(values)
+
+    def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
+        """Returns where the transitions are after their rings have been looked through; here where they were added."""
+        return added
+
+    def update(self, other: "ReplayBuffer") -> Array:
+        """Adds all transitions of another buffer, in order of time. Returns their indices; the running episodes of
+        both are broken off (`done` without a reason)."""
+        if self._of_rows:
+            raise DataError("update adds to a buffer of one part; call it on a ReplayBuffer")
+        return self._take_over(other)
+
+    def _take_over(self, other: "ReplayBuffer") -> Array:
+        """Adds the transitions of another buffer to the first ring."""
+        place = places.in_time(other._rings)[-self.maxsize :]
+        if not len(place):
+            return place
+        values = {key: other._table.read(key, place) for key in other._table.tree if key != "obs_next"}
+        broken = values["done"] | np.isin(place, other._rings.limits()[1])
+        values["obs_next"] = other._reader.after(place, 1)
+        after = self._prepare(values, len(place))
+        values["done"] = broken
+        kept = self._table.fitted(values, len(place))
+        self.break_off()
+        found = self._rings.scatter(np.zeros(len(place), np.int64), kept)
+        self._beyond.remember(found.tolist(), after, kept["truncated"])
+        if self._priorities is not None:
+            self._priorities.new(found)
+        return found
+
+    def break_off(self) -> None:
+        """Ends the running episodes, of which no further transition will come: the newest one of each is `done` without
+        a reason."""
+        if len(self):
+            self._rings.flat["done"][self.unfinished_index()] = True
+        self._episodes.forget()
+
+    # indices ----------------------------------------------------------------------------------------------
+
+    @property
+    def maxsize(self) -> int:
+        """Number of transitions that there is room for."""
+        return self._rings.total
+
+    @property
+    def buffer_num(self) -> int:
+        """Number of buffers that it consists of: environments that it can be filled from in turn."""
+        return self._rings.count
+
+    @property
+    def last_index(self) -> Array:
+        """Place of the newest transition of each buffer; of its first place if it is empty."""
+        return self._rings.limits()[1]
+
+    def __len__(self) -> int:
+        return self._rings.size
+
+    def prev(self, index: Any) -> Array:
+        """Returns the indices of the transitions before; the same ones where an episode begins."""
+        return places.previous(self._rings, places.checked(self._rings, index))
+
+    def next(self, index: Any) -> Array:
+        """Returns the indices of the transitions after; the same ones where an episode ends, and for the newest."""
+        return places.following(self._rings, places.checked(self._rings, index))
+
+    def unfinished_index(self) -> Array:
+        """Returns the index of the newest transition of each running episode."""
+        return places.unfinished(self._rings)
+
+    def sample_indices(self, batch_size: int | None) -> Array:
+        """Returns so many indices, drawn with the same chance each. 0 or None: all of them, in order of time."""
+        if not batch_size:
+            every = places.in_time(self._rings)
+            return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
+        count = at_least_1("sample", batch_size)
+        if not len(self):
+            raise DataError(f"sample({count}): the buffer is empty")
+        found = self._draw(count)
+        return self._with_stack(found) if self.settings.sample_avail else found
+
+    def _draw(self, count: int) -> Array:
+        if self._priorities is not None:
+            return self._priorities.draw(self._rng, count)
+        return self._rings.choose(self._rng, (count,))
+
+    def _with_stack(self, found: Array) -> Array:
+        """Draws again in place of those indices whose stack of observations would reach beyond the episode."""
+        for _ in range(_TRIES):
+            lacking = ~self._has_stack(found)
+            if not lacking.any():
+                return found
+            found[lacking] = self._draw(int(lacking.sum()))
+        every = self.sample_indices(0)
+        if not len(every):
+            raise DataError(f"no episode in the buffer has {self.stack_num} observations; sample_avail asks for them")
+        return self._rng.choice(every, len(found))
+
+    def _has_stack(self, place: Array) -> Array:
+        """Returns true where the whole stack of observations is in the episode."""
+        return places.has_before(self._rings, place, self.stack_num - 1)
+
+    def rings_at(self, index: Any) -> tuple[Rings, Array]:
+        """Returns the storage, and the places in it that an index means."""
+        return self._rings, places.checked(self._rings, index)
+
+    def update_weight(self, index: Any, new_weight: Any) -> None:
+        """Sets the priorities of transitions, usually their errors. Does nothing in a buffer without priorities."""
+        if self._priorities is not None:
+            self._priorities.set(index, new_weight)
+
+    def set_beta(self, beta: float) -> None:
+        """Sets the exponent of the weights. Does nothing in a buffer without priorities."""
+        if self._priorities is not None:
+            self._priorities.beta = beta
+
+    # reading ----------------------------------------------------------------------------------------------
+
+    def sample(self, batch_size: int | None) -> tuple[Batch, Array]:
+        """Returns so many transitions, drawn with the same chance each, and their indices. 0 or None: all of them, in
+        order of time."""
+        indices = self.sample_indices(batch_size)
+        return self._at(indices), indices
+
+    def __getitem__(self, index: Any) -> Batch:
+        """Returns the transitions with these indices; a slice chooses among all in the order of their indices."""
+        return self._at(places.checked(self._rings, index))
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yields all transitions in the order of their indices."""
+        return iter(self[:])
+
+    def chronological(self) -> Batch:
+        """Returns all transitions in order of time, one buffer after another."""
+        return self._at(places.in_time(self._rings))
+
+    def get(self, index: Any, key: str, default: Any = None, stack_num: int | None = None) -> Any:
+        """Returns the values of a key, the newest `stack_num` of the episode in each place; or the default."""
+        if key not in self._table.tree:
+            return default
+        return self._reader.stacked(key, places.checked(self._rings, index), stack_num or self.stack_num)
+
+    def _at(self, place: Array) -> Batch:
+        """Returns the transitions at these places, with their weights if they have priorities."""
+        found = self._reader.at(place)
+        if self._priorities is not None:
+            found["weight"] = self._priorities.weights(place, len(self))
+        return found
+
+    def __getattr__(self, key: str) -> Any:
+        tree = {} if key.startswith("_") else self._table.tree
+        if key not in tree:
+            raise AttributeError(f"{type(self).__name__} has no attribute {key!r}, and its transitions no such key")
+        return self._table.whole(tree[key])
+
+    # all of it --------------------------------------------------------------------------------------------
+
+    def reset(self, keep_statistics: bool = False) -> None:
+        """Forgets all transitions. keep_statistics: running episodes go on, with the return they have so far."""
+        self._rings.added[:] = 0
+        self._beyond.at.clear()
+        self._episodes.start = self._rings.limits()[0]
+        if not keep_statistics:
+            self._episodes.forget()
+        if self._priorities is not None:
+            self._priorities.forget()
+
+    def save(self, path: str | Path) -> None:
+        """Writes everything to a file in numpy's format npz."""
+        saved.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, allow_pickle: bool = False) -> Self:
+        """Returns the buffer in a file that save() wrote. allow_pickle: takes columns of objects too, which are
+        pickled: loading a file of a stranger could then run code of theirs."""
+        return saved.load(cls, Path(path), allow_pickle)
+
+    def __repr__(self) -> str:
+        lines = [f"    {name}: {whole.dtype} {list(whole.shape[1:])}," for name, whole in self._rings.flat.items()]
+        head = f"{type(self).__name__}({len(self)} of {self.maxsize} transitions"
+        return "\n".join([head + ":", *lines, ")"]) if lines else head + ")"

@@ -1,0 +1,266 @@
+"""Collects transitions of a policy into a buffer, and tests policies: a face of framework.collector.Collector."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+import algos
+import envs
+from algos.base import Act, Agent, EnvSpec, Progress, Streams
+from envs.base import Array, Step, VectorEnv
+from framework import collector
+from framework.data.batch import Batch
+from framework.data.buffer import ReplayBuffer
+from framework.data.policy import Policy
+from framework.errors import JoystickError
+from framework.fragment import Episode, Recorder
+from framework.seeding import number, stream
+
+
+class Collector:
+    """Steps environments with a policy. Every episode has its own seed, which follows from `seed`, row and number."""
+
+    def __init__(
+        self, policy: Policy, env: Any, buffer: ReplayBuffer | None = None, seed: int = 0, store_info: bool = False
+    ) -> None:
+        """env: an environment, a vector environment, an id, or a list of environments. buffer: gets every transition; a
+        buffer that has a part for each environment at once, another one an episode when that has ended (the only
+        environment's transitions at once). store_info: also stores the info dict of each step as `info`."""
+        self.policy, self.env, self.buffer, self.seed = policy, envs.given(env), buffer, seed
+        if self.env.joint is not None:
+            raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
+        rows, parts = self.env.rows, getattr(buffer, "buffer_num", 1)
+        if 1 < parts < rows:
+            raise JoystickError(f"the buffer has {parts} parts for {rows} environments; give it {rows}")
+        self._apart = parts >= rows
+        """True if transitions are stored at once; otherwise an episode moves when it ends."""
+        self._store_info, self._infos = store_info, _Infos()
+        self.reset_env()
+
+    def reset_env(self) -> None:
+        """Starts the first episodes again, with the same seeds. Episodes that are running are broken off."""
+        if self.buffer is not None and self._apart:
+            self.buffer.break_off()
+        self._actor = _Actor(self.policy, self.env)
+
+        def seed_of(row: int, episode: int) -> int:
+            return number(self.seed, "episode", 0, row, episode)
+
+        if hasattr(self.env, "only"):
+            self.env.only(np.ones(self.env.rows, bool))
+        agent = cast(Agent, self._actor)
+        rng, recorders = stream(self.seed, "act", 0), [self._infos] if self._store_info else []
+        self._collector = collector.Collector(self.env, agent, rng, seed_of, recorders=recorders)
+        self._waiting: list[list[dict[str, Any]]] = [[] for _ in range(self.env.rows)]
+        """Transitions of each row's running episode, which are not in the buffer yet."""
+        self._idled = False
+        """True if a vector environment has stepped rows that had played all their episodes: all rows begin new ones."""
+
+    def reset_buffer(self) -> None:
+        """Empties the buffer."""
+        if self.buffer is not None:
+            self.buffer.reset()
+
+    def collect(
+        self,
+        n_step: int | None = None,
+        n_episode: int | Sequence[int] | None = None,
+        random: bool = False,
+        testing: bool | None = None,
+    ) -> dict[str, Any]:
+        """Collects at least n_step transitions, or exactly n_episode episodes; a list gives the number for each
+        environment. random: uniformly random actions. testing: True without exploration, which is the default without a
+        buffer. Returns n/st, n/ep, and of the episodes that ended rew and len (means), rews and lens."""
+        until = _until(self.env.rows, n_step, n_episode)
+        testing = self.buffer is None if testing is None else testing
+        self._actor.random = random
+        steps, episodes = 0, list[Episode]()
+        with self.policy.phase(training=not testing):
+            while until.active.any():
+                stored, ended = self._step(until.active)
+                steps += stored
+                episodes += ended
+                until.count(steps, ended)
+        if self._idled:
+            self._collector.begin(np.ones(self.env.rows, bool))
+            self._idled = False
+        self._collector.settle()
+        return _result(steps, episodes)
+
+    def _step(self, active: Array) -> tuple[int, list[Episode]]:
+        """Steps the active environments once. Returns the number of transitions that were stored, and the episodes that
+        ended."""
+        if hasattr(self.env, "only"):
+            self.env.only(active)
+        else:
+            self._idled |= not active.all()
+        obs, act, step, ended = self._collector.step(Progress())
+        self._actor.begin([episode.row for episode in ended])
+        rows = np.flatnonzero(active if self.env.valid is None else active & self.env.valid)
+        columns = self._columns(obs, act, step)
+        if self.buffer is None:
+            stored = len(rows)
+        elif self._apart:
+            self.buffer.add(Batch(columns) if len(rows) == self.env.rows else Batch(columns)[rows], rows)
+            stored = len(rows)
+        else:
+            stored = self._move(self.buffer, Batch(columns), rows, step)
+        return stored, [episode for episode in ended if active[episode.row]]
+
+    def _columns(self, obs: Array, act: Act, step: Step) -> dict[str, Any]:
+        """Returns the columns [N, ...] of a transition of each row."""
+        columns: dict[str, Any] = {
+            "obs": obs,
+            "act": self._actor.act,
+            "rew": step.reward,
+            "terminated": step.terminated,
+            "truncated": step.truncated,
+            "obs_next": step.obs,
+            **act.columns,
+        }
+        if self._actor.columns is not None:
+            columns["policy"] = self._actor.columns
+        if self._store_info:
+            columns["info"] = self._infos.latest
+        return columns
+
+    def _move(self, buffer: ReplayBuffer, columns: Batch, rows: Array, step: Step) -> int:
+        """Keeps the transitions of these rows back, and adds those of the episodes that have ended to the buffer.
+        Returns their number."""
+        moved = 0
+        for row in rows.tolist():
+            self._waiting[row].append(copy.deepcopy(columns[row]))
+            if step.terminated[row] or step.truncated[row]:
+                for transition in self._waiting[row]:
+                    buffer.add(transition)
+                moved += len(self._waiting[row])
+                self._waiting[row] = []
+        return moved
+
+
+class _UntilSteps:
+    """Steps all environments until there are so many transitions."""
+
+    def __init__(self, rows: int, steps: int) -> None:
+        self.active, self._steps = np.ones(rows, bool), steps
+
+    def count(self, steps: int, ended: Sequence[Episode]) -> None:
+        """steps: transitions stored so far. ended: episodes that have ended with this step."""
+        self.active[:] = steps < self._steps
+
+
+class _UntilEpisodes:
+    """Plays exactly so many episodes: for each environment, or for all of them, shared out as they become free. All
+    that begin are played to their end, since the first ones to finish would be the short ones."""
+
+    def __init__(self, rows: int, episodes: int | Sequence[int]) -> None:
+        shared = isinstance(episodes, int)
+        self._left = np.arange(rows) < episodes if shared else np.array(episodes)
+        self._left = self._left.astype(np.int64)
+        """Number of episodes [N] that are left to each environment."""
+        self._free = max(0, episodes - rows) if isinstance(episodes, int) else 0
+        """Number of episodes that no environment has got yet."""
+        self.active = self._left > 0
+
+    def count(self, steps: int, ended: Sequence[Episode]) -> None:
+        for episode in ended:
+            if self._free:
+                self._free -= 1
+            else:
+                self._left[episode.row] -= 1
+        self.active = self._left > 0
+
+
+def _until(rows: int, n_step: int | None, n_episode: int | Sequence[int] | None) -> _UntilSteps | _UntilEpisodes:
+    """Returns what ends a collection. Raises JoystickError for counts that make no sense."""
+    if (n_step is None) == (n_episode is None):
+        raise JoystickError("collect needs n_step or n_episode, and not both")
+    if n_step is not None:
+        if not _is_count(n_step):
+            raise JoystickError(f"n_step={n_step!r}: expected a whole number, at least 1")
+        return _UntilSteps(rows, n_step)
+    if isinstance(n_episode, Sequence):
+        if len(n_episode) != rows or not all(_is_count(n, least=0) for n in n_episode) or not any(n_episode):
+            raise JoystickError(
+                f"n_episode={n_episode!r}: expected a number of episodes for each of {rows} environments"
+            )
+        return _UntilEpisodes(rows, n_episode)
+    if n_episode is None or not _is_count(n_episode):
+        raise JoystickError(f"n_episode={n_episode!r}: expected a whole number, at least 1")
+    return _UntilEpisodes(rows, int(n_episode))
+
+
+def _is_count(value: Any, least: int = 1) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+
+def _result(steps: int, episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Returns the result of a collection; the means of no episodes are NaN."""
+    rews = np.array([episode.total for episode in episodes])
+    lens = np.array([episode.length for episode in episodes], np.int64)
+    return {
+        "n/st": steps,
+        "n/ep": len(episodes),
+        "rew": float(rews.mean()) if episodes else float("nan"),
+        "len": float(lens.mean()) if episodes else float("nan"),
+        "rews": rews,
+        "lens": lens,
+    }
+
+
+class _Infos(Recorder):
+    """Keeps the info dicts of the latest step: the environment itself has those of a reset afterwards."""
+
+    latest: Array
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        self.latest = np.array([dict(env.info(row)) for row in range(env.rows)], object)
+
+
+class _Actor:
+    """Acts for framework.collector.Collector as an Agent does; what the policy gives beside actions is kept here."""
+
+    def __init__(self, policy: Policy, env: VectorEnv) -> None:
+        self.policy, self.env, self.random = policy, env, False
+        spec = EnvSpec("", env.observation_space, env.action_space, env.rows)
+        self._random: Agent = algos.agent_class(algos.get("Random"))(None, spec, Streams(0), torch.device("cpu"))
+        self.act: Array = np.zeros(0)
+        """Latest actions [N, ...]."""
+        self.columns: Batch | None = None
+        """Latest further columns of the policy."""
+        self._state: Any = None
+        """State of a recurrent policy after the latest step; None before the first one."""
+
+    def initial_state(self, rows: int) -> None:
+        """Returns None: the collector carries no state."""
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        self.columns = None
+        if self.random:
+            self.act = self._random.sample_action(obs, None, progress, rng, mask).action
+            return Act(self.act)
+        batch = Batch(obs=obs) if mask is None else Batch(obs=obs, action_mask=mask)
+        with torch.no_grad():
+            out = self.policy(batch, self._state)
+        if not isinstance(out, Batch) or "act" not in out:
+            raise JoystickError(f"{type(self.policy).__name__}.forward gave no act; return Batch(act=...)")
+        self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
+        if len(self.act) != len(obs):
+            raise JoystickError(
+                f"{type(self.policy).__name__}.forward gave {len(self.act)} actions for {len(obs)} rows"
+            )
+        return Act(self.act)
+
+    def begin(self, rows: list[int]) -> None:
+        """Sets the state of a recurrent policy to 0 in these rows, whose next episode begins."""
+        if self._state is not None and rows:
+            self._state = Batch(state=self._state).empty_(rows).state
+
+
+def _array(act: Any) -> Array:
+    return act.detach().cpu().numpy() if isinstance(act, torch.Tensor) else np.asarray(act)

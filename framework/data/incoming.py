@@ -1,0 +1,57 @@
+"""Transitions on their way into a buffer: their flags, and the observations after them."""
+
+from typing import Any
+
+import numpy as np
+
+from framework.data.batch import Batch
+from framework.errors import DataError
+
+
+def keep_newest(values: dict[str, Any], newest: Any) -> None:
+    """Replaces stacked observations by their newest ones. newest: their index."""
+    for key in ("obs", "obs_next"):
+        if values.get(key) is not None:
+            values[key] = Batch(obs=values[key])[newest].obs
+
+
+def complete(values: dict[str, Any], rows: int | None, first: bool) -> None:
+    """Makes the flags of a transition, or of several, what is stored. first: True before anything was stored."""
+    terminated, truncated = values.get("terminated", values.get("done")), values.get("truncated", False)
+    lacking = [key for key in ("obs", "act", "rew") if values.get(key) is None] if first else []
+    if terminated is None:
+        lacking.append("terminated (or done)")
+    if lacking:
+        raise DataError(f"a transition needs {', '.join(lacking)}, beside {', '.join(values)}")
+    if rows is None:
+        terminated, truncated = bool(terminated), bool(truncated)
+    else:
+        terminated, truncated = (_flags(flags, rows) for flags in (terminated, truncated))
+    values["terminated"], values["truncated"], values["done"] = terminated, truncated, terminated | truncated
+
+
+def _flags(flags: Any, rows: int) -> np.ndarray:
+    """Returns flags as an array [rows]; one flag counts for all of them."""
+    array = np.asarray(flags, bool)
+    if array.ndim == 0:
+        return np.full(rows, array)
+    if array.shape != (rows,):
+        raise DataError(f"terminated and truncated: got the shape {array.shape}; expected {rows} flags")
+    return array
+
+
+def without_next(values: dict[str, Any]) -> Batch | None:
+    """Takes out the observation after it, which is not stored. Returns it, if something was truncated: it cannot be
+    found in the buffer then."""
+    after = values.pop("obs_next", None)
+    return None if after is None or not np.any(values["truncated"]) else Batch(obs=after)
+
+
+def ring_numbers(buffer_ids: Any, count: int) -> np.ndarray:
+    """Returns the numbers of buffers as an array: of all `count` of them if buffer_ids is None."""
+    if buffer_ids is None:
+        return np.arange(count)
+    ring = np.asarray(buffer_ids, np.int64).reshape(-1)
+    if len(set(ring.tolist())) < len(ring) or (len(ring) and (ring.min() < 0 or ring.max() >= count)):
+        raise DataError(f"buffer_ids: got {ring.tolist()}; expected different numbers from 0 to {count - 1}")
+    return ring

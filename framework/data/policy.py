@@ -1,0 +1,95 @@
+"""The interface of a policy that a program writes itself, and its phases."""
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from framework.data.batch import Batch
+from framework.data.buffer import ReplayBuffer
+from framework.errors import JoystickError
+from framework.seeding import stream
+
+
+class Policy(ABC):
+    """Chooses actions, and learns from batches of a buffer.
+
+    Its two flags tell the phase: collecting (training True, updating False), updating (True, True) and testing (False,
+    False), which is also the phase outside of all of them.
+    """
+
+    training = False
+    """True while transitions for learning are collected, and while it learns."""
+    updating = False
+    """True while it learns."""
+    fraction = 0.0
+    """Share of the planned training that is done, for schedules; trainers set it."""
+    updates = 0
+    """Number of minibatches learned from."""
+
+    @abstractmethod
+    def forward(self, batch: Batch, state: Any = None) -> Batch:
+        """Returns `act` [N, ...] for batch.obs [N, ...]; optionally `policy`, further columns for the buffer, and
+        `state`, what a recurrent policy gets back at the next step, with zeros in rows that begin an episode."""
+
+    def process_fn(self, batch: Batch, buffer: ReplayBuffer, indices: np.ndarray) -> Batch:
+        """Prepares a batch for learning, such as by adding returns. indices: places of its transitions in the
+        buffer."""
+        return batch
+
+    @abstractmethod
+    def learn(self, batch: Batch) -> Mapping[str, float]:
+        """Makes one update from a minibatch, and returns metrics."""
+
+    def post_process_fn(self, batch: Batch, buffer: ReplayBuffer, indices: np.ndarray) -> None:
+        """Is called after learning. Gives a prioritised buffer the priorities that `learn` has put into
+        batch.weight."""
+        if hasattr(buffer, "update_weight") and "weight" in batch:
+            buffer.update_weight(indices, batch.weight)
+
+    def update(
+        self, sample_size: int, buffer: ReplayBuffer, batch_size: int | None = None, repeat: int = 1
+    ) -> dict[str, float]:
+        """Samples transitions (0: all, in order of time), and learns from them `repeat` times in minibatches of at most
+        batch_size; None: all at once. Returns the means of the metrics."""
+        with self.phase(training=True, updating=True):
+            batch, indices = buffer.sample(sample_size)
+            if not len(indices):
+                raise JoystickError("the buffer is empty; collect before the first update")
+            batch = self.process_fn(batch, buffer, indices)
+            results, rng = [], stream(buffer.seed, "minibatches", self.updates)
+            for _ in range(repeat):
+                minibatches = [batch] if batch_size is None else batch.split(batch_size, rng=rng)
+                for minibatch in minibatches:
+                    results.append(_metrics(self.learn(minibatch)))
+                    self.updates += 1
+            self.post_process_fn(batch, buffer, indices)
+        return means(results)
+
+    @contextlib.contextmanager
+    def phase(self, training: bool, updating: bool = False) -> Iterator[None]:
+        """Sets the two flags within a `with`; afterwards, also after an exception, they are what they were before."""
+        before = self.training, self.updating
+        self.training, self.updating = training, updating
+        try:
+            yield
+        finally:
+            self.training, self.updating = before
+
+    def __call__(self, batch: Batch, state: Any = None) -> Batch:
+        return self.forward(batch, state)
+
+
+def _metrics(learned: Any) -> dict[str, float]:
+    """Returns the metrics of an update as numbers. Raises JoystickError if `learn` gave something else."""
+    if not isinstance(learned, Mapping):
+        raise JoystickError(f"learn gave a {type(learned).__name__}; return a dict of numbers, such as {{'loss': 0.5}}")
+    return {name: float(value) for name, value in learned.items()}
+
+
+def means(results: list[dict[str, float]]) -> dict[str, float]:
+    """Returns the mean of each metric over the updates that gave it."""
+    names = dict.fromkeys(name for result in results for name in result)
+    return {name: float(np.mean([result[name] for result in results if name in result])) for name in names}

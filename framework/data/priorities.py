@@ -1,0 +1,64 @@
+"""Priorities of the transitions of a buffer, on the sum tree that training uses."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from framework.errors import DataError
+from framework.memory.ring import Array
+from framework.memory.sum_tree import SumTree
+
+_SMALLEST = float(np.finfo(np.float32).eps)
+"""Added to a priority, so that every transition can be drawn."""
+
+
+class Priorities:
+    """A transition is drawn in proportion to priority^alpha; a new one has the highest priority so far."""
+
+    def __init__(self, size: int, alpha: float, beta: float, stratified: bool) -> None:
+        """beta: exponent of the weights of importance sampling. stratified: draws one from each of n equal parts of
+        the total, as training does."""
+        if alpha <= 0 or beta < 0:
+            raise DataError(f"alpha is greater than 0 and beta at least 0; got {alpha} and {beta}")
+        self.alpha, self.beta, self.stratified = alpha, beta, stratified
+        self.size = size
+        self.tree = SumTree(size)
+
+    def new(self, place: Any) -> None:
+        """Gives new transitions the highest priority so far."""
+        place = np.atleast_1d(place)
+        self.tree.set(place, np.full(len(place), self.tree.highest))
+
+    def set(self, index: Any, priorities: Any) -> None:
+        """Sets the priorities of transitions, usually the sizes of their errors."""
+        place = np.asarray(index)
+        array = priorities.detach().cpu().numpy() if isinstance(priorities, Tensor) else np.asarray(priorities, float)
+        if array.size != place.size:
+            raise DataError(f"{place.size} indices, and {array.size} priorities")
+        if not place.size:
+            return
+        if not self.tree.of(place).all():
+            raise IndexError(f"index {index!r}: nothing is stored at some of these places")
+        raised = (np.abs(array) + _SMALLEST) ** self.alpha
+        if not np.isfinite(raised.max()):
+            raise DataError(f"priorities are finite numbers; got {priorities!r}")
+        self.tree.set(place, raised)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Array:
+        """Returns the places [count] of transitions."""
+        return self.tree.draw((1, count), rng, self.stratified)[0]
+
+    def weights(self, place: Array, size: int) -> Array:
+        """Returns the weights of transitions, the largest of which is 1. size: number of stored transitions."""
+        return self.tree.weights(place[None], self.beta, size)[0]
+
+    def forget(self) -> None:
+        """Has no transitions; a new one still gets the highest priority so far."""
+        highest, self.tree = self.tree.highest, SumTree(self.size)
+        self.tree.highest = highest
+
+    def facts(self) -> dict[str, Any]:
+        """Returns everything but the priorities themselves."""
+        settings = {"alpha": self.alpha, "beta": self.beta, "stratified": self.stratified}
+        return {"settings": settings, "highest": self.tree.highest}

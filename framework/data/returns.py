@@ -1,0 +1,66 @@
+"""Returns over the transitions of a buffer: the same sums as in training."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algos.common.returns import gae
+from framework.data.buffer import ReplayBuffer
+from framework.errors import DataError
+from framework.memory.n_step import walk
+
+
+def nstep_returns(
+    buffer: ReplayBuffer, indices: Any, target: Callable[[ReplayBuffer, np.ndarray], Any], n: int, gamma: float
+) -> Any:
+    """Returns the sum of the next n discounted rewards from each index [K], and the value after them.
+
+    target(buffer, last) gives the value of the state after each of the steps `last` [K], as an array or a tensor [K]
+    or [K, ...]; it does not count where a step terminated. There are fewer than n rewards where an episode ends or the
+    newest transition is reached. The result is an array or a tensor, as the target's.
+    """
+    if n < 1:
+        raise DataError(f"n: got {n}; expected a number of steps, at least 1")
+    rings, place = buffer.rings_at(indices)
+    reward, factor, last = walk(rings, place, n, gamma, "rew", "done")
+    value = target(buffer, last)
+    factor = factor * ~rings.flat["terminated"][last]
+    if value.shape[:1] != last.shape:
+        raise DataError(f"target: returned the shape {tuple(value.shape)}; expected {len(last)} values")
+    shape = (len(last), *[1] * (value.ndim - 1))
+    reward, factor = reward.reshape(shape), factor.reshape(shape)
+    if isinstance(value, Tensor):
+        return torch.as_tensor(reward).to(value) + torch.as_tensor(factor).to(value) * value
+    return reward + factor * value
+
+
+def gae_returns(
+    buffer: ReplayBuffer, indices: Any, value: Any, next_value: Any, gamma: float, lam: float
+) -> tuple[Any, Any]:
+    """Returns the advantages and the returns [K] of generalised advantage estimation, as arrays or tensors like value.
+
+    indices: in order of time, as buffer.sample(0) returns them. An advantage reaches as far as each index is the step
+    after the one before it. value, next_value: values [K] of the observations before and after each step; the latter
+    counts after a truncated step and after the newest one, but not after a terminated one.
+    """
+    rings, place = buffer.rings_at(indices)
+    now, after = (torch.as_tensor(one).reshape(-1, 1) for one in (value, next_value))
+    if not len(now) == len(after) == len(place):
+        raise DataError(f"{len(place)} indices, and {len(now)} and {len(after)} values of states")
+    goes_on = np.zeros(len(place), bool)
+    goes_on[:-1] = (buffer.next(place[:-1]) == place[1:]) & (place[:-1] != place[1:])
+
+    def column(array: np.ndarray, dtype: torch.dtype) -> Tensor:
+        return torch.as_tensor(array, dtype=dtype, device=now.device)[:, None]
+
+    reward, terminated = (
+        column(rings.flat["rew"][place], now.dtype),
+        column(rings.flat["terminated"][place], torch.bool),
+    )
+    advantage, returns = gae(reward, now, after, terminated, column(~goes_on, torch.bool), gamma, lam)
+    if isinstance(value, Tensor):
+        return advantage[:, 0], returns[:, 0]
+    return advantage[:, 0].numpy(), returns[:, 0].numpy()

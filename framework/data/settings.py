@@ -1,0 +1,30 @@
+"""What a buffer is made with, beside its size."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from framework.errors import DataError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """See ReplayBuffer."""
+
+    stack_num: int = 1
+    """Number of observations that are returned for each step."""
+    ignore_obs_next: bool = False
+    sample_avail: bool = False
+    save_only_last_obs: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        at_least_1("stack_num", self.stack_num)
+
+
+def at_least_1(name: str, number: Any) -> int:
+    """Returns a number of things; DataError if it is none, or less than 1."""
+    if not isinstance(number, int | np.integer) or number < 1:
+        raise DataError(f"{name}: got {number!r}; expected a whole number, at least 1")
+    return int(number)

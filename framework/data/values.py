@@ -1,0 +1,152 @@
+"""Values of a Batch: how lists become arrays, and how nested dicts of arrays are joined and stacked."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Nested = dict[str, Any]
+_MISSING = object()
+
+
+def as_array(values: Sequence[Any]) -> np.ndarray | Tensor:
+    """Returns a list as an array: of numbers if all are numbers or arrays of one shape; else of objects. Tensors are
+    stacked. Text in a list makes text of its numbers, as numpy does."""
+    if values and all(isinstance(value, Tensor) for value in values):
+        return torch.stack(list(values))
+    try:
+        array = np.asarray(values)
+    except ValueError:  # arrays or lists of several lengths
+        return objects(values)
+    return array if array.dtype.kind in "biufc" else array.astype(object)
+
+
+def objects(values: Sequence[Any]) -> np.ndarray:
+    """Returns an array [len] of these very objects, even if they are lists or arrays of one length."""
+    array = np.empty(len(values), object)
+    for number, value in enumerate(values):
+        array[number] = value
+    return array
+
+
+def zero_of(array: np.ndarray | Tensor) -> Any:
+    """Returns what an empty place of such an array holds: 0, or None among objects."""
+    return None if array.dtype == object else 0
+
+
+def numpy_index(index: Any) -> Any:
+    """Returns an index as numpy takes it."""
+    if isinstance(index, list):
+        return np.asarray(index, None if index else np.int64)
+    return index.detach().cpu().numpy() if isinstance(index, Tensor) else index
+
+
+def to_write(mine: Any, value: Any) -> Any:
+    """Returns a value to write into an array or tensor: 0 or None if there is none."""
+    if value is None:
+        return zero_of(mine)
+    if isinstance(mine, Tensor):
+        return torch.as_tensor(value, dtype=mine.dtype, device=mine.device)
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Returns true if two values have equal type, shape and content."""
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return isinstance(one, Tensor) and isinstance(other, Tensor) and torch.equal(one, other)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
+    return bool(one == other)
+
+
+def rows_of(value: Any, path: str = "") -> int | None:
+    """Returns the number of rows of a nested value; None if nothing in it has rows. ValueError for a single value."""
+    if isinstance(value, dict):
+        counts = [count for key, item in value.items() if (count := rows_of(item, _inner(path, key))) is not None]
+        return min(counts, default=None)
+    if value is None:
+        return None
+    if not getattr(value, "ndim", 0):
+        raise ValueError(f"{path} is a single value without rows; Batch.stack makes rows of single values")
+    return len(value)
+
+
+def joined(parts: Sequence[Nested], fill: Any) -> Nested:
+    """Returns the rows of these dicts, one after another. fill: value of keys that some of them lack."""
+    counts = [rows_of(part) or 0 for part in parts]
+
+    def one(values: list[Any], path: str) -> Any:
+        present = [value for value in values if not _is_missing(value)]
+        if len(present) < len(values) and fill is None:
+            raise ValueError(f"{path} is missing in some of the Batches; Batch.cat(..., fill=0) fills it with 0")
+        example = present[0]
+        if isinstance(example, Tensor):
+            tensors = [
+                example.new_full((count, *example.shape[1:]), fill) if _is_missing(value) else value
+                for value, count in zip(values, counts, strict=True)
+            ]
+            return torch.cat(tensors)
+        if not isinstance(example, np.ndarray):
+            return None
+        filled = [
+            np.full((count, *example.shape[1:]), fill, example.dtype) if _is_missing(value) else value
+            for value, count in zip(values, counts, strict=True)
+        ]
+        try:
+            return np.concatenate(filled)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    return _merged(parts, one)
+
+
+def stacked(parts: Sequence[Nested], axis: int) -> Nested:
+    """Returns dicts in which each of these dicts is a row. Keys that some of them lack become 0 or None."""
+
+    def one(values: list[Any], path: str) -> Any:
+        present = [value for value in values if not _is_missing(value)]
+        if len(present) == len(values) and axis == 0:
+            return as_array(values)
+        if len(present) < len(values) and axis:
+            raise ValueError(f"{path} is missing in some of the Batches, which can be stacked along axis 0 only")
+        if isinstance(present[0], Tensor):
+            blank = torch.zeros_like(present[0])
+            return torch.stack([blank if _is_missing(value) else value for value in values], axis)
+        example = np.asarray(present[0])
+        if example.dtype.kind not in "biufc":
+            return objects([None if _is_missing(value) else value for value in values])
+        empty = np.zeros_like(example)
+        try:
+            return np.stack([empty if _is_missing(value) else np.asarray(value) for value in values], axis)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    return _merged(parts, one)
+
+
+def _merged(parts: Sequence[Nested], one: Callable[[list[Any], str], Any], path: str = "") -> Nested:
+    """Returns a dict of one(values, path) for each key that a part has, in order of first appearance; nested as they
+    are. An empty dict counts as a missing key where another part has more."""
+    found: Nested = {}
+    for key in dict.fromkeys(key for part in parts for key in part):
+        values = [part.get(key, _MISSING) for part in parts]
+        inner = _inner(path, key)
+        if any(isinstance(value, dict) and value for value in values):
+            if single := [value for value in values if not isinstance(value, dict) and not _is_missing(value)]:
+                raise ValueError(f"{inner} is a Batch in some of the Batches, and {single[0]!r} in another one")
+            found[key] = _merged([value if isinstance(value, dict) else {} for value in values], one, inner)
+        elif all(_is_missing(value) for value in values):
+            found[key] = {}
+        else:
+            found[key] = one(values, inner)
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    return value is _MISSING or (isinstance(value, dict) and not value)
+
+
+def _inner(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

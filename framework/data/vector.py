@@ -1,0 +1,119 @@
+"""Buffers that are filled from several environments in turn: a ring for each of them."""
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from framework.data.buffer import ReplayBuffer
+from framework.data.episodes import Added
+from framework.data.settings import Settings, at_least_1
+from framework.errors import DataError
+from framework.memory.ring import Array, Rings
+
+
+def parts(total_size: int, buffer_num: int) -> list[int]:
+    """Returns the sizes of equal parts for so many environments; total_size is rounded up."""
+    count = at_least_1("buffer_num", buffer_num)
+    return [ceil(at_least_1("total_size", total_size) / count)] * count
+
+
+class VectorReplayBuffer(ReplayBuffer):
+    """A buffer of equal parts, one for each environment. An index counts through all of them: part k of size L has the
+    places k L to k L + L - 1."""
+
+    _of_rows = True
+
+    def __init__(self, total_size: int, buffer_num: int, **settings: Any) -> None:
+        """total_size: number of transitions in all parts, which is rounded up. settings: of ReplayBuffer."""
+        self._set_up(parts(total_size, buffer_num), Settings(**settings))
+
+
+class UnevenRings(Rings):
+    """Rings of different lengths, with one row each."""
+
+    def __init__(self, lengths: list[int]) -> None:
+        super().__init__(sum(lengths), len(lengths))
+        self.lengths = np.array(lengths)
+        self.starts = np.cumsum(self.lengths) - self.lengths
+
+    @property
+    def total(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
+    def oldest(self) -> Array:
+        return np.maximum(0, self.added - self.lengths)
+
+    def slots(self, ring: Array | int, step: Array | int) -> Array:
+        return np.asarray(self.starts[ring] + step % self.lengths[ring])
+
+    def ring(self, place: Array) -> Array:
+        return np.searchsorted(self.starts, place, side="right") - 1
+
+    def ahead(self, place: Array, steps: int | Array = 1) -> Array:
+        ring = self.ring(place)
+        return self.slots(ring, place - self.starts[ring] + steps)
+
+    def serial(self, place: Array) -> Array:
+        ring = self.ring(place)
+        added, slot, length = self.added[ring], place - self.starts[ring], self.lengths[ring]
+        return added - 1 - (added % length - 1 - slot) % length
+
+
+class CachedReplayBuffer(ReplayBuffer):
+    """A buffer with a cache for each of n environments: an episode moves from its cache to the main part when it ends,
+    so that the main part holds whole episodes. The caches have the places after those of the main part."""
+
+    _of_rows = True
+
+    def __init__(self, main: ReplayBuffer, cached_buffer_num: int, max_episode_length: int) -> None:
+        """main: its size, settings and transitions become those of the main part. max_episode_length: size of a
+        cache; of a longer episode the first steps are lost."""
+        if type(main) is not ReplayBuffer:
+            raise DataError(f"main: got {type(main).__name__}; expected a ReplayBuffer")
+        caches = [at_least_1("max_episode_length", max_episode_length)] * at_least_1(
+            "cached_buffer_num", cached_buffer_num
+        )
+        self._set_up([main.maxsize, *caches], main.settings)
+        self._take_over(main)
+
+    _rings: UnevenRings
+
+    def _rings_of(self, lengths: list[int]) -> Rings:
+        return UnevenRings(lengths)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Size of each part."""
+        return [int(length) for length in self._rings.lengths]
+
+    @property
+    def buffer_num(self) -> int:
+        """Number of environments that it can be filled from in turn."""
+        return self._rings.count - 1
+
+    def _ring_numbers(self, buffer_ids: Any) -> Array:
+        return super()._ring_numbers(buffer_ids) + 1
+
+    def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
+        """Moves the episodes that ended to the main part. Returns their places there."""
+        index, start = added.index.copy(), added.ep_start.copy()
+        for row in np.flatnonzero(ended).tolist():
+            moved = self._move(int(ring[row]))
+            start[row], index[row] = moved[0], moved[-1]
+        return added._replace(index=index, ep_start=start)
+
+    def _move(self, ring: int) -> Array:
+        """Moves all transitions of a cache to the main part. Returns their places."""
+        rings = self._rings
+        cached = rings.slots(ring, np.arange(rings.oldest[ring], rings.added[ring]))[-int(rings.lengths[0]) :]
+        places = rings.scatter(
+            np.zeros(len(cached), np.int64), {name: whole[cached] for name, whole in rings.flat.items()}
+        )
+        for old, new in zip(cached.tolist(), places.tolist(), strict=True):
+            self._beyond.at.pop(new, None)
+            if old in self._beyond.at:
+                self._beyond.at[new] = self._beyond.at.pop(old)
+        rings.added[ring] = 0
+        return places

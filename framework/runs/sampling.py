@@ -1,0 +1,96 @@
+"""Samples of whole episodes for a program's own loop: run.sample collects them, run.update learns from them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from algos.base import Agent, Progress
+from config.loader import RunConfig
+from config.schema import RolloutSpec
+from envs.base import VectorEnv
+from framework.backend import Accepted
+from framework.collector import Collector
+from framework.data.batch import Batch
+from framework.errors import JoystickError
+from framework.fragment import Columns, Episode
+from framework.memory.chunk import Chunk
+from framework.multi_agent.rollout import SlotRollout
+from framework.multi_agent.splitter import Transitions
+from framework.seeding import number, stream
+
+
+class Sampler:
+    """Plays whole episodes with exploration in an environment of its own."""
+
+    def __init__(self, config: RunConfig, env: VectorEnv, agent: Agent) -> None:
+        self.config, self.env, self.agent = config, env, agent
+        self._last = (-1, 0)
+        """Environment step of the run at the latest sample, and number of samples at that step."""
+
+    def sample(self, steps: int, progress: Progress) -> Batch:
+        """Returns at least so many steps, of whole episodes. Each row plays episodes until there are enough; then those
+        that have begun are played to their end, so that short ones are not preferred. The seeds of the episodes follow
+        from the step of the run and the number of samples at it."""
+        self._last = (progress.step, self._last[1] + 1 if self._last[0] == progress.step else 0)
+        place, seed, rows = self._last, self.config.general.seed, self.env.rows
+
+        def seed_of(row: int, episode: int) -> int:
+            return number(seed, "sample", *place, row, episode)
+
+        rng = stream(seed, "sample actions", *place)
+        collector = Collector(self.env, self.agent, rng, seed_of, self.config.general.max_step)
+        parts: list[Columns] = []
+        row_of: list[np.ndarray] = []
+        seeds: list[np.ndarray] = []
+        active, count = np.ones(rows, bool), 0
+        while active.any():
+            playing = np.array([seed_of(row, int(k)) for row, k in enumerate(collector.running())], np.int64)
+            fragment, ended = collector.collect(1, progress)
+            valid = active & fragment.columns.get("valid", np.ones((1, rows), bool))[0]
+            parts.append({name: value[0, valid] for name, value in fragment.columns.items() if name != "valid"})
+            row_of.append(np.flatnonzero(valid))
+            seeds.append(playing[valid])
+            count += int(valid.sum())
+            if count >= steps:
+                active[[episode.row for episode in ended]] = False
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        window = {**columns, "row": np.concatenate(row_of), "seed": np.concatenate(seeds)}
+        order = np.argsort(window["row"], kind="stable")
+        return _as_sample({name: value[order] for name, value in window.items()})
+
+
+def _as_sample(window: Columns) -> Batch:
+    """Returns a sample: the usual names, and `window`, the columns that are learned from."""
+    return Batch(
+        state=window["obs"],
+        action=window["action"],
+        reward=window["reward"],
+        mask=(~window["terminated"]).astype(np.float32),
+        next_state=window["next_obs"],
+        window=Batch(window),
+    )
+
+
+def chunks(spec: RolloutSpec, sample: Any, rows: int, fraction: float) -> Iterator[Chunk]:
+    """Yields the windows of a sample. Raises JoystickError for something else."""
+    if not isinstance(sample, Batch) or "window" not in sample:
+        raise JoystickError(f"update takes what run.sample(steps) has returned, not a {type(sample).__name__}")
+    columns = {name: np.asarray(value) for name, value in sample.window.items() if name not in ("row", "seed")}
+    window = SlotRollout(spec, rows)
+    window.add(Transitions(columns, np.asarray(sample.window.row), np.zeros(0, np.int64)), fraction)
+    return window.drain()
+
+
+def accepted(sample: Batch, progress: Progress) -> Accepted:
+    """Returns the event that counts the steps and episodes of a sample."""
+    window = sample.window
+    ends = np.flatnonzero(window.terminated | window.truncated)
+    episodes, first = [], 0
+    for place, end in enumerate(ends.tolist()):
+        total, length = float(window.reward[first : end + 1].sum(dtype=np.float64)), end + 1 - first
+        row, seed = int(window.row[end]), int(window.seed[end])
+        ended = bool(window.terminated[end])
+        episodes.append(Episode(0, row, place, seed, total, length, ended, steps=end + 1))
+        first = end + 1
+    return Accepted(len(window.reward), 1, 0, episodes, progress)

@@ -1,0 +1,200 @@
+"""Every algorithm is a policy of the data layer: it acts, and learns from a buffer of the program's own."""
+
+import numpy as np
+import pytest
+import torch
+
+import algos
+import joystick
+from algos.base import Progress
+from framework.data.algorithm import AlgorithmPolicy
+from framework.errors import JoystickError
+from framework.learner import Learned, Learner
+from framework.memory.chunk import Chunk
+from joystick import Batch, Collector, ConfigError, ReplayBuffer, VectorReplayBuffer
+
+REFUSED = {
+    "ValueIteration": "plans with a model",
+    "PolicyIteration": "plans with a model",
+    "DDPG_HER": "set it to 0",
+    "SAC_HER": "set it to 0",
+    "QMIX": "several agents",
+    "VDN": "several agents",
+    "MADDPG": "several agents",
+    "MAPPO": "several agents",
+}
+"""Algorithms that learn nothing from a buffer of single transitions, and words of the message."""
+
+
+def env_of(algo: str) -> str:
+    config = algos.get(algo).Config
+    if "Box" not in config.OBSERVATION_SPACES:
+        return "FrozenLake-v1"
+    return "CartPole-v1" if "Discrete" in config.ACTION_SPACES else "Pendulum-v1"
+
+
+@pytest.mark.parametrize("algo", sorted({*algos.learning()} - {*REFUSED}))
+def test_every_algorithm_collects_and_learns(algo: str) -> None:
+    torch.set_num_threads(1)
+    envs = [env_of(algo)] * 2
+    policy = joystick.policy(algo, envs, seed=1)
+    train = Collector(policy, envs, VectorReplayBuffer(2000, 2), seed=1)
+    before = {name: value.copy() for name, value in policy.weights().items()}
+    collected = train.collect(n_step=60)
+    if "FrozenLake" in envs[0]:
+        train.buffer._rings.flat["rew"][:] = 1.0  # random walks seldom reach the goal
+    for _ in range(2):
+        metrics = policy.update(16 if hasattr(policy.agent.cfg, "buffer_size") else 0, train.buffer)
+    assert policy.steps == collected["n/st"] == 60
+    assert metrics
+    assert np.isfinite(list(metrics.values())).all()
+    assert policy.updates > 0
+    assert any(not np.array_equal(before[name], value) for name, value in policy.weights().items())
+    assert Collector(policy, envs[0], seed=2).collect(n_episode=1)["n/ep"] == 1
+
+
+@pytest.mark.parametrize("algo", REFUSED)
+def test_an_algorithm_that_learns_from_something_else_is_refused(algo: str) -> None:
+    with pytest.raises(ConfigError, match=REFUSED[algo]):
+        joystick.policy(algo, env_of(algo))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({"lrr": 1}, "did you mean lr"), ({"lr": "fast"}, "expected a number"), ({"n_step": 0}, "n_step")],
+)
+def test_settings_are_checked_as_strictly_as_those_of_a_run(settings: dict, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        joystick.policy("DQN", "CartPole-v1", **settings)
+
+
+def test_an_algorithm_and_an_environment_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ConfigError, match="SAC needs actions that are Box"):
+        joystick.policy("SAC", "CartPole-v1")
+    with pytest.raises(ConfigError, match="did you mean PPO"):
+        joystick.policy("PPPO", "CartPole-v1")
+
+
+def learned_from(policy: AlgorithmPolicy, monkeypatch: pytest.MonkeyPatch) -> list[dict]:
+    """Returns a list that gets the columns of each chunk that the policy learns from."""
+    chunks = []
+    learn = Learner.learn
+
+    def recorded(self: Learner, chunk: Chunk, progress: Progress) -> Learned:
+        chunks.append(chunk.columns)
+        return learn(self, chunk, progress)
+
+    monkeypatch.setattr(Learner, "learn", recorded)
+    return chunks
+
+
+def transitions(buffer: ReplayBuffer, rewards: int, terminated: tuple[int, ...], truncated: tuple[int, ...]) -> None:
+    """Adds steps with the rewards 1, 2, ... and observations that count them."""
+    for i in range(rewards):
+        obs = np.full(4, i, np.float32)
+        buffer.add(
+            obs=obs, act=0, rew=i + 1.0, terminated=i in terminated, truncated=i in truncated, obs_next=obs + 1,
+        )  # fmt: skip
+
+
+def test_samples_have_the_n_step_returns_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = joystick.policy("DQN", "CartPole-v1", n_step=2, gamma=0.9)
+    buffer = ReplayBuffer(20)
+    transitions(buffer, 9, terminated=(2,), truncated=(5,))
+    chunks = learned_from(policy, monkeypatch)
+    policy.update(64, buffer)
+    place = chunks[0]["obs"][0, :, 0].astype(int)
+    # 1 + 0.9 * 2, 2 + 0.9 * 3, 3 | 4 + 0.9 * 5, 5 + 0.9 * 6, 6 | 7 + 0.9 * 8, 8 + 0.9 * 9, 9
+    expected = np.array([2.8, 4.7, 3, 8.5, 10.4, 6, 14.2, 16.1, 9])
+    factors = np.array([0.81, 0, 0, 0.81, 0.81, 0.9, 0.81, 0.81, 0.9])
+    after = np.array([2, 3, 3, 5, 6, 6, 8, 9, 9])
+    assert set(place.tolist()) == set(range(9))
+    assert chunks[0]["reward"][0] == pytest.approx(expected[place])
+    assert chunks[0]["discount"][0] == pytest.approx(factors[place])
+    assert chunks[0]["next_obs"][0, :, 0].tolist() == after[place].tolist()
+
+
+def test_fresh_transitions_are_a_window_with_a_column_for_each_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = joystick.policy("A2C", ["CartPole-v1"] * 2)
+    train = Collector(policy, ["CartPole-v1"] * 2, VectorReplayBuffer(400, 2))
+    train.collect(n_step=40)
+    chunks = learned_from(policy, monkeypatch)
+    policy.update(0, train.buffer)
+    stored = train.buffer.sample(0)[0]
+    assert chunks[0]["obs"].shape == (20, 2, 4)
+    assert np.array_equal(chunks[0]["obs"][:, 1], stored.obs[20:])
+    assert np.array_equal(chunks[0]["terminated"][:, 0], stored.terminated[:20])
+
+
+def test_new_observations_are_counted_once_also_after_the_buffer_was_emptied() -> None:
+    policy = joystick.policy("DQN", "CartPole-v1", normalize_obs=True)
+    train = Collector(policy, "CartPole-v1", ReplayBuffer(1000))
+    for expected in (100, 100, 200):
+        if expected != policy_count(policy):
+            train.collect(n_step=100)
+        policy.update(32, train.buffer)
+        assert policy_count(policy) == expected
+    train.reset_buffer()
+    train.collect(n_step=50)
+    policy.update(32, train.buffer)
+    assert policy_count(policy) == 250
+
+
+def policy_count(policy: AlgorithmPolicy) -> int:
+    """Returns the number of observations that the statistics have seen."""
+    return round(float(policy.agent.normalizer.moments.count))
+
+
+def test_exploration_is_off_in_tests_and_its_schedule_follows_the_collected_steps() -> None:
+    policy = joystick.policy("DQN", "CartPole-v1", epsilon_start=1.0, epsilon_end=0.0, epsilon_decay=50)
+    obs = Batch(obs=np.zeros((200, 4), np.float32))
+    assert len(set(policy(obs).act.tolist())) == 1
+    with policy.phase(training=True):
+        assert len(set(policy(obs).act.tolist())) == 2
+        for _ in range(20):
+            policy(obs)
+        assert len(set(policy(obs).act.tolist())) == 1
+    assert policy.steps == 22 * 200
+
+
+def test_epochs_and_minibatches_can_be_given_with_the_update() -> None:
+    policy = joystick.policy("PPO", "CartPole-v1")
+    train = Collector(policy, "CartPole-v1", ReplayBuffer(1000))
+    train.collect(n_step=100)
+    policy.update(0, train.buffer, batch_size=25, repeat=3)
+    assert policy.updates == 12
+
+
+@pytest.mark.parametrize(
+    ("algo", "size", "words"), [("DQN", 0, "number of samples"), ("PPO", 64, r"update\(0, buffer\)")]
+)
+def test_the_wrong_kind_of_update_is_refused(algo: str, size: int, words: str) -> None:
+    policy = joystick.policy(algo, "CartPole-v1")
+    train = Collector(policy, "CartPole-v1", ReplayBuffer(100))
+    train.collect(n_step=20)
+    with pytest.raises(JoystickError, match=words):
+        policy.update(size, train.buffer)
+
+
+def test_buffers_that_an_algorithm_cannot_learn_from_are_refused() -> None:
+    envs = ["CartPole-v1"] * 2
+    policy = joystick.policy("DQN", envs[0])
+    with pytest.raises(JoystickError, match="empty"):
+        policy.update(8, ReplayBuffer(10))
+    stacked = ReplayBuffer(10, stack_num=2)
+    Collector(policy, envs[0], stacked).collect(n_step=5)
+    with pytest.raises(JoystickError, match="wrapper"):
+        policy.update(8, stacked)
+    scaled = joystick.policy("PPO", envs, normalize_reward=True)
+    train = Collector(scaled, envs, ReplayBuffer(1000))
+    train.collect(n_episode=2)
+    with pytest.raises(JoystickError, match=r"VectorReplayBuffer\(size, 2\)"):
+        scaled.update(0, train.buffer)
+
+
+def test_weights_can_be_carried_to_another_policy() -> None:
+    one, other = (joystick.policy("PPO", "CartPole-v1", seed=seed) for seed in (1, 2))
+    obs = Batch(obs=np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32))
+    assert not np.array_equal(one(obs).act, other(obs).act)
+    other.set_weights(one.weights())
+    assert np.array_equal(one(obs).act, other(obs).act)
