@@ -18,7 +18,8 @@ Endless = Annotated[Int, Field(ge=-1)]
 _ADDRESS = re.compile(r"auto|[^:/\s]+:\d{1,5}")
 
 
-def _address(text: str) -> str:
+def address(text: str) -> str:
+    """Returns the address of a Ray cluster. Raises ValueError if it is none."""
     port = text.rpartition(":")[2]
     if not _ADDRESS.fullmatch(text) or (port.isdigit() and not 0 < int(port) < 2**16):
         raise ValueError("auto, or HOST:PORT as `ray start --head` prints it")
@@ -131,7 +132,7 @@ class GeneralConfig(Strict):
     """Number of chunks (batches of work) that may be between workers and learners before workers wait: being collected,
     added, or queued (ray only). 0: workers wait for the updated weights, as in one process. null: 2 for A3C and
     algorithms with a replay memory, 0 for others."""
-    ray_address: Annotated[str, AfterValidator(_address)] | None = None
+    ray_address: Annotated[str, AfterValidator(address)] | None = None
     """Address of a running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
     """CPUs requested per worker in a cluster; fractions are allowed."""

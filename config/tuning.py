@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config import policies, sources, space
 from config.domain_kinds import SECTION
 from config.error_text import faults, shown
 from config.experiments import experiments
+from config.general import address
 from config.loader import ConfigError, load
 from config.names import did_you_mean
 from config.program import PROGRAM
@@ -29,10 +30,16 @@ class TuneConfig(Strict):
     READ_WITH: ClassVar = {
         "rungs": ("scheduler", ("halving", "asha", "pbt")),
         "eta": ("scheduler", ("halving", "asha")),
+        "batch": ("search", ("tpe", "cmaes", "qmc")),
     }
 
     samples: PositiveInt = 1
     """Number of draws; with grids, for each point of the grids."""
+    search: Annotated[Literal["random", "tpe", "cmaes", "qmc"], BeforeValidator(lower)] = "random"
+    """random: grids, and independent draws. tpe, cmaes and qmc: searches of the package Optuna, which learn from the
+    scores of earlier batches (qmc: a sequence that fills the space evenly)."""
+    batch: PositiveInt = 8
+    """Number of trials that Optuna chooses at once. halving compares the trials of a batch."""
     scheduler: Annotated[Literal["none", "halving", "asha", "pbt"], BeforeValidator(lower)] = "none"
     """none: every trial is trained to its end. halving: all are trained to the first rung, the best third of them (see
     eta) to the next one, and so on. asha: the same as halving. pbt: at each rung the last quarter is replaced by copies
@@ -54,6 +61,9 @@ class TuneConfig(Strict):
     """Seed of all draws of tuning, and of training if general_cfg.seed is 0."""
     jobs: PositiveInt | None = None
     """Number of runs at once. null: by the cores. No result depends on it."""
+    ray_address: Annotated[str, AfterValidator(address)] | None = None
+    """Address of a running Ray cluster, as HOST:PORT or auto, whose machines train the trials, each in one process.
+    null: this machine trains them."""
 
     def problems(self) -> Iterator[Problem]:
         if not self.score.strip():
@@ -100,12 +110,15 @@ class Tuning:
                     for name in found.objects
                 ]
             )
-        seed = found.general.seed or self.settings.seed
-        return replace(found, general=found.general.model_copy(update={"seed": seed}))
+        changes: dict[str, Any] = {"seed": found.general.seed or self.settings.seed}
+        if self.settings.ray_address:  # a machine of the cluster trains it in one process
+            changes |= {"mp_backend": "single", "ray_address": None}
+        return replace(found, general=found.general.model_copy(update=changes))
 
     def to_yaml(self, file: Path) -> str:
-        """Returns a file for tune --yaml that repeats this. file: its name."""
-        whole = {**self.document.value, SECTION: self.settings.model_dump()}
+        """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
+        said with each command. file: its name."""
+        whole = {**self.document.value, SECTION: self.settings.model_dump(exclude={"ray_address"})}
         text = yaml.dump(whole, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
         return FIRST_LINE.format(program=PROGRAM, file=file) + text
 
@@ -217,3 +230,17 @@ def _across(settings: TuneConfig, domains: Sequence[Domain], places: Mapping[Any
         yield f"{where}: tune_cfg.samples: nothing is drawn, so that all samples would be equal; leave it out"
     if settings.seeds > 1 and (seed := next((d for d in domains if d.path == "general_cfg.seed"), None)):
         yield f"{seed.place}: general_cfg.seed: tune_cfg.seeds sets it too; leave one of them out"
+    if settings.search != "random":
+        yield from _of_optuna(settings, domains, places["search"].text)
+
+
+def _of_optuna(settings: TuneConfig, domains: Sequence[Domain], place: str) -> Iterator[str]:
+    """Yields problems of a search by Optuna. place: where it is written."""
+    search, where = settings.search, f"{place}: tune_cfg.search"
+    if settings.scheduler == "pbt":
+        yield f"{where}: pbt makes its own draws, and cannot train batches of {search}; leave search out"
+    if grids := [domain.path for domain in domains if domain.kind == "grid"]:
+        yield f"{where}: {search} draws all settings; write choice in the place of grid for {', '.join(grids)}"
+    numbers = [domain.path for domain in domains if domain.kind not in space.LISTS]
+    if search == "cmaes" and len(numbers) < 2:
+        yield f"{where}: cmaes moves at least two numbers (log, uniform or int), and there are {len(numbers)}; take tpe"

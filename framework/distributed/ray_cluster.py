@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,7 +22,17 @@ from framework.distributed import ray_errors, reaper
 from framework.errors import RayError, Stopped
 from framework.runs import signals
 
-WAY_OUT = "general_cfg.mp_backend=single trains without Ray"
+
+class Words(NamedTuple):
+    """Parts of messages, which depend on what Ray is for."""
+
+    address: str
+    """The setting with the address of a cluster."""
+    way_out: str
+    """How to do without Ray."""
+
+
+OF_A_RUN = Words("general_cfg.ray_address", "general_cfg.mp_backend=single trains without Ray")
 OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
 """Smallest object store with which Ray starts, in bytes."""
@@ -46,7 +56,7 @@ THERE = {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
-def load() -> ModuleType:
+def load(way_out: str = OF_A_RUN.way_out) -> ModuleType:
     """Returns the package ray; raises RayError if it is missing, broken or too old."""
     try:
         import ray
@@ -54,22 +64,23 @@ def load() -> ModuleType:
         version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     except Exception as error:  # an incompatible package raises anything: AttributeError, TypeError
         if isinstance(error, ImportError) and error.name == "ray":
-            raise RayError(f"mp_backend: ray needs Ray: pip install ray; {WAY_OUT}") from None
+            raise RayError(f"Ray is not installed: pip install ray; {way_out}") from None
         cause = " ".join(f"{type(error).__name__}: {error}".split())[: ray_errors.LONGEST_REASON]
-        raise RayError(f"Ray cannot be imported ({cause}): pip install --upgrade ray; {WAY_OUT}") from None
+        raise RayError(f"Ray cannot be imported ({cause}): pip install --upgrade ray; {way_out}") from None
     if version < OLDEST:
         wanted = ".".join(map(str, OLDEST))
-        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={wanted}'; {WAY_OUT}")
+        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={wanted}'; {way_out}")
     return ray
 
 
 @contextlib.contextmanager
-def started(cfg: GeneralConfig, store_bytes: int) -> Iterator[ModuleType]:
-    """Starts Ray, or connects to a cluster; shuts it down on exit. store_bytes: size of the object store."""
+def started(cfg: GeneralConfig, store_bytes: int, words: Words = OF_A_RUN) -> Iterator[ModuleType]:
+    """Starts Ray, or connects to a cluster; shuts it down on exit. store_bytes: size of the object store; words: for
+    messages."""
     if cfg.ray_address is None and "ray" not in sys.modules:  # Ray reads them when it is imported, and never again
         os.environ.update(QUIET, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
-    ray = load()
-    with _connected(ray, cfg, cfg.ray_address) if cfg.ray_address else _local(ray, cfg, store_bytes):
+    ray = load(words.way_out)
+    with _connected(ray, cfg, cfg.ray_address, words) if cfg.ray_address else _local(ray, cfg, store_bytes):
         yield ray
 
 
@@ -79,10 +90,11 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=_short_folder()))
     watch = reaper.start(folder)
     try:
-        with _inherited(_environment(folder)), _no_hangup():
+        with inherited(_environment(folder)), _no_hangup():
             _init(
                 ray,
                 "could not be started",
+                OF_A_RUN.way_out,
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors request none, so any number of them can run
                 num_gpus=None if torch.cuda.is_available() else 0,
@@ -101,15 +113,16 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
 
 
 @contextlib.contextmanager
-def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[None]:
+def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words = OF_A_RUN) -> Iterator[None]:
     """Connects to a running cluster and sends our code to it."""
     known = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
     if known != "auto":
-        _must_listen(known)
+        _must_listen(known, words)
     try:
         _init(
             ray,
             f"cannot be reached at {address}",
+            words.way_out,
             address=address,
             runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": THERE},
         )
@@ -121,7 +134,7 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str) -> Iterator[No
         ray.shutdown()
 
 
-def _must_listen(address: str) -> None:
+def _must_listen(address: str, words: Words) -> None:
     """Raises RayError if no Ray answers at HOST:PORT. ray.init has no timeout: at another service's port, such as that
     of Ray's own dashboard, it tries for many minutes."""
     host, _, port = address.rpartition(":")
@@ -132,12 +145,12 @@ def _must_listen(address: str) -> None:
                 raise OSError("the service there is not Ray")
     except (OSError, UnicodeError, OverflowError) as error:
         raise RayError(
-            f"general_cfg.ray_address: nothing answers at {address} ({error}). `ray start --head` on the first machine "
-            f"prints the address; without ray_address, Ray is started here; {WAY_OUT}"
+            f"{words.address}: nothing answers at {address} ({error}). `ray start --head` on the first machine prints "
+            f"the address; {words.way_out}"
         ) from None
 
 
-def _init(ray: ModuleType, place: str, **settings: Any) -> None:
+def _init(ray: ModuleType, place: str, way_out: str, **settings: Any) -> None:
     """Calls ray.init. Raises RayError with its text if it fails, and Stopped if a signal ends it."""
     ours = {number: signal.getsignal(number) for number in signals.NAMES}
     interrupted = None
@@ -147,7 +160,7 @@ def _init(ray: ModuleType, place: str, **settings: Any) -> None:
         interrupted = error
     except Exception as error:  # RuntimeError, ConnectionError, ValueError, OSError, ...
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise RayError(f"Ray {place}: {cause[: ray_errors.LONGEST_REASON]}; {WAY_OUT}") from None
+        raise RayError(f"Ray {place}: {cause[: ray_errors.LONGEST_REASON]}; {way_out}") from None
     finally:
         if threading.current_thread() is threading.main_thread():
             for number, handler in ours.items():
@@ -164,7 +177,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _inherited(variables: dict[str, str]) -> Iterator[None]:
+def inherited(variables: dict[str, str]) -> Iterator[None]:
     """Sets variables that the processes started meanwhile inherit. A runtime environment of Ray would take a second."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)

@@ -1,7 +1,7 @@
-"""Kills the processes that a killed driver leaves behind. Runs as a child process that waits for its pipe to close.
+"""Kills the processes that a killed driver leaves behind. Runs as a process that waits for its pipe to close.
 
-Called as `python reaper.py FOLDER`. When standard input ends, it kills every process of this user that has FOLDER in
-its command line or environment, and removes the folder.
+Called as `python reaper.py FOLDER [detached]`. When standard input ends, it kills every process of this user that has
+FOLDER in its command line or environment, and removes the folder.
 """
 
 import os
@@ -16,13 +16,15 @@ GRACE_SECONDS = 5.0
 """Largest number of seconds until the last process is gone."""
 
 
-def start(folder: Path) -> "Reaper":
-    """Starts a reaper for this folder. It acts when this process ends, in whatever way."""
+def start(folder: Path, detached: bool = False) -> "Reaper":
+    """Starts a reaper for this folder. It acts when this process ends, in whatever way. detached: it is no child of
+    this process, for a worker of Ray, which kills its children when it ends."""
+    words = [str(folder), *(["detached"] if detached else [])]
     return Reaper(
         subprocess.Popen(
-            [sys.executable, "-S", "-E", __file__, str(folder)],
+            [sys.executable, "-S", "-E", __file__, *words],
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C in the terminal does not reach it
         )
@@ -30,15 +32,17 @@ def start(folder: Path) -> "Reaper":
 
 
 class Reaper:
-    """Handle of the child process."""
+    """Handle of the process."""
 
     def __init__(self, process: subprocess.Popen) -> None:
         self.process = process
 
     def close(self) -> None:
         """Lets the reaper act now, and waits for it."""
-        if self.process.stdin is not None:
+        if self.process.stdin is not None and self.process.stdout is not None:
             self.process.stdin.close()
+            self.process.stdout.read()
+            self.process.stdout.close()
         self.process.wait()
 
 
@@ -69,5 +73,7 @@ def end(folder: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[2:] and os.fork():
+        os._exit(0)
     sys.stdin.read()
     end(sys.argv[1])

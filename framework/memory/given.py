@@ -21,7 +21,8 @@ class Given:
     """The transitions of the chosen episodes, piece by piece."""
 
     def __init__(self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None) -> None:
-        """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order of the data; None: all of them."""
+        """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order
+        of the data; None: all of them."""
         self.data, self.chosen = data, chosen
         self._spaces: dict[str, Space] = {name: spec.observation_space for name in ("obs", "next_obs")}
         self._spaces["action"] = spec.action_space

@@ -62,6 +62,11 @@ def begin_command(settings: Path, words: tuple[str, ...], task: Path, allowed: t
     return f"{PROGRAM}{_allow(allowed)} {shlex.join(['--yaml', str(settings), *into, *words])}"
 
 
+def play_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
+    """Returns the command that plays and scores the best model of a run. allowed: packages that it may import."""
+    return f"{PROGRAM}{_allow(allowed)} test {_place(task)}"
+
+
 def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that films the best model of a run. allowed: packages that it may import."""
     name = shlex.quote(task.name) if task.parent == Path("tasks") else _place(task)

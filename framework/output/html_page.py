@@ -1,6 +1,7 @@
-"""Building blocks of an HTML page that loads nothing, runs no script, and shows every text as text."""
+"""Building blocks of an HTML page that loads nothing, runs no script but one of ours, and shows every text as text."""
 
 import base64
+import hashlib
 import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -51,14 +52,18 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: .6r
 """
 
 
-def page(title: str, body: str) -> str:
-    """Returns a whole page around a body of HTML."""
+def page(title: str, body: str, style: str = "", script: str = "") -> str:
+    """Returns a whole page around a body of HTML. style, script: more of our own; browsers run no other script."""
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy += f"; script-src 'sha256-{digest}'"
+        body += f"\n<script>{script}</script>"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>{_STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+        f"<title>{text(title)}</title>\n<style>{_STYLE}{style}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
 
 
@@ -102,11 +107,15 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     if not cells:
         return ""
     heads = "".join(
-        f"<th{_NUMERIC if any(_NUMERIC in row[column] for row in cells) else ''}>{text(name)}</th>"
+        f"<th{_NUMERIC if any(_NUMERIC in row[column] for row in cells) else ''}>{_head(name)}</th>"
         for column, name in enumerate(names)
     )
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _head(name: str) -> str:
+    return _breakable(name) if isinstance(name, Name) else text(name)
 
 
 def pairs(rows: Iterable[tuple[str, Any]]) -> str:

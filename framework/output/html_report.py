@@ -55,7 +55,7 @@ def write(task: Path) -> Path:
         *(_test(task, run) if tested else training(task, run, name)),
         section("Settings that differ from the defaults", _settings(config)),
         section("Warnings", _warnings(task / "logs" / "log.txt")),
-        section("System", pairs(_system(run))),
+        section("System", pairs(system(run))),
     ]
     path = task / "report.html"
     write_whole(path, page(title, "\n".join(parts)).encode())
@@ -188,7 +188,8 @@ _ABOUT = {
 """Key of run.json -> label."""
 
 
-def _system(run: Facts) -> Iterable[tuple[str, Any]]:
+def system(run: Facts) -> Iterable[tuple[str, Any]]:
+    """Yields the circumstances of a run: its command, machine and versions."""
     words = run.get("command_line")
     if isinstance(words, list):
         yield "command", f"{PROGRAM} {shlex.join(map(str, words))}"

@@ -36,6 +36,8 @@ def tune(
     space: Mapping[str, Any] | None = None,
     *,
     samples: int | None = None,
+    search: str | None = None,
+    batch: int | None = None,
     scheduler: str | None = None,
     score: str | None = None,
     mode: str | None = None,
@@ -44,6 +46,7 @@ def tune(
     seeds: int | None = None,
     seed: int | None = None,
     jobs: int | None = None,
+    ray_address: str | None = None,
     words: Iterable[str] = (),
     into: str | Path | None = None,
     resume: str | Path | None = None,
@@ -53,7 +56,8 @@ def tune(
     """Tries settings, as the command tune does. what: a file, its content as a mapping, or a function of settings and
     a report. space: values to try by section.key, made by grid, choice, uniform, log and integer. resume: folder of a
     tuning to continue. show: print what the command line prints."""
-    flags = {"samples": samples, "scheduler": scheduler, "score": score, "mode": mode, "rungs": rungs, "eta": eta,
+    flags = {"samples": samples, "search": search, "batch": batch, "ray_address": ray_address, "scheduler": scheduler,
+             "score": score, "mode": mode, "rungs": rungs, "eta": eta,
              "seeds": seeds, "seed": seed, "jobs": jobs}  # fmt: skip
     if isinstance(words, str) or isinstance(allow_import, str):
         raise ConfigError(["Python: words and allow_import: got text; expected lists"])
@@ -80,10 +84,13 @@ def _tuning(
     options: Mapping[str, Any],
 ) -> Tuning:
     if folder is not None:
-        extra = [name for name, value in flags.items() if value is not None and name != "jobs"]
+        where = {name: flags[name] for name in ("jobs", "ray_address")}
+        extra = [name for name, value in flags.items() if value is not None and name not in where]
         if extra or space or words or not (what is None or callable(what)):
-            raise ConfigError(["Python: resume continues a tuning with its own settings; give nothing else but jobs"])
-        return from_file(folder / "config.yaml", (), {"jobs": flags["jobs"]}, **options)
+            raise ConfigError(
+                ["Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"]
+            )
+        return from_file(folder / "config.yaml", (), where, **options)
     if isinstance(what, str | Path):
         return from_file(what, words, flags, leaves=space, **options)
     if isinstance(what, Mapping) or callable(what):
@@ -101,7 +108,7 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
         folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into)
         write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
         add_facts(folder / "tune.json", circumstances(sys.argv))
-    return session.drive(plan, folder, runner, jobs, screen)
+    return session.drive(plan, folder, runner, screen)
 
 
 def _result(work: Tuner) -> Tuned:

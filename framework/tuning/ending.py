@@ -1,10 +1,13 @@
-"""The end of a tuning: the best settings as a file, the curves, and the printed table."""
+"""The end of a tuning: the best settings as a file, the curves, the report, and the printed table."""
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
-from framework.output.formatting import begin_command, counted, short
-from framework.runs.task_dir import TaskDir
-from framework.tuning import results, stages
+from config.loader import RunConfig
+from framework.output.formatting import begin_command, counted, play_command, resume_command, short, video_command
+from framework.runs.task_dir import TaskDir, read_facts
+from framework.tuning import report, results, stages
 from framework.tuning.schedulers import Trial, ranked
 from framework.tuning.tuner import Tuner
 
@@ -17,6 +20,7 @@ def finish(tuner: Tuner) -> int:
     say, folder, cfg = tuner.screen.say, tuner.folder, tuner.cfg
     if tuner.best is None:
         tuner.write({"finished": True, "best": None})
+        write_report(tuner)
         say("no trial has a score; trials.csv and the folders of the trials say why", "red")
         return FAILED
     best = tuner.known[tuner.best.name]
@@ -33,6 +37,8 @@ def finish(tuner: Tuner) -> int:
     figure = results.draw(folder, config, runs, len(tasks), say) if config else None
     lines = [("best", f"trial {best.trial.name}, {cfg.score} {short(best.score)}")]
     lines += [("table", str(folder / "trials.csv")), *([("curves", str(figure))] if figure else [])]
+    page = write_report(tuner)
+    lines += [("report", str(page))] if page else []
     train = ("to train it", begin_command(file, (), folder, config.allow_import)) if config else ("settings", str(file))
     lines.append(train)
     for label, text in lines:
@@ -48,3 +54,48 @@ def by_score(tuner: Tuner) -> list[Trial]:
     rows = {row.trial: row for row in tuner.rows()}
     every.sort(key=lambda each: (-(rows[each.trial].step or 0), math.isnan(each.score), sign * each.score))
     return [*last, *(each.trial for each in every)]
+
+
+def write_report(tuner: Tuner) -> Path | None:
+    """Writes report.html, of a tuning that may go on; a page that cannot be written costs a warning."""
+    try:
+        return report.write(_found(tuner))
+    except Exception as error:  # a page is no reason to end a tuning of hours
+        tuner.screen.say(f"warning: cannot write the report: {error}")
+        return None
+
+
+def _found(tuner: Tuner) -> report.Found:
+    rows, order = {row.trial: row for row in tuner.rows()}, by_score(tuner)
+    configs = [config for known in tuner.known.values() if (config := known.ready.config)]
+    tasks = {trial.name: tuner.tasks(trial)[0] for trial in order}
+    curves, what = results.curves(tasks, configs, tuner.cfg.score)
+    best = rows[tuner.best] if tuner.best else None
+    return report.Found(
+        folder=tuner.folder,
+        title=f"Tuning: {results.title(configs[0])}" if configs else tuner.folder.name,
+        domains=tuner.plan.domains,
+        cfg=tuner.cfg,
+        rows=[rows[trial] for trial in order],
+        best=best,
+        reasons={name: str(failure.get("reason", "")) for name, failure in tuner.failures.items()},
+        curves=curves,
+        what=what,
+        commands=_commands(tuner, configs),
+        facts=read_facts(tuner.folder / "tune.json"),
+    )
+
+
+def _commands(tuner: Tuner, configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
+    """Returns what can be done next; nothing with the best trial of a function of the user's own."""
+    if tuner.best is None:
+        return [("Continue the tuning", tuner.plan.resume_command(tuner.folder))]
+    if not configs:
+        return []
+    task, allowed = tuner.tasks(tuner.best)[0], configs[0].allow_import
+    return [
+        ("Train with the best settings", begin_command(tuner.folder / "best.yaml", (), tuner.folder, allowed)),
+        ("Train the best trial further", resume_command(task, allowed)),
+        ("Play and score its best model", play_command(task, allowed)),
+        ("Record a video of its best model", video_command(task, allowed)),
+    ]

@@ -46,6 +46,8 @@ class FunctionPlan(Plan):
         cfg, problems = self.cfg, []
         if cfg.scheduler == "pbt" or cfg.seeds > 1:
             problems.append("Python: a function is tried with scheduler none or halving, and with one seed")
+        if cfg.ray_address:
+            problems.append("Python: ray_address: a function is tried on this machine; leave it out, or use a file")
         if cfg.halves and cfg.rungs is None:
             problems.append("Python: rungs: halving needs the number of steps between two comparisons of a function")
         if cfg.score in SCORES:

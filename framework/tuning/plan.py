@@ -1,5 +1,6 @@
 """What a tuning will do, checked before anything is created: trials, rungs, disk space."""
 
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,7 +51,22 @@ class Plan:
         self.search: Search = self.make_search()
 
     def make_search(self) -> Search:
-        return RandomSearch(self.domains, self.cfg.samples, self.cfg.seed)
+        cfg = self.cfg
+        if cfg.search == "random":
+            return RandomSearch(self.domains, cfg.samples, cfg.seed)
+        from framework.tuning.optuna_search import OptunaSearch
+
+        where = self._where("search")
+        return OptunaSearch(self.domains, cfg.search, cfg.samples, cfg.batch, cfg.mode, cfg.seed, self._is_valid, where)
+
+    def _is_valid(self, settings: Settings) -> bool:
+        with contextlib.suppress(ConfigError):
+            return bool(self.ready(settings))
+        return False
+
+    def _where(self, key: str) -> str:
+        """Returns where a setting of tune_cfg is written."""
+        return "Python"
 
     @cached_property
     def first(self) -> list[Settings]:
@@ -94,8 +110,8 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """Number of task directories that the first batch makes."""
-        count = len(self.first)
+        """Number of task directories of the whole tuning."""
+        count = self.search.total
         copies = max(1, count // schedulers.QUARTER) * (len(self.rungs) - 1) if self.cfg.scheduler == "pbt" else 0
         return (count + copies) * self.cfg.seeds
 
@@ -124,7 +140,8 @@ class RunPlan(Plan):
         return budget(self.config(self.first[0]))
 
     def resume_command(self, folder: Path) -> str:
-        return tune_command(folder, tuple(self.tuning.options.get("allow_import", ())))
+        words = [f"tune_cfg.ray_address={self.cfg.ray_address}"] if self.cfg.ray_address else []
+        return " ".join([tune_command(folder, tuple(self.tuning.options.get("allow_import", ()))), *words])
 
     # checks -----------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ class Ended(NamedTuple):
 
     stage: Stage
     status: int | None
-    """Exit status; None for a process of an earlier session, of which only the end is known."""
+    """Exit status; None if only the end is known, as of a process of an earlier session or of a lost machine."""
     stopped: bool = False
     """True if a signal asked it to stop."""
     complaint: str = ""

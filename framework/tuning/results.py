@@ -99,12 +99,32 @@ def draw(
         if not lines:
             return None
         shown = sum(name in lines for name in list(tasks)[:best])
-        title = f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
-        figures.trial_curves(list(lines.values()), list(lines), path, title=title, what=what, best=shown)
+        figures.trial_curves(list(lines.values()), list(lines), path, title=title(config), what=what, best=shown)
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
         warn(f"warning: cannot draw the learning curves: {error}")
         return None
     return path
+
+
+def title(config: RunConfig) -> str:
+    """Returns what is trained, in words."""
+    return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
+
+
+def curves(
+    tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str
+) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], str]:
+    """Returns steps and values of runs by name, and what the values are. configs: none for a function of the user's
+    own, whose scores are then the values."""
+    if configs:
+        return runs_table.curves_of(
+            {name: TaskDir(task) for name, task in tasks.items()}, configs[0].general.online_eval
+        )
+    rows = {name: [row for row in stages.reported(task) if score in row] for name, task in tasks.items()}
+    found = {
+        name: (np.array([r["step"] for r in each]), np.array([r[score] for r in each])) for name, each in rows.items()
+    }
+    return {name: line for name, line in found.items() if len(line[0])}, score
 
 
 def table(paths: Sequence[str], rows: Sequence[Row]) -> list[str]:

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,15 +16,30 @@ Settings = tuple[Any, ...]
 """A setting for each domain."""
 
 
+class Outcome(NamedTuple):
+    """What has become of a trial."""
+
+    settings: Settings
+    score: float | None
+    """Score of its last leg; None for a trial that failed or has no score."""
+    legs: int
+    """Number of its legs."""
+    last: bool
+    """True if it was trained to the last rung."""
+
+
 class Search(Protocol):
     """Chooses the settings of trials, batch by batch. It depends on the seed and on what it was told, and on nothing
     else, so that an interrupted tuning asks for the same trials again."""
 
+    total: int
+    """Number of trials of all batches, unless some turn out to be no configuration."""
+
     def ask(self) -> list[Settings]:
         """Returns the settings of the next trials; none at the end."""
 
-    def tell(self, results: Sequence[tuple[Settings, float | None]]) -> None:
-        """Takes the score of each trial of the last batch; None for one that failed."""
+    def tell(self, results: Sequence[Outcome]) -> None:
+        """Takes the outcome of each trial of the last batch, in their order."""
 
 
 class RandomSearch:
@@ -33,6 +48,7 @@ class RandomSearch:
     def __init__(self, domains: Sequence[Domain], samples: int, seed: int) -> None:
         self.domains, self.samples, self.seed = domains, samples, seed
         self.asked = False
+        self.total = samples * math.prod(len(domain.values) for domain in domains if domain.kind == "grid")
 
     def ask(self) -> list[Settings]:
         grids = [domain.values for domain in self.domains if domain.kind == "grid"]
@@ -50,7 +66,7 @@ class RandomSearch:
             for domain in self.domains
         )
 
-    def tell(self, results: Sequence[tuple[Settings, float | None]]) -> None:
+    def tell(self, results: Sequence[Outcome]) -> None:
         """Draws do not depend on scores."""
 
 

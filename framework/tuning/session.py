@@ -4,7 +4,7 @@ import contextlib
 import math
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from config.loader import RunConfig
@@ -17,7 +17,7 @@ from framework.runs.children import at_once
 from framework.runs.many_runs import Checked
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import add_facts, circumstances, held_lock, new_folder
-from framework.tuning.ending import finish
+from framework.tuning.ending import finish, write_report
 from framework.tuning.plan import Plan, RunPlan
 from framework.tuning.processes import Processes, Runner
 from framework.tuning.tuner import Tuner, Waiting
@@ -34,17 +34,32 @@ def run(
     continued; None: a new one."""
     plan = RunPlan(tuning)
     found = plan.check(check)
-    if folder is None:
-        folder = _begin(tuning, plan, found, screen, command_line)
-    configs = [plan.config(settings) for settings in plan.first] * tuning.settings.seeds
-    jobs = at_once(configs, tuning.settings.jobs, min((each.fitting for each in found), default=math.inf))
-    return drive(plan, folder, Processes(jobs), jobs, screen)
+    with _runner(plan, found, screen) as runner:
+        if folder is None:
+            folder = _begin(tuning, plan, found, screen, command_line)
+        return drive(plan, folder, runner, screen)
 
 
-def drive(plan: Plan, folder: Path, runner: Runner, jobs: int, screen: Screen) -> tuple[Tuner, int]:
+@contextlib.contextmanager
+def _runner(plan: RunPlan, found: Sequence[Checked], screen: Screen) -> Iterator[Runner]:
+    """Makes what runs the trials."""
+    cfg = plan.cfg
+    if cfg.ray_address:
+        from framework.distributed import stage_tasks
+
+        general = plan.config(plan.first[0]).general
+        with stage_tasks.started(cfg.ray_address, general, cfg.jobs, screen.say) as tasks:
+            yield tasks
+        return
+    configs = [plan.config(settings) for settings in plan.first] * cfg.seeds
+    yield Processes(at_once(configs, cfg.jobs, min((each.fitting for each in found), default=math.inf)))
+
+
+def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
     """Tunes in a folder that has been begun, as `run` does."""
-    screen.say(f"{counted(len(plan.first), 'trial')}, {counted(jobs, 'run')} at once: {folder}")
-    tuner = Tuner(plan, folder, runner, screen)
+    text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {folder}"
+    screen.say(text)
+    tuner = Tuner(plan, folder, runner, screen, write_report)
     with locked(folder), StopSignals(again=runner.end_at_once) as stop:
         try:
             tuner.run(stop)
@@ -52,6 +67,7 @@ def drive(plan: Plan, folder: Path, runner: Runner, jobs: int, screen: Screen) -
             return tuner, finish(tuner)
         except Waiting:
             tuner.write()
+            write_report(tuner)
             screen.say(f"to go on: {plan.resume_command(folder)}")
             return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
         finally:

@@ -8,13 +8,13 @@ import contextlib
 import itertools
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from config.general import GeneralConfig
-from framework.checkpoint.atomic import make_folder, write_whole
+from framework.checkpoint.atomic import make_folder, recover, write_whole
 from framework.errors import JoystickError
 from framework.output.formatting import clock, counted
 from framework.output.terminal import Screen
@@ -27,10 +27,15 @@ from framework.tuning.plan import Plan, Ready
 from framework.tuning.processes import Ended, Runner
 from framework.tuning.results import Row
 from framework.tuning.schedulers import Course, Leg, Scores, Trial, ranked
+from framework.tuning.search import Outcome
 from framework.tuning.stages import Stage
 
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the trials."""
+PAGE_SECONDS = 30.0
+"""Seconds between two writes of the table and the report."""
+PAGE_SHARE = 50
+"""The pause is at least so many times as long as writing takes."""
 
 
 class Waiting(Exception):
@@ -45,6 +50,8 @@ class Known:
     ready: Ready
     score: float = math.nan
     """Score at the last rung that it has reached."""
+    legs: set[int | None] = field(default_factory=set)
+    """Ends of its legs that are done."""
     state: str = "waiting"
     failure: dict[str, Any] = field(default_factory=dict)
     """Exit status and reason of a trial that failed."""
@@ -53,7 +60,11 @@ class Known:
 class Tuner:
     """One session of a tuning."""
 
-    def __init__(self, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
+    def __init__(
+        self, plan: Plan, folder: Path, runner: Runner, screen: Screen, page: Callable[["Tuner"], object] = id
+    ) -> None:
+        """page: writes the report."""
+        self.page = page
         self.plan, self.folder = plan, folder
         self.runner, self.screen = runner, screen
         self.cfg = plan.cfg
@@ -65,6 +76,7 @@ class Tuner:
         self.failures: dict[str, Any] = read_facts(folder / "tune.json").get("failed", {})
         self.began = time.monotonic()
         self._next_look = 0.0
+        self._next_page = 0.0
         self._legs = 0
         """Number of stages that are done."""
 
@@ -81,10 +93,17 @@ class Tuner:
             self.write()
             scores = self.follow(self.plan.course(trials), stop)
             self.final |= scores
-            self.plan.search.tell([(each.settings, _or_none(scores.get(each.name, math.nan))) for each in trials])
+            self.plan.search.tell([self.outcome(trial, scores) for trial in trials])
         known = [self.known[name].trial for name in self.final]
         best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
         self.best = None if best is None or math.isnan(self.final[best.name]) else best
+
+    def outcome(self, trial: Trial, scores: Scores) -> Outcome:
+        """Returns what a search is told of a trial. scores: those of the last legs."""
+        known = self.known[trial.name]
+        return Outcome(
+            trial.settings, None if known.failure else _or_none(known.score), len(known.legs), trial.name in scores
+        )
 
     def follow(self, course: Course, stop: StopSignals) -> Scores:
         """Trains as the scheduler says. Returns the scores of its last legs."""
@@ -106,6 +125,8 @@ class Tuner:
         """Writes the settings of a trial, unless an earlier session has."""
         known = self.known[trial.name] = Known(trial, self.plan.ready(trial.settings))
         known.failure = self.failures.get(trial.name, {})
+        for place in {task.parent for task in self.tasks(trial)}:
+            recover(place)
         path, data = self.file(trial), known.ready.text.encode()
         with contextlib.suppress(FileExistsError):
             make_folder(path.parent)
@@ -205,6 +226,7 @@ class Tuner:
                 continue
             score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
             known.score = math.nan if score is None else score
+            known.legs.add(leg.until)
             known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
 
     def look(self, legs: Sequence[Leg]) -> None:
@@ -220,10 +242,15 @@ class Tuner:
         head = f"{done} of {counted(len(every), 'run')} at {where}, {clock(now - self.began)} so far"
         rows = [(stage.label, self.progress(stage)) for stage in self.runner.running]
         self.screen.draw(done / len(every), head, rows)
+        if now >= self._next_page:
+            self.note(leg for leg in legs if all(map(self.over, self.stages(leg))))
+            self.write()
+            self.page(self)
+            self._next_page = time.monotonic() + max(PAGE_SECONDS, PAGE_SHARE * (time.monotonic() - now))
 
     def progress(self, stage: Stage) -> str:
         _, text = progress(TaskDir(stage.task), GeneralConfig())
-        return text or "starting"
+        return text or ("in the cluster" if self.cfg.ray_address else "starting")
 
     # files ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,227 @@
+"""Runs the stages of a tuning on the machines of a Ray cluster.
+
+An actor there gets the task directory of a trial as bytes, lets a process of its machine train it, and gives the
+directory back. The state of a trial is in its directory alone, so that a machine that is lost costs a stage.
+"""
+
+import contextlib
+import io
+import shutil
+import signal
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from config.general import GeneralConfig
+from framework.backend import Lost
+from framework.checkpoint.atomic import discard, replace_folder, unfinished, write_whole
+from framework.distributed import ray_cluster, ray_errors, reaper
+from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
+from framework.runs import signals
+from framework.runs.children import POLL_SECONDS, Child, of_command
+from framework.tuning.processes import Ended, end_of
+from framework.tuning.stages import Stage
+
+MOST_LOSSES = 3
+"""Number of times that the actor of a stage is lost until its trial has failed."""
+LEAST_BYTES = 2**20
+"""Size of an object store that is not used: a cluster has its own."""
+WORDS = Words("tune_cfg.ray_address", "without tune_cfg.ray_address, this machine trains the trials")
+
+
+def packed(folder: Path) -> bytes:
+    """Returns a folder as bytes; none if it does not exist."""
+    if not folder.exists():
+        return b""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.add(folder, arcname=".")
+    return file.getvalue()
+
+
+def unpack(data: bytes, folder: Path) -> None:
+    """Makes a folder of bytes. No part of it can be written outside of it."""
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        archive.extractall(folder, filter="data")
+
+
+class Result(NamedTuple):
+    """What comes back of a stage."""
+
+    status: int
+    stopped: bool
+    complaint: str
+    task: bytes
+    """The task directory."""
+    errors: bytes
+    """stderr of the process."""
+
+
+# ------------------------------------------------------------------------------------------------- over there
+
+
+class StageActor:
+    """Runs the process of one stage."""
+
+    def __init__(self) -> None:
+        self._signal: int | None = None
+
+    def begun(self) -> None:
+        """Answers once there is room for it in the cluster."""
+
+    def stop(self, number: int) -> None:
+        """Asks the process, by a signal, to save and to end."""
+        self._signal = number
+
+    def run(self, stage: Stage, settings: bytes, task: bytes, source: bytes) -> Result:
+        """Trains to the next pause. task, source: the task directory, and the one whose checkpoint it begins from."""
+        folder = Path(tempfile.mkdtemp(prefix="joystick-stage-"))
+        watch = reaper.start(folder, detached=True)  # ends the process if this one is killed
+        try:
+            here = replace(
+                stage,
+                file=folder / stage.file.name,
+                task=folder / "task",
+                source=folder / "source" if stage.source else None,
+            )
+            here.file.write_bytes(settings)
+            for data, place in ((task, here.task), (source, here.source)):
+                if data and place:
+                    unpack(data, place)
+            child = Child(here.errors)
+            with ray_cluster.inherited({"JOYSTICK_RAY": str(folder)}):
+                # a thread of Ray has blocked the signals that stop a run, and its child would, too
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.NAMES)
+                child.start(of_command(here.command()))
+            self._wait(child)
+            ended = end_of(here, child)
+            errors = here.errors.read_bytes() if here.errors.exists() else b""
+            return Result(ended.status or 0, ended.stopped, ended.complaint, packed(here.task), errors)
+        finally:
+            watch.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _wait(self, child: Child) -> None:
+        while not child.ended():
+            if self._signal is not None and not child.signalled:
+                child.send(self._signal)
+            time.sleep(POLL_SECONDS)
+
+
+# ------------------------------------------------------------------------------------------------------- here
+
+
+@dataclass
+class _Running:
+    """A stage in the cluster."""
+
+    stage: Stage
+    actor: Any
+    begun: Any
+    """Reference to the answer that comes once it has a place."""
+    result: Any
+    """Reference to its result."""
+    asked: bool = False
+    """True if it was asked to stop."""
+
+
+class StageTasks:
+    """An actor for each stage."""
+
+    def __init__(self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None]) -> None:
+        """gpus: requested for each stage; say: prints a line."""
+        self._ray, self._at_once, self._say = ray, at_once, say
+        options = ray_cluster.options(CPUS_PER_LEARNER, gpus)
+        self._new_actor = ray.remote(max_concurrency=2, **options)(StageActor).remote
+        self._running: list[_Running] = []
+        self._losses: Counter[Stage] = Counter()
+
+    @property
+    def free(self) -> int:
+        return self._at_once - len(self._running)
+
+    @property
+    def running(self) -> list[Stage]:
+        return [each.stage for each in self._running]
+
+    def start(self, stage: Stage) -> None:
+        actor = self._new_actor()
+        source = packed(stage.source) if stage.source else b""
+        begun = actor.begun.remote()
+        result = actor.run.remote(stage, stage.file.read_bytes(), packed(stage.task), source)
+        self._running.append(_Running(stage, actor, begun, result))
+
+    def poll(self) -> list[Ended]:
+        results = [each.result for each in self._running]
+        done, _ = self._ray.wait(results, timeout=POLL_SECONDS) if results else ([], [])
+        gone = [each for each in self._running if each.result in done]
+        self._running = [each for each in self._running if each not in gone]
+        return [self._ended(each) for each in gone]
+
+    def _ended(self, each: _Running) -> Ended:
+        """Takes the result of a stage."""
+        stage = each.stage
+        try:
+            result: Result = self._ray.get(each.result)
+        except Exception as error:
+            return self._failed(each, error)
+        finally:
+            self._ray.kill(each.actor)
+        if result.task:
+            new = unfinished(stage.task)
+            discard(new)
+            unpack(result.task, new)
+            replace_folder(new, stage.task)
+        if result.errors:
+            write_whole(stage.errors, result.errors)
+        else:
+            stage.errors.unlink(missing_ok=True)
+        return Ended(stage, result.status, result.stopped, result.complaint)
+
+    def _failed(self, each: _Running, error: Exception) -> Ended:
+        """Returns what becomes of a stage without a result."""
+        try:
+            ray_errors.raised(self._ray.exceptions, error)
+        except Lost:
+            why = ray_errors.reason(error)
+            self._losses[each.stage] += not each.asked
+            if self._losses[each.stage] < MOST_LOSSES:
+                if not each.asked:
+                    self._say(f"trial {each.stage.label}: {why}; it goes on from where it was")
+                return Ended(each.stage, None)
+            return Ended(each.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
+        return Ended(each.stage, 1, complaint=ray_errors.reason(error))
+
+    def stop(self, number: int) -> None:
+        """Asks all stages, once; those that wait for room end at once."""
+        for each in self._running:
+            if each.asked:
+                continue
+            each.asked = True
+            if self._ray.wait([each.begun], timeout=0)[0]:
+                each.actor.stop.remote(number)
+            else:
+                self._ray.kill(each.actor)
+
+    def end_at_once(self, number: int) -> None:
+        self.end_all()
+        signals.end(number)
+
+    def end_all(self) -> None:
+        for each in self._running:
+            with contextlib.suppress(Exception):
+                self._ray.kill(each.actor)
+
+
+@contextlib.contextmanager
+def started(address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None]) -> Iterator[StageTasks]:
+    """Connects to a cluster, and leaves it on exit. cfg: of a trial; jobs: stages at once, None: one for each CPU."""
+    changes = {"ray_address": address, "n_workers": 0, "n_learners": 1}
+    with ray_cluster.started(cfg.model_copy(update=changes), LEAST_BYTES, WORDS) as ray:
+        cpus = int(ray.cluster_resources().get("CPU", 1) // CPUS_PER_LEARNER)
+        yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say)
