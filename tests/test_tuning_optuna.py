@@ -197,7 +197,7 @@ TPE = f"""\
 general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
 env_cfg: {{id: shifted}}
 algo_cfg: {{lr: {{log: [1.0e-3, 0.5]}}, gamma: {{uniform: [0.5, 0.99]}}}}
-tune_cfg: {{samples: 6, search: tpe, batch: 2, score: return_mean}}
+tune_cfg: {{samples: 4, search: tpe, batch: 2, score: return_mean}}
 """
 
 
@@ -209,9 +209,9 @@ def test_the_trials_are_the_same_whatever_runs_at_once_and_after_a_cut(monkeypat
     assert run("tune", "--yaml", "tune.yaml", "--into", "one", "--jobs", "1") == 0
     assert run("tune", "--yaml", "tune.yaml", "--into", "two", "--jobs", "2") == 0
     rows = table("one")
-    assert len({row["algo_cfg.lr"] for row in rows}) == 6
+    assert len({row["algo_cfg.lr"] for row in rows}) == 4
     assert table("two") == rows
-    for path in [*Path("two/trials").glob("00[2345]*")]:  # as if it had been killed after the first batch
+    for path in [*Path("two/trials").glob("00[23]*")]:  # as if it had been killed after the first batch
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.rmtree("two/trials/001")
     assert run("tune", "--resume", "two") == 0

@@ -94,7 +94,6 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
             _init(
                 ray,
                 "could not be started",
-                OF_A_RUN.way_out,
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors request none, so any number of them can run
                 num_gpus=None if torch.cuda.is_available() else 0,
@@ -150,7 +149,7 @@ def _must_listen(address: str, words: Words) -> None:
         ) from None
 
 
-def _init(ray: ModuleType, place: str, way_out: str, **settings: Any) -> None:
+def _init(ray: ModuleType, place: str, way_out: str = OF_A_RUN.way_out, **settings: Any) -> None:
     """Calls ray.init. Raises RayError with its text if it fails, and Stopped if a signal ends it."""
     ours = {number: signal.getsignal(number) for number in signals.NAMES}
     interrupted = None

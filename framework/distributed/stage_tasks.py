@@ -100,7 +100,7 @@ class StageActor:
                 child.start(of_command(here.command()))
             self._wait(child)
             ended = end_of(here, child)
-            errors = here.errors.read_bytes() if here.errors.exists() else b""
+            errors = here.errors.read_bytes() if here.errors.exists() and not ended.stopped else b""
             return Result(ended.status or 0, ended.stopped, ended.complaint, packed(here.task), errors)
         finally:
             watch.close()
