@@ -12,7 +12,7 @@ from framework.tuning.schedulers import Trial, ranked
 from framework.tuning.tuner import Tuner
 
 FAILED = 1
-"""Exit status if no trial has a score."""
+"""Exit status if no trial has come to its end with a score."""
 
 
 def finish(tuner: Tuner) -> int:
@@ -21,7 +21,7 @@ def finish(tuner: Tuner) -> int:
     if tuner.best is None:
         tuner.write({"finished": True, "best": None})
         write_report(tuner)
-        say("no trial has a score; trials.csv and the folders of the trials say why", "red")
+        say("no trial has come to its end with a score; trials.csv and tune.json say why", "red")
         return FAILED
     best = tuner.known[tuner.best.name]
     tuner.write({"finished": True, "best": best.trial.name, "score": best.score})
