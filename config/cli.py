@@ -51,8 +51,9 @@ other commands:
   python main.py bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
                                                   steps/s with your settings
   python main.py convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
-  python main.py data DATA... [--env ID] [--json] what collected data contain,
-                                                  and if they fit an environment
+  python main.py data DATA... [--env ID] [--json]
+                                                  what collected data contain,
+                                                  and if it fits an environment
   python main.py convert DATA NEW.npz             data in another format: .pkl,
     .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari
   python main.py schema > joystick.schema.json    for editors; first line of

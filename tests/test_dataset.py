@@ -191,6 +191,8 @@ def test_files_are_in_natural_order_each_once_and_hashed_as_one(tmp_path: Path) 
     data = open_data(words)
     assert [path.name for path in data.files] == ["d1.npz", "d2.npz", "d10.npz"]
     assert whole(data)["obs"][::2, 0].tolist() == [1, 2, 10]
+    assert (data.summary.obs.low[0], data.summary.obs.low_at[0]) == (1, 0)
+    assert (data.summary.obs.high[0], data.summary.obs.high_at[0]) == (11, 5)
     assert data.summary.where(3) == f"transition 1 of {tmp_path}/d2.npz"
     assert data.sha256 == hashlib.sha256(b"".join(path.read_bytes() for path in data.files)).hexdigest()
     assert open_data(words[::-1]).sha256 == data.sha256
