@@ -64,6 +64,26 @@ def test_a_call_that_fails_is_left_out() -> None:
     assert json.loads(Path("some/tune.json").read_text())["failed"]["001"]["reason"] == "ValueError: two is too much"
 
 
+def test_who_fails_later_counts_at_earlier_comparisons_also_when_the_tuning_is_repeated() -> None:
+    """The best of the first rung fails on its way to the second: nobody takes its place, then or later."""
+    order = [each["settings"]["x"] for each in joystick.tune(bowl, space=NINE, **HALVING, into="all", jobs=2).trials]
+
+    def fails(config: dict[str, Any], report: Any) -> None:
+        for step in range(1, 10):
+            if config["x"] == order[0] and step == 5:
+                raise ValueError("too good")
+            if not report(step=step, loss=(config["x"] - 0.3) ** 2 + 1 / step):
+                return
+
+    found = joystick.tune(fails, space=NINE, **HALVING, into="some", jobs=2)
+    assert found.best is not None
+    assert found.best["settings"]["x"] == order[1]
+    before = table("some")
+    assert sorted(row["step"] for row in before) == ["3"] * 7 + ["6", "9"]
+    assert joystick.tune(fails, resume="some").best == found.best
+    assert table("some") == before
+
+
 def test_functions_survive_a_killed_tuner() -> None:
     whole = joystick.tune(bowl, space=NINE, **HALVING, into="whole", jobs=2)
 

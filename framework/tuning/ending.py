@@ -9,7 +9,7 @@ from framework.tuning.schedulers import Trial, ranked
 from framework.tuning.tuner import Tuner
 
 FAILED = 1
-"""Exit status if no trial has a score."""
+"""Exit status if no trial has come to its end with a score."""
 
 
 def finish(tuner: Tuner) -> int:
@@ -17,7 +17,7 @@ def finish(tuner: Tuner) -> int:
     say, folder, cfg = tuner.screen.say, tuner.folder, tuner.cfg
     if tuner.best is None:
         tuner.write({"finished": True, "best": None})
-        say("no trial has a score; trials.csv and the folders of the trials say why", "red")
+        say("no trial has come to its end with a score; trials.csv and tune.json say why", "red")
         return FAILED
     best = tuner.known[tuner.best.name]
     tuner.write({"finished": True, "best": best.trial.name, "score": best.score})

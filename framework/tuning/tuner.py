@@ -65,8 +65,6 @@ class Tuner:
         self.failures: dict[str, Any] = read_facts(folder / "tune.json").get("failed", {})
         self.began = time.monotonic()
         self._next_look = 0.0
-        self._legs = 0
-        """Number of stages that are done."""
 
     # the course -------------------------------------------------------------------------------------------
 
@@ -94,8 +92,7 @@ class Tuner:
                 if leg.trial.name not in self.known:
                     self.add(leg.trial)
             self.train(legs, stop)
-            self.note(legs)
-            scores = {name: known.score for leg in legs if not (known := self.known[name := leg.trial.name]).failure}
+            scores = self.note(legs)
             self.write()
             try:
                 legs = course.send(scores)
@@ -177,7 +174,7 @@ class Tuner:
 
     def over(self, stage: Stage) -> bool:
         """Returns True if there is nothing to run for a stage: it is done, or its trial has failed."""
-        return bool(self.known[stage.trial].failure) or stage.done()
+        return stage.done() or bool(self.known[stage.trial].failure)
 
     def ended(self, ended: Ended) -> bool:
         """Takes note of the end of a process. Returns True if its stage must run again: the process was started by an
@@ -196,16 +193,18 @@ class Tuner:
         self.write()
         return False
 
-    def note(self, legs: Iterable[Leg]) -> None:
-        """Reads the scores of legs that are done."""
+    def note(self, legs: Iterable[Leg]) -> Scores:
+        """Returns the scores of legs that are over. A trial that has failed later counts here as it did then."""
+        scores, cfg = {}, self.cfg
         for leg in legs:
-            known, tasks, cfg = self.known[leg.trial.name], self.tasks(leg.trial), self.cfg
-            if known.failure:
+            known, tasks = self.known[leg.trial.name], self.tasks(leg.trial)
+            if not all(stage.done() for stage in self.stages(leg)):
                 known.state = "failed"
                 continue
             score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
-            known.score = math.nan if score is None else score
+            known.score = scores[leg.trial.name] = math.nan if score is None else score
             known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
+        return scores
 
     def look(self, legs: Sequence[Leg]) -> None:
         """Shows what runs."""
