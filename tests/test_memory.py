@@ -225,7 +225,7 @@ def test_a_sum_tree_draws_what_a_plain_running_sum_would():
             for leaf, value in zip(where, values, strict=True):
                 plain[leaf] = value
         place = tree.draw((3, 16), np.random.default_rng(1))
-        weight = tree.weights(place, 1.0, leaves)
+        weight = tree.weights(place, 1.0)
         points = (np.arange(16) + np.random.default_rng(1).random((3, 16))) / 16 * plain.sum()
         np.testing.assert_array_equal(place, np.searchsorted(np.cumsum(plain), points, side="right"))
         inverse = 1 / plain[place]

@@ -267,7 +267,7 @@ class ReplayBuffer:
         """Returns the transitions at these places, with their weights if they have priorities."""
         found = self._reader.at(place)
         if self._priorities is not None:
-            found["weight"] = self._priorities.weights(place, len(self))
+            found["weight"] = self._priorities.weights(place)
         return found
 
     def __getattr__(self, key: str) -> Any:

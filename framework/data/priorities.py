@@ -49,9 +49,9 @@ class Priorities:
         """Returns the places [count] of transitions."""
         return self.tree.draw((1, count), rng, self.stratified)[0]
 
-    def weights(self, place: Array, size: int) -> Array:
-        """Returns the weights of transitions, the largest of which is 1. size: number of stored transitions."""
-        return self.tree.weights(place[None], self.beta, size)[0]
+    def weights(self, place: Array) -> Array:
+        """Returns the weights of transitions, the largest of which is 1."""
+        return self.tree.weights(place[None], self.beta)[0]
 
     def forget(self) -> None:
         """Has no transitions; a new one still gets the highest priority so far."""

@@ -161,7 +161,7 @@ class Replay:
         else:
             beta = self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
             place = self._tree.draw(shape, self.rng)
-            weights = self._tree.weights(place, beta, self.size)
+            weights = self._tree.weights(place, beta)
         columns = self._gather(place)
         step = self._rings.serial(place)
         if self._hindsight:

@@ -19,6 +19,8 @@ class SumTree:
         """Sum of each block."""
         self._until = np.zeros(blocks + 1)
         """Sum of all blocks before each one, and of all of them."""
+        self._last = 0
+        """Last block with a sum above 0."""
         self._changed = np.zeros(leaves, bool)
         self._stale: list[np.ndarray] = []
         """Leaves whose sums are still to be computed: when something is drawn, or there are many of them."""
@@ -58,28 +60,30 @@ class SumTree:
             self._sums[block] = self._blocks.take(block, 0).sum(-1)
         self._stale, self._stale_count = [], 0
         np.cumsum(self._sums, out=self._until[1:])
+        self._last = int(self._until.searchsorted(self._until[-1])) - 1
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator, stratified: bool = True) -> np.ndarray:
         """Returns places [K, B], in proportion to priority. stratified: one from each of B equal parts of the total."""
         self._settle()
-        parts = rng.random(shape)
+        rest = rng.random(shape)
         if stratified:
-            parts = (np.arange(shape[1]) + parts) / shape[1]
-        # rounding must not lead past the last filled block or leaf
-        rest = np.minimum(parts * self._until[-1], np.nextafter(self._until[-1], 0.0))
+            rest += np.arange(shape[1])
+            rest /= shape[1]
+        rest *= self._until[-1]
         block = self._until[1:].searchsorted(rest, side="right")
-        inside = self._blocks.take(block, 0).cumsum(-1)
-        rest = np.minimum(rest - self._until.take(block), np.nextafter(inside[..., -1], 0.0))
-        found: np.ndarray = block * _WIDTH + (inside > rest[..., None]).argmax(-1)
-        return found
+        block[block == len(self._sums)] = self._last  # rounding must not lead past the last filled block
+        rest -= self._until.take(block)
+        leaves = self._blocks.take(block, 0)
+        inside = (leaves.cumsum(-1) <= rest[..., None]).sum(-1)
+        if (inside == _WIDTH).any():  # nor past the last filled leaf of a block
+            inside = np.minimum(inside, _WIDTH - 1 - (leaves[..., ::-1] > 0).argmax(-1))
+        return block * _WIDTH + inside
 
-    def weights(self, place: np.ndarray, beta: float, size: int) -> np.ndarray:
-        """Returns the importance-sampling weights of places [K, B], at most 1 in each row. size: number of transitions
-        in the memory."""
-        self._settle()
-        share = self._leaves.take(place) / self._until[-1]
-        weights = (size * share) ** -beta
-        return (weights / weights.max(axis=1, keepdims=True)).astype(np.float32)
+    def weights(self, place: np.ndarray, beta: float) -> np.ndarray:
+        """Returns the importance-sampling weights of places [K, B], divided by the largest of each row: the number of
+        transitions and the sum of all priorities cancel out."""
+        leaves = self._leaves.take(place)
+        return ((leaves / leaves.min(axis=1, keepdims=True)) ** -beta).astype(np.float32)
 
     def of(self, leaves: np.ndarray) -> np.ndarray:
         """Returns the priorities of leaves."""
