@@ -400,11 +400,13 @@ def test_convert_writes_data_and_refuses_to_replace_a_file(tmp_path: Path, capsy
     for name, said in (
         ("new.jsonl", "exists; give a new name"),
         ("new.csv", "is no data file; its ending tells the format: .pkl, .npz"),
-        ("new.yaml", "goes to the standard output"),
+        ("new.yaml", "is no data file"),
         ("none/new.npz", "does not exist"),
     ):
         assert main(["convert", str(source), str(tmp_path / name)]) == 2
         assert said in capsys.readouterr().err
+    assert main(["convert", "old.yaml", "new.yaml"]) == 2
+    assert "a converted JoyRL file goes to the standard output: " in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["convert", str(source)])
     assert "convert DATA NEW.npz" in capsys.readouterr().err

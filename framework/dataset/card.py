@@ -70,7 +70,7 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
     """Returns the card. unfit: what does not fit an environment; None if none was named."""
     found = facts(data)
     rows = [
-        ("files", f"{len(data.files)}, {found['bytes'] / 2**20:,.1f} MiB"),
+        ("files", f"{len(data.files)}, {found['bytes']:,} bytes"),
         *[("", str(path)) for path in data.files[:MOST_FILES]],
         *([("", f"and {len(data.files) - MOST_FILES} more")] if len(data.files) > MOST_FILES else []),
         ("sha256", found["sha256"]),

@@ -29,7 +29,7 @@ def is_data(path: str) -> bool:
 
 def convert(data: str, target: str) -> Dataset:
     """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
-    if target.lower().endswith((".yaml", ".yml")):
+    if data.lower().endswith((".yaml", ".yml")):
         raise DataError(f"a converted JoyRL file goes to the standard output: {PROGRAM} convert {data} > {target}")
     if not is_data(target):
         raise DataError(
