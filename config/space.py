@@ -12,6 +12,9 @@ from config.yaml_reader import Place
 LISTS = ("grid", "choice")
 """Kinds that list their values; the others have two bounds."""
 
+LARGEST = 1e18
+"""Largest size of a bound: whole numbers are drawn with 64 bits."""
+
 
 class Domain(NamedTuple):
     """A setting, and the values that may be tried for it."""
@@ -51,6 +54,8 @@ def _problem(kind: str, given: Any) -> str:
         twice = next((each for place, each in enumerate(given) if any(_same(each, e) for e in given[:place])), None)
         return "" if twice is None else f"{kind}: {shown(twice)} is listed twice"
     numbers = isinstance(given, list) and len(given) == 2 and all(_is_number(bound) for bound in given)
+    if numbers and max(map(abs, given)) > LARGEST:
+        return f"{kind}: got {shown(given)}; expected two numbers of a size up to {LARGEST:g}"
     if not numbers or not given[0] < given[1]:
         return f"{kind}: got {shown(given)}; expected two numbers, the lower one first"
     if kind == "log" and given[0] <= 0:

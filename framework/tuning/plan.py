@@ -172,7 +172,7 @@ class RunPlan(Plan):
         known = set.intersection(*(set(each.columns) for each in found)) if found else None
         if self.cfg.score in SCORES or known is None or self.cfg.score in known:
             return []
-        hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join([*SCORES, *sorted(known)])}"
+        hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join(sorted({*SCORES, *known}))}"
         return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is no column of progress.csv{hint}"]
 
     def _course_problems(self) -> list[str]:
@@ -188,6 +188,9 @@ class RunPlan(Plan):
             return [f"{where}: tune_cfg.scheduler: {cfg.scheduler} compares trials at steps; limit them by "
                     "general_cfg.max_total_step"]  # fmt: skip
         *rungs, _ = self.rungs
+        if cfg.scheduler == "pbt" and not rungs:
+            return [f"{self._where('rungs')}: tune_cfg.rungs: the first comparison would be at step {cfg.rungs or 1}, "
+                    f"and the run has {steps}; compare more often"]  # fmt: skip
         if steps is not None and rungs and (rungs[-1] or 0) >= steps:
             return [f"{self._where('rungs')}: tune_cfg.rungs: the last of {len(rungs)} comparisons would be at step "
                     f"{rungs[-1]}, and the run has {steps}; compare more often"]  # fmt: skip
