@@ -90,24 +90,29 @@ def filled(value: Any, domains: Sequence[Domain], settings: Sequence[Any]) -> An
 
 def grid(*values: Any) -> dict[str, Any]:
     """Returns a leaf whose values are all tried, each with every value of the other grids."""
-    return {"grid": list(values)}
+    return {"grid": [_plain(value) for value in values]}
 
 
 def choice(*values: Any) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a value."""
-    return {"choice": list(values)}
+    return {"choice": [_plain(value) for value in values]}
 
 
 def uniform(low: float, high: float) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a number between two others."""
-    return {"uniform": [low, high]}
+    return {"uniform": [_plain(low), _plain(high)]}
 
 
 def log(low: float, high: float) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a number between two others, evenly on a logarithmic scale."""
-    return {"log": [low, high]}
+    return {"log": [_plain(low), _plain(high)]}
 
 
 def integer(low: int, high: int) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a whole number from low to high."""
-    return {"int": [low, high]}
+    return {"int": [_plain(low), _plain(high)]}
+
+
+def _plain(value: Any) -> Any:
+    """Returns a number of numpy as one of Python, and everything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () else value

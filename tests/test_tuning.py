@@ -139,7 +139,7 @@ SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
         ("algo_cfg: {lr: {log: [0, 1]}}", [], "algo_cfg.lr: log: got [0, 1]; expected two numbers above 0"),
         ("algo_cfg: {lr: {uniform: [2, 1]}}", [], "expected two numbers, the lower one first"),
         ("algo_cfg: {lr: {int: [1.5, 2]}}", [], "expected two whole numbers"),
-        ("algo_cfg: {lr: {int: [0, 1000000000000000000000]}}", [], "int: got [0, 1000000000000000000000]; expected two num"),
+        ("algo_cfg: {lr: {int: [0, 1000000000000000000000]}}", [], "int: got [0, 1000000000000000000000]; expe"),
         ("algo_cfg: {lr: {uniform: [-1e308, 1e308]}}", [], "expected two numbers of a size up to 1e+18"),
         ("algo_cfg: {lr: {grid: 3}}", [], "grid: got 3; expected a list of values"),
         ("algo_cfg: {lr: {choice: [1, 2, 1]}}", [], "choice: 1 is listed twice"),
@@ -249,6 +249,8 @@ def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_tim
     assert "has other settings than done/config.yaml gives trial 000 now" in capsys.readouterr().err
     assert run("tune", "--resume", "nowhere") == 2
     assert "nowhere/config.yaml: no such file" in capsys.readouterr().err
+    assert run("tune", "--resume", "done/trials/000") == 2
+    assert "done/trials/000 is no tuning: it has no tune.json" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------------------------- interruptions

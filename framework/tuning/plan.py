@@ -126,7 +126,7 @@ class RunPlan(Plan):
 
     def config(self, settings: Settings) -> RunConfig:
         """Returns the configuration of a trial. Raises ConfigError if it is not valid."""
-        key = json.dumps(settings)
+        key = json.dumps(settings, default=repr)
         if key not in self._configs:
             self._configs[key] = beside_others(self.tuning.config(settings))
         return self._configs[key]
