@@ -194,6 +194,11 @@ class RunPlan(Plan):
         if steps is not None and rungs and (rungs[-1] or 0) >= steps:
             return [f"{self._where('rungs')}: tune_cfg.rungs: the last of {len(rungs)} comparisons would be at step "
                     f"{rungs[-1]}, and the run has {steps}; compare more often"]  # fmt: skip
+        iteration = max(self.config(settings).general.iteration_steps for settings in self.first)
+        if rungs and cfg.score not in SCORES and (rungs[0] or 0) < iteration:
+            return [f"{self._where('score')}: tune_cfg.score: {cfg.score} is known when an iteration has ended, after "
+                    f"{iteration} steps, and the first comparison is at step {rungs[0]}; set "
+                    f"general_cfg.iteration_steps={rungs[0]} or compare later"]  # fmt: skip
         if cfg.scheduler == "pbt" and not self._adjusted:
             known = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
             return [f"{where}: tune_cfg.scheduler: pbt changes settings while it trains, and none of those that are "
