@@ -138,8 +138,8 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
     flags = {name: getattr(request, name) for name in ("samples", "jobs", "algo", "env")}
     folder = Path(request.resume) if request.resume else None
     try:
-        file = folder / "config.yaml" if folder else request.yaml
-        asked = tuning.from_file(file, request.overrides, flags, into=request.into, **options)
+        read, place = (tuning.continued, folder) if folder else (tuning.from_file, request.yaml)
+        asked = read(place, request.overrides, flags, into=request.into, **options)
     except ConfigError as error:
         return _nothing_started(error)
     from framework.runs import entry

@@ -12,6 +12,9 @@ from config.yaml_reader import Place
 LISTS = ("grid", "choice")
 """Kinds that list their values; the others have two bounds."""
 
+LARGEST = 1e18
+"""Largest size of a bound: whole numbers are drawn with 64 bits."""
+
 
 class Domain(NamedTuple):
     """A setting, and the values that may be tried for it."""
@@ -51,6 +54,8 @@ def _problem(kind: str, given: Any) -> str:
         twice = next((each for place, each in enumerate(given) if any(_same(each, e) for e in given[:place])), None)
         return "" if twice is None else f"{kind}: {shown(twice)} is listed twice"
     numbers = isinstance(given, list) and len(given) == 2 and all(_is_number(bound) for bound in given)
+    if numbers and max(map(abs, given)) > LARGEST:
+        return f"{kind}: got {shown(given)}; expected two numbers of a size up to {LARGEST:g}"
     if not numbers or not given[0] < given[1]:
         return f"{kind}: got {shown(given)}; expected two numbers, the lower one first"
     if kind == "log" and given[0] <= 0:
@@ -85,24 +90,29 @@ def filled(value: Any, domains: Sequence[Domain], settings: Sequence[Any]) -> An
 
 def grid(*values: Any) -> dict[str, Any]:
     """Returns a leaf whose values are all tried, each with every value of the other grids."""
-    return {"grid": list(values)}
+    return {"grid": [_plain(value) for value in values]}
 
 
 def choice(*values: Any) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a value."""
-    return {"choice": list(values)}
+    return {"choice": [_plain(value) for value in values]}
 
 
 def uniform(low: float, high: float) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a number between two others."""
-    return {"uniform": [low, high]}
+    return {"uniform": [_plain(low), _plain(high)]}
 
 
 def log(low: float, high: float) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a number between two others, evenly on a logarithmic scale."""
-    return {"log": [low, high]}
+    return {"log": [_plain(low), _plain(high)]}
 
 
 def integer(low: int, high: int) -> dict[str, Any]:
     """Returns a leaf of which each trial draws a whole number from low to high."""
-    return {"int": [low, high]}
+    return {"int": [_plain(low), _plain(high)]}
+
+
+def _plain(value: Any) -> Any:
+    """Returns a number of numpy as one of Python, and everything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () else value

@@ -134,6 +134,14 @@ def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], 
     return _tuning(document, str(path), words, flags, "--", **options)
 
 
+def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
+    """Returns the tuning in a folder, as from_file does."""
+    file = folder / "config.yaml"
+    if file.exists() and not (folder / "tune.json").exists():  # which is written first
+        raise ConfigError([f"{folder} is no tuning: it has no tune.json"])
+    return from_file(file, words, flags, **options)
+
+
 def from_values(values: Mapping[str, Any], words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
     """Returns what a mapping of a Python program asks for, as from_file does."""
     return _tuning(sources.document_of(values, "Python"), "Python", words, flags, "", **options)

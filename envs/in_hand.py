@@ -23,7 +23,27 @@ def rows_of(env: Any) -> VectorEnv:
         raise EnvError("the list of environments is empty; give at least one")
     first = _made(several[0])
     rows = first.num_envs if isinstance(first, gymnasium.vector.VectorEnv) else len(several)
-    return assemble(partial(_row, several), _name(first), rows, "sync", first=first)
+    made = assemble(partial(_row, several), _name(first), rows, "sync", first=first)
+    _compare([made.member(row) for row in range(len(several))] if len(several) > 1 else [])
+    return made
+
+
+def _compare(members: Sequence[Any]) -> None:
+    """Raises EnvError unless the environments of a list are different objects with equal spaces."""
+    seen: dict[int, int] = {}
+    for row, env in enumerate(members):
+        if (other := seen.setdefault(id(env.unwrapped), row)) != row:
+            raise EnvError(
+                f"environments {other} and {row} of the list are the same object, and would be stepped twice; give a "
+                "function that makes a new one for each, such as [lambda: MyEnv()] * 8"
+            )
+        for name in ("observation_space", "action_space"):
+            mine, first = getattr(env, name), getattr(members[0], name)
+            if mine != first:
+                raise EnvError(
+                    f"environment {row} of the list has the {name} {mine}, and environment 0 has {first}; all of a "
+                    "list have the same spaces"
+                )
 
 
 def _row(several: Sequence[Any], index: int) -> gymnasium.Env:

@@ -10,6 +10,7 @@ import torch
 from helpers_data import Counts, Recording
 
 import joystick
+from envs.base import EnvError
 from envs.toy.config import Config as ToyConfig
 from framework.errors import JoystickError
 from joystick import Batch, Collector, ReplayBuffer, VectorReplayBuffer
@@ -29,6 +30,25 @@ def episodes(buffer: Any) -> list[int]:
 
 def of_lengths(*lengths: int) -> list[Counts]:
     return [Counts(length) for length in lengths]
+
+
+# environments ---------------------------------------------------------------------------------------------
+
+
+def test_an_environment_stands_in_a_list_once() -> None:
+    env = Counts(3)
+    for several in ([env, env], [lambda: env] * 2, [Counts(2), env, gymnasium.wrappers.TimeLimit(env, 2)]):
+        with pytest.raises(EnvError, match=r"of the list are the same object, and would be stepped twice; give a func"):
+            Collector(Recording(), several)
+
+
+def test_environments_of_a_list_have_the_same_spaces() -> None:
+    other = Counts(3)
+    other.action_space = gymnasium.spaces.Discrete(3)
+    with pytest.raises(EnvError, match=r"environment 1 of the list has the action_space Discrete\(3\), and"):
+        Collector(Recording(), [Counts(3), other])
+    with pytest.raises(EnvError, match="environment 1 of the list has the observation_space Box"):
+        Collector(Recording(), ["CartPole-v1", "Acrobot-v1"])
 
 
 # counts ---------------------------------------------------------------------------------------------------

@@ -139,6 +139,8 @@ SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
         ("algo_cfg: {lr: {log: [0, 1]}}", [], "algo_cfg.lr: log: got [0, 1]; expected two numbers above 0"),
         ("algo_cfg: {lr: {uniform: [2, 1]}}", [], "expected two numbers, the lower one first"),
         ("algo_cfg: {lr: {int: [1.5, 2]}}", [], "expected two whole numbers"),
+        ("algo_cfg: {lr: {int: [0, 1000000000000000000000]}}", [], "int: got [0, 1000000000000000000000]; expe"),
+        ("algo_cfg: {lr: {uniform: [-1e308, 1e308]}}", [], "expected two numbers of a size up to 1e+18"),
         ("algo_cfg: {lr: {grid: 3}}", [], "grid: got 3; expected a list of values"),
         ("algo_cfg: {lr: {choice: [1, 2, 1]}}", [], "choice: 1 is listed twice"),
         (SPACE + "tune_cfg: {sampels: 3}", [], "tune.yaml:2: tune_cfg.sampels: unknown setting; did you mean samples?"),
@@ -154,6 +156,19 @@ SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
         (
             SPACE + "general_cfg: {max_total_step: 100}\ntune_cfg: {scheduler: halving, rungs: 60, samples: 9}", [],
             "tune.yaml:3: tune_cfg.rungs: the last of 2 comparisons would be at step 120, and the run has 100",
+        ),
+        (
+            SPACE + "general_cfg: {max_total_step: 100}\ntune_cfg: {scheduler: pbt, rungs: 100, samples: 4}", [],
+            "tune.yaml:3: tune_cfg.rungs: the first comparison would be at step 100, and the run has 100",
+        ),
+        (
+            SPACE + "tune_cfg: {score: nonsense}", [],
+            "known: best, episode, episodes_this_iteration, evaluation, grad_norm, iteration",
+        ),
+        (
+            SPACE + "general_cfg: {max_total_step: 1500}\ntune_cfg: {scheduler: halving, score: return_mean, samples: 9}", [],
+            "tune.yaml:3: tune_cfg.score: return_mean is known when an iteration has ended, after 1000 steps, and the "
+            "first comparison is at step 167; set general_cfg.iteration_steps=167 or compare later",
         ),
         (
             "algo_cfg: {batch_size: {int: [8, 64]}}\ngeneral_cfg: {max_total_step: 100}\n"
@@ -239,6 +254,8 @@ def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_tim
     assert "has other settings than done/config.yaml gives trial 000 now" in capsys.readouterr().err
     assert run("tune", "--resume", "nowhere") == 2
     assert "nowhere/config.yaml: no such file" in capsys.readouterr().err
+    assert run("tune", "--resume", "done/trials/000") == 2
+    assert "done/trials/000 is no tuning: it has no tune.json" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------------------------- interruptions

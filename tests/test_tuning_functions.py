@@ -4,14 +4,18 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers_tuning import GENERAL, forking, table
 
 import joystick
 from framework.tuning import tuner
+from framework.tuning.functions import Functions
+from framework.tuning.stages import Stage
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -108,6 +112,39 @@ def test_functions_survive_a_killed_tuner() -> None:
     assert table("parts") == table("whole")
 
 
+def ended(runner: Functions) -> list[Any]:
+    """Returns the stages that end next."""
+    until = time.monotonic() + 20
+    while not (found := runner.poll()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return found
+
+
+def test_a_call_that_ends_between_two_looks_or_while_it_waits_is_no_error_of_the_tuner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("000.yaml").write_text("{x: 0.5}")
+    runner = Functions(bowl, 1)
+    runner.start(Stage("000", "000", Path("000.yaml"), Path("000")))
+    [(_, child, _)] = runner._known.values()
+    assert child.process is not None
+    child.process.wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(runner._children, "poll", list)  # as if it had ended just afterwards
+        assert runner.poll() == []
+    assert [each.status for each in ended(runner)] == [0]
+
+    stage = Stage("001", "001", Path("000.yaml"), Path("001"), until=3)
+    runner.start(stage)
+    assert [each.status for each in ended(runner)] == [0], "it has paused"
+    [(_, child, _)] = runner._known.values()
+    assert child.process is not None
+    child.process.send_signal(signal.SIGKILL)
+    child.process.wait()
+    runner.start(replace(stage, until=6))
+    assert [each.status for each in ended(runner)] == [128 + signal.SIGKILL]
+
+
 def test_a_mapping_is_tuned_as_a_file_with_the_same_content() -> None:
     general = {"env_name": "toy", "algo_name": "QLearning", "seed": 3, "max_total_step": 60, "save_fig": False}
     found = joystick.tune(
@@ -129,6 +166,19 @@ def test_a_mapping_is_tuned_as_a_file_with_the_same_content() -> None:
     assert [each["score"] for each in other.trials] == [each["score"] for each in found.trials]
 
 
+def test_a_setting_may_be_of_any_kind_that_a_file_can_hold() -> None:
+    def one(config: dict[str, Any], report: Any) -> None:
+        report(step=1, size=len(config["x"]) + config["y"])
+
+    values = ([1, 2], {"k": [1]}, "text")
+    space = {"x": joystick.grid(*values), "y": joystick.grid(np.float64(0.5), np.int64(2))}
+    found = joystick.tune(one, space=space, score="size", into="any")
+    assert [each["settings"]["x"] for each in sorted(found.trials, key=lambda each: each["name"])[::2]] == list(values)
+    assert found.best is not None
+    assert found.best["settings"] == {"x": "text", "y": 2}
+    assert "text" in Path("any/report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
@@ -143,6 +193,9 @@ def test_a_mapping_is_tuned_as_a_file_with_the_same_content() -> None:
         ({"what": bowl, "space": NINE, "score": "loss", "scheduler": "pbt"}, "scheduler none or halving"),
         ({"what": bowl, "space": NINE, "score": "loss", "scheduler": "halving"}, "rungs: halving needs"),
         ({"what": {}, "space": {"algo_cfg.lr": joystick.grid("fast", 0.1)}}, "Python: algo_cfg.lr: got 'fast' (text)"),
+        ({"what": {}, "space": {"algo_cfg.lr": joystick.choice(print, len)}}, "Python: algo_cfg.lr: got"),
+        ({"what": bowl, "space": {"x": joystick.choice(print)}, "score": "loss"}, "which no file can hold"),
+        ({"what": bowl, "space": [1]}, "Python: space: got [1]; expected values to try by section.key"),
         ({"what": bowl, "resume": "x", "samples": 3}, "give nothing else but jobs"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from config import machine
 from config.loader import ConfigError
-from config.tuning import Tuning, from_file, from_values
+from config.tuning import Tuning, continued, from_file, from_values
 from framework import compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.atomic import write_whole
@@ -61,6 +61,8 @@ def tune(
              "seeds": seeds, "seed": seed, "jobs": jobs}  # fmt: skip
     if isinstance(words, str) or isinstance(allow_import, str):
         raise ConfigError(["Python: words and allow_import: got text; expected lists"])
+    if not isinstance(space, Mapping | None):
+        raise ConfigError([f"Python: space: got {space!r}; expected values to try by section.key"])
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allow_import), "into": into}
     function = what if callable(what) else None
     folder = Path(resume) if resume is not None else None
@@ -90,7 +92,7 @@ def _tuning(
             raise ConfigError(
                 ["Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"]
             )
-        return from_file(folder / "config.yaml", (), where, **options)
+        return continued(folder, (), where, **options)
     if isinstance(what, str | Path):
         return from_file(what, words, flags, leaves=space, **options)
     if isinstance(what, Mapping) or callable(what):
@@ -106,8 +108,8 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     runner = Functions(function, jobs)
     if folder is None:
         folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into)
-        write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
         add_facts(folder / "tune.json", circumstances(sys.argv))
+        write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
     return session.drive(plan, folder, runner, screen)
 
 

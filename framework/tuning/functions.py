@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import yaml
+from yaml.representer import RepresenterError
 
 from config import space
 from config.loader import ConfigError
@@ -52,6 +53,10 @@ class FunctionPlan(Plan):
             problems.append("Python: rungs: halving needs the number of steps between two comparisons of a function")
         if cfg.score in SCORES:
             problems.append("Python: score: write the name of a number that the function reports")
+        try:
+            self.tuning.to_yaml(Path())
+        except RepresenterError as error:
+            problems.append(f"Python: space: got {error.args[-1]!r}, which no file can hold; write a name or a number")
         if problems:
             raise ConfigError(problems)
 
@@ -156,7 +161,8 @@ class Functions:
             self._known[stage.trial] = (stage, child, pipe)
             self._waiting.discard(stage.trial)
             self._children.running.append(child)
-            pipe.send((False, stage.until))
+            with contextlib.suppress(OSError):  # it was killed meanwhile: poll() sees its end
+                pipe.send((False, stage.until))
             return
         if is_locked(stage):
             self._orphans.append(stage)
@@ -179,8 +185,7 @@ class Functions:
             if child in over:
                 del self._known[trial]
                 ended.append(end_of(stage, child))
-            elif trial not in self._waiting and pipe.poll():
-                pipe.recv()
+            elif trial not in self._waiting and _has_paused(pipe):
                 self._waiting.add(trial)
                 self._children.running.remove(child)
                 ended.append(Ended(stage, 0))
@@ -204,6 +209,14 @@ class Functions:
         self._children.end_all()
         for _, child, _ in self._known.values():
             child.errors.unlink(missing_ok=True)
+
+
+def _has_paused(pipe: Connection) -> bool:
+    """Returns True once for each pause of a call. The pipe of a process that has just ended is at its end."""
+    try:
+        return pipe.poll() and pipe.recv() is None
+    except (EOFError, OSError):
+        return False
 
 
 def _call(function: Function, stage: Stage, pipe: Connection, errors: BinaryIO, ours: Sequence[Connection]) -> None:

@@ -126,7 +126,7 @@ class RunPlan(Plan):
 
     def config(self, settings: Settings) -> RunConfig:
         """Returns the configuration of a trial. Raises ConfigError if it is not valid."""
-        key = json.dumps(settings)
+        key = json.dumps(settings, default=repr)
         if key not in self._configs:
             self._configs[key] = beside_others(self.tuning.config(settings))
         return self._configs[key]
@@ -172,7 +172,7 @@ class RunPlan(Plan):
         known = set.intersection(*(set(each.columns) for each in found)) if found else None
         if self.cfg.score in SCORES or known is None or self.cfg.score in known:
             return []
-        hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join([*SCORES, *sorted(known)])}"
+        hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join(sorted({*SCORES, *known}))}"
         return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is no column of progress.csv{hint}"]
 
     def _course_problems(self) -> list[str]:
@@ -188,9 +188,17 @@ class RunPlan(Plan):
             return [f"{where}: tune_cfg.scheduler: {cfg.scheduler} compares trials at steps; limit them by "
                     "general_cfg.max_total_step"]  # fmt: skip
         *rungs, _ = self.rungs
+        if cfg.scheduler == "pbt" and not rungs:
+            return [f"{self._where('rungs')}: tune_cfg.rungs: the first comparison would be at step {cfg.rungs or 1}, "
+                    f"and the run has {steps}; compare more often"]  # fmt: skip
         if steps is not None and rungs and (rungs[-1] or 0) >= steps:
             return [f"{self._where('rungs')}: tune_cfg.rungs: the last of {len(rungs)} comparisons would be at step "
                     f"{rungs[-1]}, and the run has {steps}; compare more often"]  # fmt: skip
+        iteration = max(self.config(settings).general.iteration_steps for settings in self.first)
+        if rungs and cfg.score not in SCORES and (rungs[0] or 0) < iteration:
+            return [f"{self._where('score')}: tune_cfg.score: {cfg.score} is known when an iteration has ended, after "
+                    f"{iteration} steps, and the first comparison is at step {rungs[0]}; set "
+                    f"general_cfg.iteration_steps={rungs[0]} or compare later"]  # fmt: skip
         if cfg.scheduler == "pbt" and not self._adjusted:
             known = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
             return [f"{where}: tune_cfg.scheduler: pbt changes settings while it trains, and none of those that are "

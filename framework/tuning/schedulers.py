@@ -30,6 +30,10 @@ class Trial(NamedTuple):
     born: int | None = None
     """Environment step of that checkpoint."""
 
+    def __hash__(self) -> int:
+        """Returns a number of the name, which no other trial has: a setting may be a list or a mapping."""
+        return hash(self.name)
+
 
 class Leg(NamedTuple):
     """A part of the training of a trial."""

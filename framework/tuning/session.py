@@ -80,8 +80,8 @@ def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, 
     config = plan.config(plan.first[0])
     _room(plan, found, tuning.into or Path.cwd(), screen)
     folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into)
-    write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
     add_facts(folder / "tune.json", circumstances(command_line))
+    write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
     for note in dict.fromkeys([*tuning.notes, *config.notes]):
         screen.say(note)
     return folder
