@@ -10,7 +10,7 @@ from algos.base import EnvSpec
 from algos.common.settings import ActorCriticConfig
 from config.schema import BatchRenorm, Dropout, LayerNorm, Linear, mlp
 
-ALL = [name for name in algos.available() if issubclass(algos.get(name).Config, ActorCriticConfig)]
+ALL = [name for name in algos.learning() if issubclass(algos.get(name).Config, ActorCriticConfig)]
 SOFT = [name for name in ALL if "alpha" in algos.get(name).Config.model_fields]
 CONTINUOUS = [name for name in ALL if name != "SAC_D"]
 

@@ -11,9 +11,9 @@ import algos
 import joystick
 from algos.base import EnvSpec
 from algos.bc.agent import cloning_loss, squared_error
-from algos.cql.agent import conservatism as sac_conservatism
 from algos.dqn.agent import conservatism
 from algos.iql.agent import expectile_loss, weighted_cloning_loss
+from algos.sac.agent import conservatism as sac_conservatism
 from algos.td3.agent import cloning_loss as td3_loss
 from config.loader import ConfigError
 from config.schema import DataSpec, ReplaySpec

@@ -102,7 +102,7 @@ def test_every_parameter_moves_with_finite_gradients(algo):
 
 
 def test_every_algorithm_with_a_network_knows_these_layers():
-    configs = {name: algos.get(name).Config for name in algos.available()}
+    configs = {name: algos.get(name).Config for name in algos.learning()}
     networks = {name: config for name, config in configs.items() if issubclass(config, NetworkConfig)}
     assert len(networks) > 20
     assert [name for name, config in networks.items() if not {"lstm", "gru"} <= set(config.SPECIAL_LAYERS)] == []

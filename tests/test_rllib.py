@@ -14,6 +14,7 @@ from config.general import GeneralConfig
 from config.layers import Layer
 from config.loader import load
 from config.schema import Custom
+from config.tuning import TuneConfig
 from envs import python
 from envs.gym import Config as Gym
 from envs.gym.wrappers import names, split
@@ -50,6 +51,7 @@ def test_every_setting_that_a_row_names_exists() -> None:
     sections = {
         "general_cfg": set(GeneralConfig.model_fields),
         "env_cfg": {*Gym.model_fields, *python.Config.model_fields},
+        "tune_cfg": set(TuneConfig.model_fields),
     }
     algo = {key for name in algos.available() for key in algos.get(name).Config.model_fields}
     layers = {"activation", "layer_size", *Custom.model_fields}
@@ -57,6 +59,8 @@ def test_every_setting_that_a_row_names_exists() -> None:
         for text in quoted(here):
             path, colon, value = text.partition(": ")
             section, dot, key = path.rpartition(".")
+            if text.startswith("python main.py "):
+                continue  # a command
             if text.startswith("{"):
                 TypeAdapter(Layer).validate_python(filled(yaml.safe_load(text)))
             elif text not in sections:

@@ -13,7 +13,12 @@ class Config(GivenData, NetworkConfig):
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     OFFLINE: ClassVar = True
     HAS_GRADIENTS: ClassVar = True
-    READ_WITH: ClassVar = {"entropy_coef": ("head", ("gaussian",)), "log_std_init": ("head", ("gaussian",))}
+    READ_WITH: ClassVar = {
+        "entropy_coef": ("head", ("gaussian",)),
+        "log_std_init": ("head", ("gaussian",)),
+        "reward_clip": ("rewards_to_learn_from", ()),
+        "gamma": ("rewards_to_learn_from", ()),
+    }
 
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""
@@ -29,6 +34,11 @@ class Config(GivenData, NetworkConfig):
     log_std_init: float = 0.0
     """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
 
+    @property
+    def rewards_to_learn_from(self) -> bool:
+        """False: the actions alone count."""
+        return False
+
     def memory(self, rows: int) -> ReplaySpec:
         return ReplaySpec(
             capacity=1,
@@ -36,6 +46,7 @@ class Config(GivenData, NetworkConfig):
             warmup=0,
             updates_per_step=0.0,
             gamma=self.gamma,
+            reward_clip=self.reward_clip,
             statistics=self.normalize_obs,
             data=self.data_spec(),
         )

@@ -186,18 +186,13 @@ class TableConfig(AlgoConfig):
         yield from problems_of_epsilon(self)
 
 
-def paths_of(value: Any) -> Any:
-    """Makes a list of one path."""
-    return [value] if isinstance(value, str) else value
-
-
 class GivenData(AlgoConfig):
     """Settings of algorithms that can learn from given data."""
 
     ALIASES: ClassVar = {"expert_path": "data"}
     READ_WITH: ClassVar = {"data_top": ("given_data", ()), "data_fraction": ("given_data", ())}
 
-    data: Annotated[list[str] | None, BeforeValidator(paths_of)] = None
+    data: str | list[str] | None = None
     """Files with transitions to learn from: a path, a glob, a task directory, or a list of these (docs/offline.md).
     null: the run learns from what it collects."""
     data_top: PositiveFraction = 1.0
@@ -212,7 +207,8 @@ class GivenData(AlgoConfig):
         """Returns what the memory has to know of the data; None if there are none. share: of each minibatch."""
         if self.data is None:
             return None
-        return DataSpec(tuple(self.data), self.data_top, self.data_fraction, share, self.offline_updates_of())
+        paths = (self.data,) if isinstance(self.data, str) else tuple(self.data)
+        return DataSpec(paths, self.data_top, self.data_fraction, share, self.offline_updates_of())
 
     @property
     def given_data(self) -> bool:

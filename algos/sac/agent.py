@@ -1,6 +1,7 @@
 """SAC: critics learn the soft action values, and the policy maximizes them. The actor's loss is in soft_policy.py, that
 of the temperature in temperature.py, the TD loss in critics.py."""
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -22,14 +23,25 @@ def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob:
     return torch.addcmul(reward, discount, next_q.amin(0) - alpha * next_log_prob)
 
 
+def conservatism(values: Tensor, log_density: Tensor, q: Tensor) -> Tensor:
+    """Returns the mean over the batch, summed over the critics, of log mean_k exp(Q(s, a_k) - log mu(a_k)) - Q(s, a):
+    CQL(H) with importance sampling (appendix F of Kumar et al., 2020). values [n, K, B] and log_density [K, B] are
+    those of K drawn actions, q [n, B] of the data's action."""
+    drawn = (values - log_density).logsumexp(1) - math.log(len(log_density))
+    return (drawn - q).mean(1).sum()
+
+
 class Agent(base.Agent):
     """A squashed Gaussian policy, critics and target critics."""
 
     METRICS: ClassVar[tuple[str, ...]] = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    """Followed by cql_loss, if that is part of the loss."""
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
+        if cfg.cql_alpha:
+            self.METRICS = (*type(self).METRICS, "cql_loss")  # type: ignore[misc]
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer)
         self.critic = self._critic(cfg.n_critics).to(device)
@@ -81,18 +93,31 @@ class Agent(base.Agent):
         networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
-        loss = self._critic_loss(batch, q, target)
+        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        extra = {}
+        if cfg.cql_alpha:
+            conservative = conservatism(*self._drawn(batch["obs"], batch["next_obs"]), q)
+            loss, extra = loss + cfg.cql_alpha * conservative, {"cql_loss": conservative.detach()}
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self.policy.improve(batch["obs"], lambda action: self._value(batch["obs"], action), self.reduce)
         priorities = None if weight is None else critics.priorities(q, target)
-        return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics}, priorities)
+        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics, **extra}
+        return Result(metrics, priorities)
 
-    def _critic_loss(self, batch: Batch, q: Tensor, target: Tensor) -> Tensor:
-        """Returns the loss of the critics' values q [n, B] of the actions taken."""
-        return critics.td_loss(q, target, batch.get("weight"), self.cfg.loss == "huber")
+    def _drawn(self, obs: Tensor, next_obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns values [n, K, B] in states obs and log densities [K, B] of actions drawn uniformly, and from the
+        policy in these states and in the next ones."""
+        count, rows, size = self.cfg.cql_actions, len(obs), self.policy.bounds.size
+        here, there = (each.repeat(count, *[1] * (each.ndim - 1)) for each in (obs, next_obs))
+        uniform = self.streams.learn.uniform(-1.0, 1.0, (count * rows, size)).astype(np.float32)
+        with torch.no_grad():
+            drawn = [self.policy.draw(here), self.policy.draw(there)]
+        drawn.append((torch.from_numpy(uniform).to(self.device), obs.new_full((count * rows,), -size * math.log(2.0))))
+        values = [self.critic(here, action).squeeze(-1).unflatten(1, (count, rows)) for action, _ in drawn]
+        return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in drawn])
 
     def _target(self, batch: Batch) -> Tensor:
         with torch.no_grad():

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
-from config.schema import PositiveInt, Problem
+from config.schema import NonNegative, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """SAC: maximum entropy actor-critic for continuous actions."""
 
-    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    READ_WITH: ClassVar = {"cql_actions": ("cql_alpha", ())}
 
     target_critics: PositiveInt = 2
     """Size of the subset of target critics whose minimum is the target; below n_critics, a new random subset is drawn
@@ -18,8 +19,16 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     actor_value: Literal["min", "mean"] = "min"
     """Value that the actor maximizes: the minimum or the mean of the critics."""
 
+    cql_alpha: NonNegative = 0.0
+    """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
+    cql_actions: PositiveInt = 10
+    """Number of actions that are drawn from each of the uniform distribution, the policy, and the policy in the next
+    state, to estimate the conservative loss."""
+
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
+        if self.cql_alpha and self.remembers():
+            yield Problem("cql_alpha", "does not support lstm and gru layers; set it to 0")
         if self.target_critics > self.n_critics:
             message = f"{self.target_critics} is more than n_critics, {self.n_critics}"
             yield Problem("target_critics", message, depends_on=("n_critics",))
