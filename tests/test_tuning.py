@@ -166,7 +166,8 @@ SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
             "known: best, episode, episodes_this_iteration, evaluation, grad_norm, iteration",
         ),
         (
-            SPACE + "general_cfg: {max_total_step: 1500}\ntune_cfg: {scheduler: halving, score: return_mean, samples: 9}", [],
+            SPACE + "general_cfg: {max_total_step: 1500}\n"
+            "tune_cfg: {scheduler: halving, score: return_mean, samples: 9}", [],
             "tune.yaml:3: tune_cfg.score: return_mean is known when an iteration has ended, after 1000 steps, and the "
             "first comparison is at step 167; set general_cfg.iteration_steps=167 or compare later",
         ),
