@@ -315,3 +315,7 @@ def test_its_text_is_indented_by_depth():
         "Batch(\n    a: 1,\n    b: Batch(\n        c: array([1, 2]),\n    ),\n)"
     )
     assert repr(Batch()) == "Batch()"
+
+
+def test_an_empty_batch_has_no_parts():
+    assert list(Batch().split(2)) == []

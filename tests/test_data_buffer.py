@@ -723,3 +723,17 @@ def test_priorities_of_a_buffer_without_them_are_ignored():
     buffer.update_weight([0], [5.0])
     buffer.set_beta(1.0)
     assert "weight" not in buffer[:]
+
+
+def test_an_empty_buffer_has_no_step_before_or_after():
+    assert ReplayBuffer(4).next([]).tolist() == ReplayBuffer(4).prev([]).tolist() == []
+
+
+def test_alpha_and_beta_are_numbers():
+    buffer = PrioritizedReplayBuffer(4, 0.6, 0.4)
+    for beta in ("x", -1, float("nan")):
+        with pytest.raises(joystick.JoystickError, match=f"beta: got {beta!r}; expected a number, at least 0"):
+            buffer.set_beta(beta)
+    buffer.set_beta(np.float32(0.5))
+    with pytest.raises(joystick.JoystickError, match="alpha: got 'high'; expected a number above 0"):
+        PrioritizedReplayBuffer(4, "high", 0.4)

@@ -209,7 +209,12 @@ def test_masks_reach_the_policy_and_the_buffer() -> None:
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [(Batch(a=np.zeros(1)), "gave no act"), (np.zeros(1), "gave no act"), (Batch(act=np.zeros(7)), "7 actions for 1")],
+    [
+        (Batch(a=np.zeros(1)), "gave no act"),
+        (np.zeros(1), "gave no act"),
+        (Batch(act=np.zeros(7)), r"act of the shape \(7,\) for 1 rows"),
+        (Batch(act=1), r"act of the shape \(\) for 1 rows"),
+    ],
 )
 def test_what_forward_must_give_is_said(given: Any, words: str) -> None:
     class Wrong(Recording):
@@ -332,3 +337,33 @@ def test_a_trainer_needs_a_buffer() -> None:
             policy, Collector(policy, Counts(5)), Collector(policy, Counts(5)), max_epoch=1, step_per_epoch=10,
             step_per_collect=5, episode_per_test=1, batch_size=2,
         )  # fmt: skip
+
+
+def test_a_wrong_argument_is_one_clear_answer() -> None:
+    for arguments, answer in (
+        ((Recording, Counts(2)), "expected an object of a class that inherits from Policy"),
+        ((Recording(), Counts(2), 100), "buffer: got 100; expected a buffer"),
+    ):
+        with pytest.raises(JoystickError, match=answer):
+            Collector(*arguments)
+    policy = Recording()
+    train, test = Collector(policy, Counts(2), ReplayBuffer(10)), Collector(policy, Counts(2))
+    given: dict[str, Any] = {"max_epoch": 1, "step_per_epoch": 4, "episode_per_test": 1, "step_per_collect": 2}
+    off, on = {**given, "batch_size": 2}, {**given, "batch_size": None, "repeat_per_collect": 1}
+    for name, value in (("max_epoch", 0), ("step_per_epoch", 0.5), ("batch_size", 0), ("update_per_step", -1)):
+        with pytest.raises(JoystickError, match=f"{name}: got {value}; expected a"):
+            joystick.offpolicy_trainer(policy, train, test, **{**off, name: value})
+    for name in ("repeat_per_collect", "batch_size"):
+        with pytest.raises(JoystickError, match=f"{name}: got 0; expected a"):
+            joystick.onpolicy_trainer(policy, train, test, **{**on, name: 0})
+    assert policy.seen == [], "nothing was collected"
+
+
+def test_the_state_of_a_recurrent_policy_has_a_row_for_each_environment() -> None:
+    class Stacked(Recording):
+        def forward(self, batch: Batch, state: Any = None) -> Batch:
+            hidden = torch.zeros(1, len(batch.obs), 4)  # as torch.nn.LSTM returns it
+            return Batch(act=np.ones(len(batch.obs), np.int64), state={"hidden": hidden, "cell": hidden})
+
+    with pytest.raises(JoystickError, match=r"state of the shape \(1, 3, 4\) for 3 rows; expected \[3, ...\]"):
+        Collector(Stacked(), of_lengths(2, 3, 4)).collect(n_step=1)

@@ -62,6 +62,9 @@ def test_n_step_returns_of_several_environments_stay_in_their_parts():
 def test_a_wrong_number_of_steps_or_of_values_is_told():
     with pytest.raises(joystick.JoystickError, match="n: got 0"):
         nstep_returns(nine(), [0], hundreds, 0, 0.9)
+    with pytest.raises(joystick.JoystickError, match=r"n: got 1.5"):
+        nstep_returns(nine(), [0], hundreds, 1.5, 0.9)
+    np.testing.assert_allclose(nstep_returns(nine(), [0], lambda buffer, last: [100], 1, 0.9), [91])
     with pytest.raises(joystick.JoystickError, match=r"returned the shape \(1,\); expected 2 values"):
         nstep_returns(nine(), [0, 1], lambda buffer, last: np.zeros(1), 1, 0.9)
     with pytest.raises(joystick.JoystickError, match="2 indices, and 1 and 2 values"):

@@ -17,6 +17,7 @@ from framework.catalog import ALGOS, ENVS
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
+from framework.data.settings import at_least_1
 from framework.errors import JoystickError
 from framework.fragment import Columns
 from framework.learner import Learned, Learner
@@ -217,7 +218,11 @@ class AlgorithmPolicy(Policy):
     ) -> Iterator[Learned]:
         if size:
             raise JoystickError(f"{self.name} learns from all fresh transitions: update(0, buffer)")
-        spec = replace(spec, epochs=repeat or spec.epochs, minibatch=batch_size or spec.minibatch)
+        spec = replace(
+            spec,
+            epochs=spec.epochs if repeat is None else at_least_1("repeat", repeat),
+            minibatch=spec.minibatch if batch_size is None else at_least_1("batch_size", batch_size),
+        )
         batch, places = buffer.sample(0)
         columns = {
             **_of_policy(batch),

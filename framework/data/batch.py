@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from numbers import Number
 from typing import Any
 
@@ -171,8 +172,7 @@ class Batch(Arithmetic):
         starts = list(range(0, length, size or 1))
         if merge_last and len(starts) > 1 and length % size:
             starts.pop()
-        for start, end in zip(starts, [*starts[1:], length], strict=True):
-            yield self[order[start:end]]
+        yield from (self[order[start:end]] for start, end in pairwise([*starts, length]))
 
     def empty_(self, index: Any = ...) -> "Batch":
         """Sets rows to 0, None or an empty Batch, all of them by default. Returns this Batch."""

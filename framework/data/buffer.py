@@ -235,7 +235,7 @@ class ReplayBuffer:
     def set_beta(self, beta: float) -> None:
         """Sets the exponent of the weights. Does nothing in a buffer without priorities."""
         if self._priorities is not None:
-            self._priorities.beta = beta
+            self._priorities.set_beta(beta)
 
     # reading ----------------------------------------------------------------------------------------------
 

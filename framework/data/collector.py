@@ -29,10 +29,14 @@ class Collector:
         """env: an environment, a vector environment, an id, or a list of environments. buffer: gets every transition; a
         buffer that has a part for each environment at once, another one an episode when that has ended (the only
         environment's transitions at once). store_info: also stores the info dict of each step as `info`."""
+        if not isinstance(policy, Policy):
+            raise JoystickError(f"policy: got {policy!r}; expected an object of a class that inherits from Policy")
+        if not isinstance(buffer, ReplayBuffer | None):
+            raise JoystickError(f"buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)")
         self.policy, self.env, self.buffer, self.seed = policy, envs.given(env), buffer, seed
         if self.env.joint is not None:
             raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
-        rows, parts = self.env.rows, getattr(buffer, "buffer_num", 1)
+        rows, parts = self.env.rows, 1 if buffer is None else buffer.buffer_num
         if 1 < parts < rows:
             raise JoystickError(f"the buffer has {parts} parts for {rows} environments; give it {rows}")
         self._apart = parts >= rows
@@ -250,11 +254,20 @@ class _Actor:
         if not isinstance(out, Batch) or "act" not in out:
             raise JoystickError(f"{type(self.policy).__name__}.forward gave no act; return Batch(act=...)")
         self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
-        if len(self.act) != len(obs):
-            raise JoystickError(
-                f"{type(self.policy).__name__}.forward gave {len(self.act)} actions for {len(obs)} rows"
-            )
+        for what, found in (("act", self.act), ("state", self._state)):
+            self._check_rows(what, found, len(obs))
         return Act(self.act)
+
+    def _check_rows(self, what: str, found: Any, rows: int) -> None:
+        """Raises JoystickError unless all arrays of a value have so many rows."""
+        for value in found.values() if isinstance(found, Batch) else () if found is None else (found,):
+            if isinstance(value, Batch):
+                self._check_rows(what, value, rows)
+            elif value is not None and np.shape(value)[:1] != (rows,):
+                raise JoystickError(
+                    f"{type(self.policy).__name__}.forward gave {what} of the shape {tuple(np.shape(value))} for "
+                    f"{rows} rows; expected [{rows}, ...]"
+                )
 
     def begin(self, rows: list[int]) -> None:
         """Sets the state of a recurrent policy to 0 in these rows, whose next episode begins."""

@@ -9,6 +9,8 @@ from framework.memory.ring import Array, Rings
 
 def previous(rings: Rings, place: Array) -> Array:
     """Returns the places of the steps before; of the same ones where an episode or the stored part of it begins."""
+    if not place.size:
+        return place
     before = rings.ahead(place, -1)
     return np.where(rings.flat["done"][before] | (place == _of(rings, place, 0)), place, before)
 
@@ -22,6 +24,8 @@ def has_before(rings: Rings, place: Array, steps: int) -> Array:
 
 def following(rings: Rings, place: Array) -> Array:
     """Returns the places of the steps after; of the same ones where an episode ends, and for the newest step."""
+    if not place.size:
+        return place
     return np.where(rings.flat["done"][place] | (place == _of(rings, place, 1)), place, rings.ahead(place))
 
 

@@ -32,7 +32,8 @@ class Policy(ABC):
     @abstractmethod
     def forward(self, batch: Batch, state: Any = None) -> Batch:
         """Returns `act` [N, ...] for batch.obs [N, ...]; optionally `policy`, further columns for the buffer, and
-        `state`, what a recurrent policy gets back at the next step, with zeros in rows that begin an episode."""
+        `state` [N, ...], what a recurrent policy gets back at the next step, with zeros in rows that begin an
+        episode."""
 
     def process_fn(self, batch: Batch, buffer: ReplayBuffer, indices: np.ndarray) -> Batch:
         """Prepares a batch for learning, such as by adding returns. indices: places of its transitions in the

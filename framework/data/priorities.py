@@ -1,5 +1,6 @@
 """Priorities of the transitions of a buffer, on the sum tree that training uses."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,18 @@ class Priorities:
     def __init__(self, size: int, alpha: float, beta: float, stratified: bool) -> None:
         """beta: exponent of the weights of importance sampling. stratified: draws one from each of n equal parts of
         the total, as training does."""
-        if alpha <= 0 or beta < 0:
-            raise DataError(f"alpha is greater than 0 and beta at least 0; got {alpha} and {beta}")
-        self.alpha, self.beta, self.stratified = alpha, beta, stratified
+        if not (isinstance(alpha, Real) and float(alpha) > 0):
+            raise DataError(f"alpha: got {alpha!r}; expected a number above 0")
+        self.alpha, self.stratified = alpha, stratified
+        self.set_beta(beta)
         self.size = size
         self.tree = SumTree(size)
+
+    def set_beta(self, beta: float) -> None:
+        """Sets the exponent of the weights."""
+        if not (isinstance(beta, Real) and float(beta) >= 0):
+            raise DataError(f"beta: got {beta!r}; expected a number, at least 0")
+        self.beta = beta
 
     def new(self, place: Any) -> None:
         """Gives new transitions the highest priority so far."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from algos.common.returns import gae
 from framework.data.buffer import ReplayBuffer
+from framework.data.settings import at_least_1
 from framework.errors import DataError
 from framework.memory.n_step import walk
 
@@ -22,11 +23,10 @@ def nstep_returns(
     or [K, ...]; it does not count where a step terminated. There are fewer than n rewards where an episode ends or the
     newest transition is reached. The result is an array or a tensor, as the target's.
     """
-    if n < 1:
-        raise DataError(f"n: got {n}; expected a number of steps, at least 1")
     rings, place = buffer.rings_at(indices)
-    reward, factor, last = walk(rings, place, n, gamma, "rew", "done")
+    reward, factor, last = walk(rings, place, at_least_1("n", n), gamma, "rew", "done")
     value = target(buffer, last)
+    value = value if isinstance(value, Tensor) else np.asarray(value)
     factor = factor * ~rings.flat["terminated"][last]
     if value.shape[:1] != last.shape:
         raise DataError(f"target: returned the shape {tuple(value.shape)}; expected {len(last)} values")

@@ -7,6 +7,7 @@ from typing import Any
 from framework.data.buffer import ReplayBuffer
 from framework.data.collector import Collector
 from framework.data.policy import Policy, means
+from framework.data.settings import at_least_1
 from framework.errors import JoystickError
 
 Hook = Callable[[int, int], Any]
@@ -36,6 +37,9 @@ def offpolicy_trainer(
     than those before it. stop_fn gets the mean return of a test and ends the training if it gives True; with
     test_in_train, a collection whose episodes satisfy it leads to a test at once. show: print a line per epoch.
     """
+    at_least_1("batch_size", batch_size)
+    if update_per_step < 0:
+        raise JoystickError(f"update_per_step: got {update_per_step}; expected a number, at least 0")
     owed = 0.0
 
     def learn(steps: int) -> list[dict[str, float]]:
@@ -71,6 +75,9 @@ def onpolicy_trainer(
     """Trains from fresh transitions: after each collection, learns from all of them repeat_per_collect times in
     minibatches of at most batch_size (None: all at once), and empties the buffer. The hooks are those of
     offpolicy_trainer."""
+    at_least_1("repeat_per_collect", repeat_per_collect)
+    if batch_size is not None:
+        at_least_1("batch_size", batch_size)
 
     def learn(steps: int) -> list[dict[str, float]]:
         result = policy.update(0, buffer, batch_size, repeat_per_collect)
@@ -83,6 +90,7 @@ def onpolicy_trainer(
 
 
 def _buffer_of(train: Collector) -> ReplayBuffer:
+    """Returns what is learned from. Raises JoystickError if there is none."""
     if train.buffer is None:
         raise JoystickError("the train collector has no buffer; give it one: Collector(policy, env, buffer)")
     return train.buffer
@@ -143,6 +151,7 @@ def _train(
     step_per_epoch: int,
 ) -> dict[str, Any]:
     """Collects, learns and tests until the last epoch, or until a test satisfies stop_fn. Returns what became of it."""
+    at_least_1("max_epoch", max_epoch), at_least_1("step_per_epoch", step_per_epoch)
     begin, step, episode, learned, total = time.monotonic(), 0, 0, list[dict[str, float]](), max_epoch * step_per_epoch
     for epoch in range(1, max_epoch + 1):
         results = []
