@@ -1,6 +1,5 @@
 """Priorities of the transitions of a buffer, on the sum tree that training uses."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ class Priorities:
     def __init__(self, size: int, alpha: float, beta: float, stratified: bool) -> None:
         """beta: exponent of the weights of importance sampling. stratified: draws one from each of n equal parts of
         the total, as training does."""
-        if not (isinstance(alpha, Real) and float(alpha) > 0):
+        if not (isinstance(alpha, int | float | np.number) and alpha > 0):
             raise DataError(f"alpha: got {alpha!r}; expected a number above 0")
         self.alpha, self.stratified = alpha, stratified
         self.set_beta(beta)
@@ -29,7 +28,7 @@ class Priorities:
 
     def set_beta(self, beta: float) -> None:
         """Sets the exponent of the weights."""
-        if not (isinstance(beta, Real) and float(beta) >= 0):
+        if not (isinstance(beta, int | float | np.number) and beta >= 0):
             raise DataError(f"beta: got {beta!r}; expected a number, at least 0")
         self.beta = beta
 
