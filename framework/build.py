@@ -157,6 +157,7 @@ def make_memory(
     wanted = plan.single.memory
     if isinstance(wanted, ReplaySpec) and wanted.data is not None:
         found = given(wanted.data, plan.single.spec, seed)
+        resources.data_that_fit(config, plan.single, found.transitions)
         pace = _pace(config, wanted.data.updates, most)
         return Stored(wanted, stream(seed, "memory"), stream(seed, "memory/data"), found, goal, collectors, pace)
     return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most)

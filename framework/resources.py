@@ -38,6 +38,16 @@ def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
     return free // needed
 
 
+def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> None:
+    """Raises JoystickError if so many given transitions do not fit into the memory of this machine."""
+    needed, free = transitions * step_bytes(config, policy), machine.available_bytes()
+    if free is not None and needed > free:
+        raise JoystickError(
+            f"algo_cfg.data: {transitions:,} transitions need {needed / 2**30:.1f} GiB and this machine has "
+            f"{free / 2**30:.1f} GiB free; data_top and data_fraction choose a part of the episodes"
+        )
+
+
 def memory_bytes(config: RunConfig, plan: "Plan") -> int:
     """Returns the size of the full memories. For windows of complete episodes, whose length is unknown, this is the
     least."""

@@ -18,6 +18,7 @@ from algos.td3.agent import cloning_loss as td3_loss
 from config.loader import ConfigError
 from config.schema import DataSpec, ReplaySpec
 from envs import given as env_of
+from framework import resources
 from framework.errors import JoystickError
 from framework.memory.given import given
 from framework.memory.stored import Stored
@@ -243,3 +244,19 @@ def test_data_of_another_environment_are_refused(tmp_path: Path) -> None:
 def test_prioritised_sampling_from_given_data_is_refused() -> None:
     with pytest.raises(ConfigError, match="PER does not sample from given data"):
         joystick.Run("DQN", "CartPole-v1", algo_cfg={"data": "x.npz", "buffer_type": "PER"})
+
+
+def test_data_are_for_a_single_agent_and_for_runs() -> None:
+    several = {"general_cfg": {"env_name": "toy"}, "env_cfg": {"id": "poles"}, "algo_cfg": {"data": "x.npz"}}
+    with pytest.raises(ConfigError, match="data: is for a single agent"):
+        joystick.Run("DQN", **several)
+    with pytest.raises(ConfigError, match="data: is for a run"):
+        joystick.policy("DQN", "CartPole-v1", data="x.npz")
+
+
+def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources.machine, "available_bytes", lambda: 2000)
+    monkeypatch.setattr(resources, "step_bytes", lambda config, policy: 20)
+    resources.data_that_fit(None, None, 100)
+    with pytest.raises(JoystickError, match=r"101 transitions need .* data_top and data_fraction"):
+        resources.data_that_fit(None, None, 101)
