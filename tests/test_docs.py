@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from helpers_process import forked
@@ -82,6 +83,9 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     (tmp_path / "old.yaml").write_text(settings)
     (tmp_path / "tasks" / "NAME" / "models").mkdir(parents=True)
     (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
+    (tmp_path / "tasks" / "NAME" / "results").mkdir()
+    zeros = {name: np.zeros(2) for name in ("observations", "actions", "rewards", "terminals")}
+    np.savez(tmp_path / "tasks" / "NAME" / "results" / "trajs.npz", **zeros | {"terminals": [False, True]})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     lookup = bool(words) and words[0] in cli.LOOKUPS

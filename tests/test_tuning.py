@@ -241,7 +241,7 @@ def test_without_room_on_the_disk_nothing_starts(
 def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    written(NINE.replace("samples: 3", "samples: 1").replace("270", "60"))
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
     assert run("tune", "--yaml", "tune.yaml", "--into", "done") == 0
     before = table("done", without=())
     assert run("tune", "--resume", "done") == 0, "nothing is left to do"
@@ -301,7 +301,7 @@ def test_halving_of_nine_has_the_same_rungs_and_winner_whatever_runs_at_once_and
 
 def test_a_process_that_an_earlier_session_has_left_is_waited_for_and_not_joined() -> None:
     """Its stderr is locked until it ends."""
-    written(NINE.replace("samples: 3", "samples: 1").replace("270", "60"))
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
     process = Forked("tune", "--yaml", "tune.yaml", "--into", "left", "--jobs", "1")
     deadline = time.monotonic() + 60
     while not Path("left/trials/000.yaml").exists():
@@ -327,7 +327,7 @@ def test_a_process_that_an_earlier_session_has_left_is_waited_for_and_not_joined
 
 
 def test_a_tuning_is_listed_by_its_trials_and_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
-    written(NINE.replace("samples: 3", "samples: 1").replace("270", "60"))
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
     assert run("tune", "--yaml", "tune.yaml", "--into", "tasks/Tune_a") == 0
     capsys.readouterr()
     assert run("runs") == 0
