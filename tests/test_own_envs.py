@@ -402,3 +402,14 @@ def test_a_function_of_one_config_gets_all_settings_as_rllib_gives_them(monkeypa
     own.register("placed", lambda config: Placed(config))
     made(1, EnvContext(worker_index=2), id="placed", size=4, vectorization="sync")
     assert (Placed.made[-1]["size"], Placed.made[-1].worker_index) == (4, 2)
+
+
+def test_a_wrapper_as_the_class_of_an_environment_is_not_asked_for_its_render_modes(monkeypatch):
+    """Its metadata are a property: only an instance has them."""
+
+    class Wrapped(gymnasium.Wrapper):
+        def __init__(self, render_mode=None):
+            super().__init__(gymnasium.make("CartPole-v1", render_mode=render_mode))
+
+    monkeypatch.setattr(own, "_REGISTERED", {"wrapped": Wrapped})
+    assert list(problems(python.Config(id="wrapped", render_mode="rgb_array"))) == []

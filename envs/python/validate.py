@@ -1,6 +1,6 @@
 """Validation of an env_cfg section that names a class or a function of the user's own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from config import own
@@ -49,6 +49,6 @@ def _render_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Probl
         return
     if not takes_context(creator) and "render_mode" not in parameter_names(creator):
         yield Problem("render_mode", f"{cfg.id} has no parameter render_mode")
-    elif isinstance(creator, type):
-        modes = (getattr(creator, "metadata", None) or {}).get("render_modes", ())
-        yield from render_problems(cfg.render_mode, list(modes), cfg.id)
+    elif isinstance(creator, type) and isinstance(known := getattr(creator, "metadata", None) or {}, Mapping):
+        # of a gymnasium.Wrapper it is a property: only an instance knows
+        yield from render_problems(cfg.render_mode, list(known.get("render_modes", ())), cfg.id)
