@@ -20,11 +20,11 @@ LATENT_LIMIT = 0.5
 """Latents are clipped to -0.5..0.5 where actions are drawn: the decoder imitates best near the middle."""
 
 
-def autoencoder_loss(decoded: Tensor, action: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:
-    """Returns the mean of (decoded - a)^2 plus half the mean divergence KL(N(mean, std^2), N(0, 1)) of each latent
-    dimension; actions are [B, A], latents [B, L]."""
+def autoencoder_loss(decoded: Tensor, action: Tensor, mean: Tensor, log_std: Tensor, kl_weight: float) -> Tensor:
+    """Returns mean (decoded - a)^2 + kl_weight mean KL(N(mean, std^2), N(0, 1)), over samples and dimensions; actions
+    are [B, A], latents [B, L]."""
     divergence = 0.5 * (mean.square() + (2 * log_std).exp() - 1) - log_std
-    return (decoded - action).square().mean() + 0.5 * divergence.mean()
+    return (decoded - action).square().mean() + kl_weight * divergence.mean()
 
 
 def soft_clipped(q: Tensor, min_weight: float) -> Tensor:
@@ -142,7 +142,7 @@ class Agent(base.Agent):
         log_std = log_std.clamp(*LOG_STD_RANGE)
         noise = standard_normal(len(unit), self.latents, self.streams.learn, self.device)
         decoded = self.decoder(obs, torch.addcmul(mean, log_std.exp(), noise))[0].tanh()
-        loss = autoencoder_loss(decoded, unit, mean, log_std)
+        loss = autoencoder_loss(decoded, unit, mean, log_std, self.cfg.kl_weight)
         loss.backward()
         optim.apply_gradients(self.vae_optimizer, self.vae_parameters, self.cfg.max_grad_norm, self.reduce)
         return loss.detach()
