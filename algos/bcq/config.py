@@ -13,6 +13,7 @@ class Config(ReplayConfig, TargetConfig):
     OFFLINE: ClassVar = True
     NEEDS_BOUNDS: ClassVar = True
 
+    batch_size: PositiveInt = 100
     actor_layers: Layers = mlp(256, 256)
     """Layers of the network that perturbs actions; its output layer is added automatically."""
     critic_layers: Layers = mlp(256, 256)
