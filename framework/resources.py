@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PROCESS_BYTES = 300 * 2**20
 """Memory that one process takes with torch and Ray in it."""
+RETURNS_BYTES = 12
+"""Size of the columns of a step of given data that tell of its episode's return."""
 MOST_AT_ONCE = 64
 """Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""
 CHUNK_BYTES = 64 * 2**20
@@ -103,7 +105,10 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     any."""
     spec, wanted = policy.spec, policy.memory
     size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10
-    if not isinstance(wanted, ReplaySpec) or wanted.data is None or wanted.data.updates >= 0:
+    data = wanted.data if isinstance(wanted, ReplaySpec) else None
+    if data is not None and data.returns:
+        size += RETURNS_BYTES
+    if data is None or data.updates >= 0:
         size += 4 * spec.agents * policy.algo.state_size()  # given data have no states
     size += 8 * spec.global_state
     if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
