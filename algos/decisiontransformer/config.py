@@ -22,6 +22,7 @@ class Config(GivenData, NetworkConfig):
         "n_head": "n_heads",
     }
     ACTION_SPACES: ClassVar = ("Discrete", "Box")
+    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"target_return"}
     OFFLINE: ClassVar = True
     HAS_GRADIENTS: ClassVar = True
     READ_WITH: ClassVar = {"reward_clip": ("rewards_to_change", ()), "gamma": ("rewards_to_change", ())}
