@@ -73,6 +73,7 @@ class Config(GivenData, NetworkConfig):
             warmup=0,
             updates_per_step=0.0,
             sequence=self.context_length,
+            reward_clip=self.reward_clip,
             statistics=self.normalize_obs,
             data=None if data is None else replace(data, returns=True),
         )

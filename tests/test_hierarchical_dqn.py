@@ -1,0 +1,108 @@
+"""Hierarchical DQN: targets computed by hand, goals that are kept until they are reached, and the paper's problem."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers_core import agent_of, collector_of, score, stream, toy_of, trained
+from helpers_core import spec_of as facts_of
+from test_offline import data_for
+
+import joystick
+from algos.base import Progress
+from algos.hierarchicaldqn.agent import Agent, controller_target, meta_target
+from config.loader import ConfigError
+
+torch.set_num_threads(1)
+DENSE = [{"layer_type": "linear", "layer_size": [16]}]
+GRU = [*DENSE, {"layer_type": "gru", "layer_size": [8]}]
+t = torch.tensor
+
+
+def test_the_controller_earns_1_for_its_goal_and_that_ends_its_task() -> None:
+    values, discount = t([[1.0, 3.0]] * 3), t([0.9, 0.9, 0.0])
+    assert controller_target(t([True, False, False]), discount, values).tolist() == pytest.approx([1.0, 2.7, 0.0])
+
+
+def test_the_meta_controller_earns_the_rewards_since_its_choice_and_the_value_of_the_next_one() -> None:
+    target = meta_target(t([0.5, 2.0]), t([0.9, 0.0]), t([[1.0, 3.0]] * 2))
+    assert target.tolist() == pytest.approx([0.5 + 2.7, 2.0])
+
+
+def agent(env: str = "stochastic_mdp", rows: int = 1, **settings: object) -> Agent:
+    return agent_of("HierarchicalDQN", facts_of(toy_of(env, rows)), **settings)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("layers", [DENSE, GRU], ids=["plain", "gru"])
+def test_a_goal_is_kept_until_it_is_reached_or_the_episode_ends(layers: list) -> None:
+    one = agent(rows=3, controller_layers=layers, meta_layers=DENSE)
+    columns = collector_of(toy_of("stochastic_mdp", 3), one).collect(200, Progress())[0].columns
+    ended = columns["terminated"] | columns["truncated"]
+    reached = columns["next_obs"] == columns["goal"]
+    kept = columns["goal"][1:] == columns["goal"][:-1]
+    assert kept[~(ended | reached)[:-1]].all()
+    assert not kept.all()
+    assert (reached & ~ended).any()
+    assert ended.any()
+    assert (columns["state"][1:, :, 0] == np.where(ended[:-1], 0, columns["goal"][:-1] + 1)).all()
+    assert (
+        columns["chosen_at"][1:] == np.where((ended | reached)[:-1], columns["obs"][1:], columns["chosen_at"][:-1])
+    ).all()
+    total = columns["earned"][:-1] + columns["reward"][:-1]
+    np.testing.assert_allclose(columns["earned"][1:], np.where((ended | reached)[:-1], 0, total))
+
+
+def test_states_that_are_counted_from_another_number_are_goals_too() -> None:
+    one = agent("shifted", rows=4)
+    obs = np.array([5, 6, 7, 5])
+    act = one.sample_action(obs, one.initial_state(4), Progress(), stream(1, "x"))
+    assert (act.columns["goal"] >= 0).all()
+    assert (act.columns["goal"] < facts_of(toy_of("shifted")).observation_space.n).all()
+    at_goal = act.state.copy()
+    at_goal[:, 0] = obs - 5 + 1
+    again = one.sample_action(obs, at_goal, Progress(step=10**9), stream(1, "x"))
+    assert len(again.action) == 4
+
+
+def test_it_finds_that_the_far_end_is_worth_a_risk() -> None:
+    settings = {"epsilon_decay": 3000, "lr": 5e-3, "train_fre": 16, "target_update": 1, "batch_size": 128}
+    one = trained(agent(rows=16, **settings), toy_of("stochastic_mdp", 16), 900)
+    # the best return is 0.208; giving up at once has 0.01, and random play 0.018
+    assert score(one, toy_of("stochastic_mdp", 8), 400) > 0.2
+
+
+def test_goals_that_only_a_recurrent_network_could_choose_are_refused() -> None:
+    with pytest.raises(ConfigError, match="put lstm and gru layers in controller_layers"):
+        joystick.Run("hDQN", "FrozenLake-v1", algo_cfg={"meta_layers": GRU})
+
+
+def test_the_data_layer_tells_the_rewards_too() -> None:
+    env = "FrozenLake-v1"
+    policy = joystick.policy("hDQN", env, seed=1, epsilon_start=1.0)
+    collector = Collector(policy, env, ReplayBuffer(400), seed=1)
+    collector.collect(n_step=200)
+    buffer = collector.buffer
+    rings = buffer.rings
+    earned, reward = rings.flat["policy/earned"], rings.flat["rew"]
+    assert earned is not None and reward is not None
+
+
+@pytest.mark.parametrize("layers", [DENSE, GRU], ids=["plain", "gru"])
+def test_both_networks_learn_in_every_update(layers: list) -> None:
+    env = toy_of("stochastic_mdp", 4)
+    settings = {"lookup_step": 4, "burn_in": 2} if layers is GRU else {}
+    one = agent(rows=4, controller_layers=layers, meta_layers=DENSE, batch_size=32, **settings)
+    before = one.weights()
+    trained(one, env, 60)
+    assert [name for name, value in one.weights().items() if np.array_equal(before[name], value)] == []
+
+
+def test_observations_that_are_no_single_number_are_refused() -> None:
+    with pytest.raises(ConfigError, match="HierarchicalDQN needs observations that are Discrete"):
+        joystick.Run("HierarchicalDQN", "CartPole-v1")
+
+
+def test_data_have_no_goals_and_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="data: must be null in this algorithm"):
+        joystick.Run("hDQN", "FrozenLake-v1", algo_cfg={"data": str(data_for(tmp_path, "DQN"))})
