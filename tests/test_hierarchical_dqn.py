@@ -5,14 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers_core import agent_of, collector_of, score, stream, toy_of, trained
+from gymnasium.spaces import Discrete
+from helpers_core import agent_of, collector_of, score, toy_of, trained
 from helpers_core import spec_of as facts_of
+from helpers_distributed import Run, local
+from test_algorithms_as_policies import config_of
 from test_offline import data_for
 
 import joystick
-from algos.base import Progress
+from algos.base import EnvSpec, Progress
 from algos.hierarchicaldqn.agent import Agent, controller_target, meta_target
 from config.loader import ConfigError
+from envs.toy.tasks import TASKS, Draws
+from framework import compatibility
 
 torch.set_num_threads(1)
 DENSE = [{"layer_type": "linear", "layer_size": [16]}]
@@ -36,33 +41,37 @@ def agent(env: str = "stochastic_mdp", rows: int = 1, **settings: object) -> Age
 
 @pytest.mark.parametrize("layers", [DENSE, GRU], ids=["plain", "gru"])
 def test_a_goal_is_kept_until_it_is_reached_or_the_episode_ends(layers: list) -> None:
-    one = agent(rows=3, controller_layers=layers, meta_layers=DENSE)
-    columns = collector_of(toy_of("stochastic_mdp", 3), one).collect(200, Progress())[0].columns
+    env = toy_of("shifted", 3, steps=10)
+    one = agent_of("HierarchicalDQN", facts_of(env), controller_layers=layers, meta_layers=DENSE)
+    columns = collector_of(env, one).collect(200, Progress())[0].columns
     ended = columns["terminated"] | columns["truncated"]
-    reached = columns["next_obs"] == columns["goal"]
-    kept = columns["goal"][1:] == columns["goal"][:-1]
-    assert kept[~(ended | reached)[:-1]].all()
-    assert not kept.all()
+    reached = columns["next_obs"] == columns["goal"] + int(env.observation_space.start)
     assert (reached & ~ended).any()
     assert ended.any()
+    _check(columns["obs"], columns["reward"], (ended | reached), columns)
     assert (columns["state"][1:, :, 0] == np.where(ended[:-1], 0, columns["goal"][:-1] + 1)).all()
-    assert (
-        columns["chosen_at"][1:] == np.where((ended | reached)[:-1], columns["obs"][1:], columns["chosen_at"][:-1])
-    ).all()
-    total = columns["earned"][:-1] + columns["reward"][:-1]
-    np.testing.assert_allclose(columns["earned"][1:], np.where((ended | reached)[:-1], 0, total))
+
+
+def _check(obs: np.ndarray, reward: np.ndarray, over: np.ndarray, columns: dict[str, np.ndarray]) -> None:
+    """Checks the columns of goals [T, ...] of steps in a row, given where a goal is over after a step."""
+    goal, chosen_at, earned, over = columns["goal"], columns["chosen_at"], columns["earned"], over[:-1]
+    assert (goal[1:] == goal[:-1])[~over].all()
+    assert not (goal[1:] == goal[:-1])[over].all()
+    assert (chosen_at[1:] == np.where(over, obs[1:], chosen_at[:-1])).all()
+    np.testing.assert_allclose(earned[1:], np.where(over, 0, earned[:-1] + reward[:-1]))
+    assert earned.max() > 1
 
 
 def test_states_that_are_counted_from_another_number_are_goals_too() -> None:
-    one = agent("shifted", rows=4)
-    obs = np.array([5, 6, 7, 5])
-    act = one.sample_action(obs, one.initial_state(4), Progress(), stream(1, "x"))
-    assert (act.columns["goal"] >= 0).all()
-    assert (act.columns["goal"] < facts_of(toy_of("shifted")).observation_space.n).all()
-    at_goal = act.state.copy()
-    at_goal[:, 0] = obs - 5 + 1
-    again = one.sample_action(obs, at_goal, Progress(step=10**9), stream(1, "x"))
-    assert len(again.action) == 4
+    one = agent_of("HierarchicalDQN", EnvSpec("x", Discrete(3, start=5), Discrete(2), 3))
+    obs = np.array([5, 6, 7])
+    act = one.predict_action(obs, one.initial_state(3))
+    assert set(act.columns["goal"].tolist()) <= {0, 1, 2}
+    state = np.array([[1, 9, 0.5], [1, 9, 0.5], [3, 9, 0.5]], np.float32)
+    again = one.predict_action(obs, state)
+    assert again.columns["goal"][1] == 0
+    assert again.columns["chosen_at"].tolist() == [5, 9, 7]
+    assert again.columns["earned"].tolist() == [0, 0.5, 0]
 
 
 def test_it_finds_that_the_far_end_is_worth_a_risk() -> None:
@@ -78,14 +87,25 @@ def test_goals_that_only_a_recurrent_network_could_choose_are_refused() -> None:
 
 
 def test_the_data_layer_tells_the_rewards_too() -> None:
-    env = "FrozenLake-v1"
+    env = Draws(TASKS["shifted"](), 10)
     policy = joystick.policy("hDQN", env, seed=1, epsilon_start=1.0)
-    collector = Collector(policy, env, ReplayBuffer(400), seed=1)
+    collector = joystick.Collector(policy, env, joystick.ReplayBuffer(400), seed=1)
     collector.collect(n_step=200)
-    buffer = collector.buffer
-    rings = buffer.rings
-    earned, reward = rings.flat["policy/earned"], rings.flat["rew"]
-    assert earned is not None and reward is not None
+    steps = collector.buffer[np.arange(200)]
+    over = steps.done | (steps.obs_next == steps.policy.goal + steps.obs.min())
+    _check(steps.obs, steps.rew, over, steps.policy)
+
+
+def test_policies_among_several_agents_are_told_their_own_rewards() -> None:
+    config = config_of("HierarchicalDQN")
+    compatibility.check(config)
+    whole = Run(config, local(config)).until(100)
+    (part,) = whole.backend.memory._parts.values()
+    rings = part.replay._rings
+    for ring in range(rings.count):
+        columns = {name: rings.of_ring(name, ring)[: rings.added[ring], 0] for name in rings.flat}
+        over = columns["end"] | (columns["next_obs"] == columns["goal"])
+        _check(columns["obs"], columns["reward"], over, columns)
 
 
 @pytest.mark.parametrize("layers", [DENSE, GRU], ids=["plain", "gru"])

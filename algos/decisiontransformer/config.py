@@ -19,6 +19,7 @@ class Config(GivenData, NetworkConfig):
         "max_len": "context_length",
         "embed_dim": "embed_size",
         "n_layer": "n_blocks",
+        "n_layers": "n_blocks",
         "n_head": "n_heads",
     }
     ACTION_SPACES: ClassVar = ("Discrete", "Box")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, UnfitError
 from algos.common import networks, optim, targets
 from algos.common.distributions import masked
 from algos.common.exploration import Explorer, greedy
@@ -50,7 +50,8 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         space = spec.observation_space
-        assert isinstance(space, Discrete)
+        if not isinstance(space, Discrete):
+            raise UnfitError(f"{space} is not Discrete: goals are the values of an observation that is a single number")
         self.start, goals = int(space.start), int(space.n)
         pair = replace(spec, observation_space=MultiDiscrete([goals, goals], start=[self.start, 0]))
         meta = networks.build(spec, cfg.meta_layers, goals, cfg, streams.init)
