@@ -8,6 +8,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, Space
 from helpers_core import TapeAgent, collector_of, stream, toy_of
+from test_learners import Together
 from test_offline import data_for, run_of, spec_of, write
 
 import joystick
@@ -144,16 +145,18 @@ def two_steps(path: Path, actions: np.ndarray) -> Path:
     return path
 
 
-def learned(path: Path, action: Space, chunks: int, **settings: Any) -> Agent:
+def parts_of(path: Path, action: Space, **settings: Any) -> tuple[Agent, Stored, Learner]:
     agent = agent_of(
         Box(-1, 1, (1,), np.float32), action, context_length=2, data=str(path), batch_size=64, dropout=0.0, **settings
     )  # fmt: skip
     wanted = agent.cfg.memory(1)
     found = given(wanted.data, agent.spec, 1)
-    memory, learner = (
-        Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10),
-        Learner(agent, wanted),
-    )
+    memory = Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10)
+    return agent, memory, Learner(agent, wanted)
+
+
+def learned(path: Path, action: Space, chunks: int) -> Agent:
+    agent, memory, learner = parts_of(path, action)
     for _ in range(chunks):
         learner.learn(memory.take(0.0), Progress())
     return agent
@@ -195,6 +198,26 @@ def test_exploration_draws_from_what_was_done(tmp_path: Path) -> None:
     obs = np.zeros((400, 1), np.float32)
     drawn = agent.sample_action(obs, agent.initial_state(400), Progress(), stream(1, "x")).action
     assert drawn.mean() == pytest.approx(0.5, abs=0.15)
+
+
+def test_learners_that_share_the_sequences_do_as_one_alone(tmp_path: Path) -> None:
+    path = two_steps(tmp_path / "a.npz", np.random.default_rng(1).integers(2, size=(100, 2)))
+    # Adam would divide rounding errors by themselves: the gradient of a key's bias is 0
+    parts = [parts_of(path, Discrete(2), optimizer="sgd", weight_decay=0.0) for _ in range(3)]
+    together = Together(2)
+    for rank in range(2):
+        parts[rank][2].divide(together.share(rank))
+    before = parts[0][0].weights()
+    together.run([lambda part=part: part[2].learn(part[1].take(0.0), Progress()) for part in parts[:2]])
+    parts[2][2].learn(parts[2][1].take(0.0), Progress())
+    one, two, alone = (agent.weights() for agent, _, _ in parts)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert alone["highest"] == one["highest"] == 2.0
+    assert (
+        max(np.abs(before[name] - value).max() for name, value in one.items() if np.isfinite(before[name]).all()) > 0.01
+    )
+    for name, value in alone.items():
+        np.testing.assert_allclose(one[name], value, atol=1e-4)
 
 
 # runs -----------------------------------------------------------------------------------------------------
