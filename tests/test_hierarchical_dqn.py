@@ -39,6 +39,19 @@ def agent(env: str = "stochastic_mdp", rows: int = 1, **settings: object) -> Age
     return agent_of("HierarchicalDQN", facts_of(toy_of(env, rows)), **settings)  # type: ignore[return-value]
 
 
+def test_goals_are_learned_where_they_end_and_from_the_state_where_they_were_chosen() -> None:
+    one = agent()
+    values, following = ([[float(10 * s + g) for g in range(6)] for s in range(6)] for _ in range(2))
+    one.networks["meta"] = torch.nn.Embedding.from_pretrained(t(values))
+    one.targets["meta"] = torch.nn.Embedding.from_pretrained(t(following))
+    batch = {
+        "chosen_at": t([2, 2, 2]), "goal": t([4, 4, 4]), "after": t([4, 3, 0]), "reached": t([True, False, False]),
+        "earned": t([1.0, 1.0, 1.0]), "reward": t([0.5, 0.5, 0.5]), "discount": t([0.9, 0.9, 0.0]),
+    }  # fmt: skip
+    # Q(2, 4) is 24; the best value in state 4 is 45; an episode that terminated has no value after it
+    assert one._meta_loss(batch)[1].tolist() == pytest.approx([1.5 + 0.9 * 45 - 24, 0.0, 24 - 1.5])
+
+
 @pytest.mark.parametrize("layers", [DENSE, GRU], ids=["plain", "gru"])
 def test_a_goal_is_kept_until_it_is_reached_or_the_episode_ends(layers: list) -> None:
     env = toy_of("shifted", 3, steps=10)
