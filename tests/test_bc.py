@@ -24,6 +24,8 @@ from framework.errors import JoystickError
 from framework.learner import Learner
 from framework.memory.given import given
 from framework.memory.stored import Stored
+from framework.plan import plan
+from framework.resources import step_bytes
 
 torch.set_num_threads(1)
 DENSE = {"layer_type": "linear", "layer_size": [16]}
@@ -211,6 +213,15 @@ def test_both_are_resumed_to_the_bit(tmp_path: Path, env: str, settings: dict[st
                     run.train()
                 weights[-1] = run.weights()
     assert all(np.array_equal(weights[0][name], value) for name, value in weights[1].items())
+
+
+def test_given_data_take_no_room_for_recurrent_states(tmp_path: Path) -> None:
+    sizes = []
+    for layers in ([DENSE], [DENSE, GRU]):
+        with run_of(tmp_path, "BC", f"run{len(sizes)}", data_for(tmp_path, "BC"), actor_layers=layers) as run:
+            trainer = run._experiment.trainer
+            sizes.append(step_bytes(run.config, plan(run.config, trainer.agent.spec).single))
+    assert sizes[0] == sizes[1] == 2 * 16 + 8 + 10 + 2 * 2  # observations, action, reward and flags, masks
 
 
 # what is refused ------------------------------------------------------------------------------------------
