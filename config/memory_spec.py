@@ -21,6 +21,9 @@ class DataSpec:
     """Share of each minibatch that comes from the data while the run collects."""
     updates: int = -1
     """Number of updates from the data alone, before the first step is collected; -1: all of them."""
+    returns: bool = False
+    """True if each step has the columns `episode_return`, undiscounted; `earned`, the part of it before this step; and
+    `timestep`, its number in the episode."""
 
 
 @dataclass(frozen=True)

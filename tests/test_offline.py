@@ -140,9 +140,9 @@ def test_the_losses_have_the_numbers_of_their_equations() -> None:
 
 
 def run_of(
-    tmp_path: Path, algo: str, name: str, data: Path, updates: int = 60, steps: int = -1, **algo_cfg: Any
+    tmp_path: Path, algo: str, name: str, data: Path, updates: int = 60, steps: int = -1, env: str = "", **algo_cfg: Any
 ) -> joystick.Run:
-    env = "CartPole-v1" if "Discrete" in algos.get(algo).Config.ACTION_SPACES else "Pendulum-v1"
+    env = env or ("CartPole-v1" if "Discrete" in algos.get(algo).Config.ACTION_SPACES else "Pendulum-v1")
     fields = algos.get(algo).Config.model_fields
     layers = {key: [SMALL] for key in fields if key.endswith("_layers")}
     general = {"online_eval": True, "online_eval_episode": 2, "model_save_fre": 20, "max_step": 20}
