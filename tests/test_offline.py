@@ -1,5 +1,6 @@
 """Learning from given data: the memory, the phases of a run, exact resume, and what is refused."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -140,15 +141,16 @@ def test_the_losses_have_the_numbers_of_their_equations() -> None:
 
 
 def run_of(
-    tmp_path: Path, algo: str, name: str, data: Path, updates: int = 60, steps: int = -1, env: str = "", **algo_cfg: Any
-) -> joystick.Run:
+    tmp_path: Path, algo: str, name: str, data: Path, updates: int = 60, steps: int = -1, env: str = "",
+    general: dict[str, Any] | None = None, **algo_cfg: Any,
+) -> joystick.Run:  # fmt: skip
     env = env or ("CartPole-v1" if "Discrete" in algos.get(algo).Config.ACTION_SPACES else "Pendulum-v1")
     fields = algos.get(algo).Config.model_fields
     layers = {key: [SMALL] for key in fields if key.endswith("_layers")}
-    general = {"online_eval": True, "online_eval_episode": 2, "model_save_fre": 20, "max_step": 20}
+    usual = {"online_eval": True, "online_eval_episode": 2, "model_save_fre": 20, "max_step": 20}
     limits = {"max_update": updates, "iteration_steps": 20, "max_total_step": steps, "reward_threshold": None}
     return joystick.Run(
-        algo, env, seed=1, into=tmp_path / name, general_cfg=general | limits,
+        algo, env, seed=1, into=tmp_path / name, general_cfg=usual | limits | (general or {}),
         algo_cfg={"data": str(data), "batch_size": 8, **layers, **algo_cfg},
     )  # fmt: skip
 
@@ -288,3 +290,41 @@ def test_a_test_collects_the_episodes_that_count_and_explores_if_asked_to(tmp_pa
         shares[explore] = min(written["actions"].mean(), 1 - written["actions"].mean())
     assert shares["false"] < 0.02
     assert 0.02 < shares["true"] < 0.3
+
+
+# with Ray -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("algo", "steps"), [("IQL", -1), ("IQL", 120)])
+def test_with_ray_in_lockstep_the_weights_are_those_of_one_process(
+    tmp_path: Path, algo: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From data alone, and from data first and online afterwards; the second with a resume between the two."""
+    from fake_ray import FakeRay
+
+    from framework.distributed import launch
+
+    monkeypatch.setattr(launch.ray_cluster, "started", lambda *given: contextlib.nullcontext(FakeRay()))
+    data, weights = data_for(tmp_path, algo), []
+    online = {"offline_updates": 40, "updates": -1} if steps > 0 else {}
+    for name, backend in (("single", {}), ("ray", {"mp_backend": "ray", "run_ahead": 0})):
+        with run_of(tmp_path, algo, name, data, steps=steps, general=backend, **online) as run:
+            run.train()
+        with joystick.Run.resume(tmp_path / name) as run:
+            while not run.train()["done"]:
+                pass
+            weights.append(run.weights())
+            assert run.count.update >= 60
+    assert all(np.array_equal(weights[0][name], value) for name, value in weights[1].items())
+
+
+def test_with_ray_and_workers_ahead_every_update_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fake_ray import FakeRay
+
+    from framework.distributed import launch
+
+    monkeypatch.setattr(launch.ray_cluster, "started", lambda *given: contextlib.nullcontext(FakeRay()))
+    with run_of(tmp_path, "BC", "run", data_for(tmp_path, "BC"), general={"mp_backend": "ray"}) as run:
+        while not (result := run.train())["done"]:
+            pass
+        assert (result["step"], result["update"]) == (0, 60)

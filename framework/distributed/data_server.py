@@ -35,6 +35,10 @@ class DataServer:
         """Returns a chunk of at most `most` minibatches; None if no update is due."""
         return self.memory.take(fraction, most)
 
+    def offline(self) -> bool:
+        """Returns True while updates from given data alone are owed."""
+        return self.memory.offline
+
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """Updates the priorities of sampled transitions."""
         self.memory.feedback(keys, priorities)

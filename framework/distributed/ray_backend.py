@@ -28,6 +28,7 @@ from framework.memory.chunk import Chunk
 from framework.output import LOGGER
 from framework.output.forwarding import repeat
 from framework.plan import plan, run_ahead
+from framework.resources import MOST_AT_ONCE
 
 ROUNDING = 1e-6
 """Backlog that is attributed to rounding errors."""
@@ -112,6 +113,8 @@ class RayBackend:
             host, port = self._begun(self.learners[0].address.remote())
             self._begun([learner.join.remote(host, port) for learner in self.learners])
         self.weights = self.learners[0].weights.remote()
+        self._offline = self._begun(self.server.offline.remote())
+        """True while updates from given data alone are owed: nothing has to be collected for them."""
         here = self._here()
         apart = here is not None and self._begun(self.server.node.remote()) != here
         self.memory: Any = RemoteMemory(self.ray, self.server, self._get, here if apart else None)
@@ -124,6 +127,9 @@ class RayBackend:
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Collects, adds and learns until anything has happened; with run_ahead 0, until nothing is left to learn."""
         with self.utilization.rounds:
+            if self._offline:
+                yield from self._learn_offline(now)
+                return
             while True:
                 self._learn(now)
                 self._collect(now)
@@ -131,6 +137,18 @@ class RayBackend:
                 busy = self.adding or self.learning or self.owed or self._collecting()
                 if self.stopping() or self.ahead or not busy:
                     return
+
+    def _learn_offline(self, now: Now) -> Iterator[Learned]:
+        """Learns from one chunk of given data: evaluations and checkpoints may be due before the next one."""
+        progress = now()
+        yield from self._learn_alone(self.server.take.remote(progress.fraction, MOST_AT_ONCE), progress)
+        self._offline = self._get(self.server.offline.remote())
+
+    def _learn_alone(self, chunk: Any, progress: Progress) -> Iterator[Learned]:
+        """Learns from a chunk that no collected step has allowed, and waits for the learners."""
+        self._hand_out(chunk, 0, progress)
+        while self.learning:
+            yield from (event for event in self._receive(workers=False) if isinstance(event, Learned))
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Learns all that is owed; after a stop signal only what was begun: the state holds the rest. Workers finish
@@ -167,9 +185,7 @@ class RayBackend:
         self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
 
     def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
-        self._hand_out(self.ray.put(chunk), 0, now())
-        while self.learning:
-            yield from (event for event in self._receive(workers=False) if isinstance(event, Learned))
+        yield from self._learn_alone(self.ray.put(chunk), now())
 
     def backlog(self) -> float:
         """Returns the work between the workers and the learners (see Pace)."""
@@ -295,6 +311,8 @@ class RayBackend:
         self.agent.load_state(state["agent"])
         self.weights = self.learners[0].weights.remote()
         self.owed = self.memory.load_state(state["memory"], frames)
+        self._offline = self._get(self.server.offline.remote())
+        self.owed *= not self._offline  # what is owed from data alone is learned in rounds of its own
         self.pool.phase = state.get("phase")
         count = len(self.pool.workers)
         self._others = state["collectors"][count:]
