@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from algos.common.settings import GivenData
-from config.schema import Layers, MemorySpec, NonNegative, Positive, RolloutSpec, mlp
+from config.schema import Layers, NonNegative, Positive, RolloutSpec, mlp
 
 
 class DiscriminatorConfig(GivenData):
@@ -12,7 +12,6 @@ class DiscriminatorConfig(GivenData):
     of the environment's."""
 
     IMITATES: ClassVar = True
-    SPECIAL_LAYERS: ClassVar = ()
     READ_WITH: ClassVar = {
         "state_only": ("shaping", (True,)),
         "reward_clip": ("rewards_of_the_environment", ()),
@@ -25,7 +24,7 @@ class DiscriminatorConfig(GivenData):
     """Learning rate of the discriminator."""
     discriminator_entropy_coef: NonNegative = 0.0
     """Weight of the entropy of the discriminator's decisions, which keeps it from becoming certain."""
-    imitation_reward: Literal["positive", "negative", "log_odds"] = "log_odds"
+    imitation_reward: Literal["positive", "negative", "log_odds"] = "positive"
     """Reward of a step, where D is the probability that it is the expert's. positive: -log(1 - D), above 0; negative:
     log D, below 0; log_odds: log D - log(1 - D). A reward above 0 alone makes long episodes good, and one below 0 short
     ones."""
@@ -36,7 +35,7 @@ class DiscriminatorConfig(GivenData):
     """With shaping: g depends on the state alone, so that it holds in other surroundings too; false: on the action
     too."""
 
-    def memory(self, rows: int) -> MemorySpec:
+    def memory(self, rows: int) -> RolloutSpec:
         wanted = super().memory(rows)
         assert isinstance(wanted, RolloutSpec)
         return replace(wanted, data=self.data_spec())

@@ -10,4 +10,5 @@ class Config(DiscriminatorConfig, Family):
     """GAIL: PPO whose rewards come from a discriminator between given data and its own steps."""
 
     ALIASES: ClassVar = {**Family.ALIASES, **DiscriminatorConfig.ALIASES}
+    SPECIAL_LAYERS: ClassVar = ()
     FIXED: ClassVar = {"shaping": False}

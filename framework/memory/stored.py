@@ -106,8 +106,8 @@ class Stored:
 
 
 def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
-    """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have. Where
-    an expert was asked what to do, the actions in the data are its answers."""
+    """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have.
+    Where an expert was asked what to do, the actions in the data are its answers."""
     data, axis = {"expert_action": data["action"], **data}, 2 if sequence > 1 else 1
     return {
         name: np.concatenate([column, data[name]], axis=1 if name == "state" else axis)
