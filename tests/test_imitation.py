@@ -16,7 +16,14 @@ from test_offline import SMALL, run_of, spec_of, write
 import algos
 import joystick
 from algos.base import Array, EnvSpec, Progress
-from algos.common.imitation import Discriminator, discriminator_loss, imitation_reward, shaped
+from algos.common.imitation import (
+    Discriminator,
+    absorbing_reward,
+    discriminator_loss,
+    gradient_penalty,
+    imitation_reward,
+    shaped,
+)
 from config.loader import ConfigError
 from config.schema import EXPERT, DataSpec, ReplaySpec, RolloutSpec
 from framework.errors import JoystickError
@@ -30,7 +37,8 @@ from framework.output.csv_log import read_csv
 
 LN2, LN3 = math.log(2), math.log(3)
 t = torch.tensor
-LAYERS = {f"{part}_layers": [SMALL] for part in ("actor", "critic", "discriminator")}
+LAYERS_OF_POLICY = {f"{part}_layers": [SMALL] for part in ("actor", "critic")}
+LAYERS = {**LAYERS_OF_POLICY, "discriminator_layers": [SMALL]}
 WINDOW = {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2}
 
 
@@ -67,9 +75,31 @@ def test_the_discriminator_has_the_loss_of_its_equation() -> None:
     # D is 1/2 and 3/4 for the expert, 1/2 and 1/4 for the policy: -mean(log 1/2, log 3/4) on both sides
     expert, own = t([0.0, LN3]), t([0.0, -LN3])
     each = (LN2 + math.log(4 / 3)) / 2
-    assert discriminator_loss(expert, own, 0.0).item() == pytest.approx(2 * each)
-    entropy = (LN2 - 0.75 * math.log(0.75) - 0.25 * math.log(0.25)) / 2
-    assert discriminator_loss(expert, own, 0.1).item() == pytest.approx(2 * each - 0.1 * entropy)
+    assert discriminator_loss(expert, own).item() == pytest.approx(2 * each)
+
+
+def test_the_gradient_penalty_is_that_of_slopes_other_than_1_between_both() -> None:
+    def network(x: torch.Tensor) -> torch.Tensor:
+        return (x.square() * t([1.0, 0.0])).sum(1)  # its slope is 2 x_0
+
+    # a quarter and three quarters of the way: x_0 is 1 and 3, slopes 2 and 6
+    penalty = gradient_penalty(network, t([[4.0, 9.0], [4.0, 9.0]]), t([[0.0, 0.0], [0.0, 0.0]]))
+    assert penalty.item() == pytest.approx((1 + 25) / 2)
+
+
+@pytest.mark.parametrize(("algo", "networks"), [("GAIL", 1), ("AIRL", 2)])
+def test_a_discriminator_of_slope_1_has_no_penalty(algo: str, networks: int) -> None:
+    spec = replace(spec_of(), rows=4)
+    agent = agent_of(algo, spec, data="x.npz", discriminator_layers=[], state_only=False, **LAYERS_OF_POLICY)
+    window = {name: torch.from_numpy(value).flatten(0, 1) for name, value in imitators_window(spec, agent).items()}
+    assert len(agent.discriminator.networks) == networks
+    for network in agent.discriminator.networks.values():
+        weight = network.body[-1].weight.data
+        weight.zero_()
+        weight[0, 1] = 1.0
+    assert agent.discriminator.penalty(window).item() == pytest.approx(0.0, abs=1e-6)
+    network.body[-1].weight.data[0, 1] = 3.0
+    assert agent.discriminator.penalty(window).item() == pytest.approx(4.0, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -79,17 +109,44 @@ def test_the_reward_of_a_step_that_is_the_experts_with_probability_three_quarter
     assert imitation_reward(t([LN3]), form).item() == pytest.approx(reward)
 
 
+def test_the_end_of_a_task_lasts_for_ever() -> None:
+    own, expert = t([True, True, True, False]), t([True, False, False, False])
+    # D = (1 + 1) / (1 + 1 + 3 + 1) = 1/3, so that its odds are 1/2; gamma / (1 - gamma) = 3
+    assert absorbing_reward(expert, own, "log_odds", 0.75).item() == pytest.approx(-3 * LN2)
+    assert absorbing_reward(expert, own, "positive", 0.75).item() == pytest.approx(3 * math.log(3 / 2))
+    assert absorbing_reward(expert, expert, "log_odds", 0.75).item() == 0.0
+
+
+def test_it_is_worth_something_only_after_terminal_steps() -> None:
+    spec = replace(spec_of(), rows=4)
+    rewards = []
+    for absorbing in (False, True):
+        agent = agent_of("GAIL", spec, data="x.npz", absorbing=absorbing, **LAYERS, **WINDOW)
+        window = {name: torch.from_numpy(value) for name, value in imitators_window(spec, agent).items()}
+        window["expert_terminated"] = torch.zeros_like(window["terminated"])
+        rewards.append(agent.discriminator.prepare(window, 0.0)["reward"])
+    ends, count = window["terminated"], window["terminated"].sum()
+    worth = 99 * math.log(1 + 1 / (count + 1))
+    assert torch.equal(rewards[0][~ends], rewards[1][~ends])
+    assert torch.allclose(rewards[1][ends] - rewards[0][ends], torch.full((int(count),), worth))
+
+
+def test_a_state_that_lasts_for_ever_needs_discounting() -> None:
+    with pytest.raises(ConfigError, match="absorbing: a state that lasts for ever needs a gamma below 1"):
+        joystick.Run("GAIL", "Acrobot-v1", algo_cfg={"data": "x.npz", "absorbing": True, "gamma": 1.0})
+
+
 def test_shaping_counts_what_follows_unless_the_step_is_terminal() -> None:
     f = shaped(t([1.0, 1.0]), t([2.0, 2.0]), t([3.0, 3.0]), t([False, True]), 0.5)
     assert f.tolist() == [0.5, -1.0]
 
 
-@pytest.mark.parametrize(("state_only", "others"), [(True, 0.0), (False, 1.0)])
-def test_the_odds_of_airl_are_exp_f_over_pi(state_only: bool, others: float) -> None:
+@pytest.mark.parametrize("state_only", [True, False])
+def test_the_odds_of_airl_are_exp_f_over_pi(state_only: bool) -> None:
     spec = spec_of()
     agent = agent_of("AIRL", spec, data="x.npz", gamma=0.5, state_only=state_only, **LAYERS)
     disc = agent.discriminator
-    for network, bias in ((disc.networks["g"], 1.0), (disc.networks["h"], 2.0)):
+    for network, bias in ((disc.g, 1.0), (disc.h, 2.0)):
         for parameter in network.parameters():
             parameter.data.zero_()
         network.body[-1].bias.data.fill_(bias)
@@ -102,7 +159,7 @@ def test_the_odds_of_airl_are_exp_f_over_pi(state_only: bool, others: float) -> 
     assert odds.tolist() == pytest.approx([-math.log(0.25), -1 - math.log(0.75)], abs=1e-6)
     d = odds.sigmoid()
     assert d.tolist() == pytest.approx([1 / (1 + 0.25), math.exp(-1) / (math.exp(-1) + 0.75)], abs=1e-6)
-    assert disc.networks["g"](obs, None if state_only else torch.ones(2, 2)).shape == (1, 2, 1)
+    assert disc.g.body[0].weight.shape[1] == (4 if state_only else 6)
 
 
 def test_settings_of_ppo_are_those_of_its_imitators() -> None:
@@ -227,7 +284,7 @@ def test_two_learners_are_one(algo: str) -> None:
         return prints(agent)
 
     def learner() -> tuple[Any, Learner]:
-        agent = agent_of(algo, spec, data="x.npz", **LAYERS, **WINDOW)
+        agent = agent_of(algo, spec, data="x.npz", gradient_penalty=0, **LAYERS, **WINDOW)
         return agent, Learner(agent, agent.cfg.memory(4))
 
     agents, together = [learner() for _ in range(2)], Together(2)
@@ -325,6 +382,42 @@ def leaves(tree: Any, path: str = "") -> Any:
     """Yields every leaf of a state with its path."""
     for name, value in tree.items():
         yield from leaves(value, f"{path}.{name}") if isinstance(value, dict) else [(f"{path}.{name}", value)]
+
+
+def on_its_side(obs: Array) -> Array:
+    """The best policy of the toy match."""
+    return (obs[:, 0] > 0).astype(np.int64)
+
+
+LEARNS: dict[str, dict[str, Any]] = {
+    "GAIL": {"batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 5e-3},
+    "AIRL": {
+        "batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 5e-3,
+        "state_only": False,
+    },
+    "SQIL": {"lr": 5e-3, "gamma": 0.5, "train_fre": 4},
+    "DAgger": {"lr": 5e-3, "expert": f"{__name__}:on_its_side"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algo", algos.imitating())
+def test_a_toy_is_played_as_the_expert_plays_it(tmp_path: Path, algo: str) -> None:
+    torch.set_num_threads(1)
+    obs = np.random.default_rng(1).choice([-1.0, 1.0], (400, 1)).astype(np.float32)
+    np.savez(
+        tmp_path / "expert.npz", observations=obs, actions=on_its_side(obs), rewards=np.zeros(400, np.float32),
+        terminals=np.arange(400) % 8 == 7,
+    )  # fmt: skip
+    settings = {key: [SMALL] for key in algos.get(algo).Config.model_fields if key.endswith("_layers")} | LEARNS[algo]
+    if algo != "DAgger":
+        settings["data"] = str(tmp_path / "expert.npz")
+    limits = {"env_name": "toy", "max_total_step": 1536, "iteration_steps": 1536, "online_eval": False}
+    with joystick.Run(
+        algo, seed=1, into=tmp_path / "run", general_cfg=limits | {"save_fig": False}, algo_cfg=settings,
+        env_cfg={"id": "match", "steps": 8, "n_envs": 4}, allow_import=[__name__],
+    ) as run:  # fmt: skip
+        run.train()
+        assert run.evaluate(4)["mean"] == 8.0
 
 
 @pytest.mark.parametrize("algo", ["GAIL", "AIRL", "SQIL"])

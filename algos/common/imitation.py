@@ -1,5 +1,6 @@
 """A discriminator between the steps of an expert and those of a policy, and the reward that it gives a policy."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,15 +22,10 @@ SEEDS = 100
 """Distance of the seeds of its initial weights from those of the policy."""
 
 
-def discriminator_loss(expert: Tensor, own: Tensor, entropy_coef: float) -> Tensor:
-    """Returns -mean log D of the expert's steps - mean log(1 - D) of the policy's, from log-odds [B] of D, less
-    entropy_coef times the mean entropy of both (Ho and Ermon, equation 17, with the labels exchanged)."""
-    loss = F.softplus(-expert).mean() + F.softplus(own).mean()
-    if not entropy_coef:
-        return loss
-    odds = torch.cat([expert, own])
-    # H(D) = -D log D - (1 - D) log(1 - D) = softplus(l) - l D
-    return loss - entropy_coef * (F.softplus(odds) - odds * odds.sigmoid()).mean()
+def discriminator_loss(expert: Tensor, own: Tensor) -> Tensor:
+    """Returns -mean log D of the expert's steps - mean log(1 - D) of the policy's, from log-odds [B] of D (Ho and
+    Ermon, equation 17, with the labels exchanged)."""
+    return F.softplus(-expert).mean() + F.softplus(own).mean()
 
 
 def imitation_reward(odds: Tensor, form: str) -> Tensor:
@@ -43,23 +39,37 @@ def imitation_reward(odds: Tensor, form: str) -> Tensor:
     return odds
 
 
+def absorbing_reward(expert_ends: Tensor, own_ends: Tensor, form: str, gamma: float) -> Tensor:
+    """Returns gamma / (1 - gamma) r: what the reward r of the state after a terminal step is worth if that state lasts
+    for ever (Kostrikov et al., 2019). It is one state, whose D is known: the share of the expert in the terminal steps
+    of both. The flags are those of equally many steps; one more terminal step each is assumed."""
+    odds = ((expert_ends.sum() + 1) / (own_ends.sum() + 1)).log()
+    return gamma / (1 - gamma) * imitation_reward(odds, form)
+
+
 def shaped(g: Tensor, h: Tensor, next_h: Tensor, terminated: Tensor, gamma: float) -> Tensor:
     """Returns f(s, a, s') = g + gamma h(s') - h(s) (Fu, Luo and Levine, equation 4); all [B]. After a terminal state h
     is 0."""
     return g + gamma * next_h * ~terminated - h
 
 
-class Actions(nn.Module):
-    """Actions of the environment [B, ...] as numbers [B, size]: one-hot, or those of a Box as the policy has them."""
+def gradient_penalty(network: nn.Module, expert: Tensor, own: Tensor) -> Tensor:
+    """Returns mean (|gradient of the network's output| - 1)^2 at points between inputs of both kinds [B, D]: evenly
+    from one end to the other, since the pairs are random (Gulrajani et al., 2017, equation 3)."""
+    count = len(own)
+    share = ((torch.arange(count, device=own.device) + 0.5) / count).unsqueeze(1)
+    between = (own + share * (expert - own)).detach().requires_grad_()
+    (slope,) = torch.autograd.grad(network(between).sum(), between, create_graph=True)
+    return (slope.norm(dim=1) - 1).square().mean()
 
-    def __init__(self, space: Space, distribution: Distribution) -> None:
-        super().__init__()
-        self.distribution = distribution if isinstance(space, Box) else None
-        modules, shape = ([], (distribution.outputs,)) if isinstance(space, Box) else encode(space)
-        self.encode, self.size = nn.Sequential(*modules), shape[0]
 
-    def forward(self, action: Tensor) -> Tensor:
-        return self.encode(action) if self.distribution is None else self.distribution.from_env(action).flatten(1)
+def _numbers(space: Space, distribution: Distribution, device: torch.device) -> tuple[Callable[[Tensor], Tensor], int]:
+    """Returns the function from actions of the environment [B, ...] to numbers [B, size], and this size: one-hot, or
+    those of a Box as the policy has them."""
+    if isinstance(space, Box):
+        return lambda action: distribution.from_env(action).flatten(1), distribution.outputs
+    modules, shape = encode(space)
+    return nn.Sequential(*modules).to(device), shape[0]
 
 
 class Discriminator:
@@ -75,28 +85,25 @@ class Discriminator:
         device: torch.device,
     ) -> None:  # fmt: skip
         self.cfg, self.policy, self.streams = cfg, policy, streams
-        self.actions = Actions(spec.action_space, policy.distribution).to(device)
-        seed, sees_action = streams.init + SEEDS, not (cfg.shaping and cfg.state_only)
+        self.numbers, size = _numbers(spec.action_space, policy.distribution, device)
+        self.sees_action = not (cfg.shaping and cfg.state_only)
 
         def made(seed: int, actions: int) -> critics.Critic:
-            made = critics.build(
-                spec, cfg.discriminator_layers, cfg, seed, members=1, actions=actions, normalizer=normalizer
-            )
-            return made.to(device)
+            layers = cfg.discriminator_layers
+            return critics.build(spec, layers, cfg, seed, members=1, actions=actions, normalizer=normalizer).to(device)
 
-        self.networks = nn.ModuleDict({"g": made(seed, self.actions.size if sees_action else 0)})
-        if cfg.shaping:
-            self.networks["h"] = made(seed + 1, 0)
-        self.sees_action = sees_action
+        self.g = made(streams.init + SEEDS, size if self.sees_action else 0)
+        self.h = made(streams.init + SEEDS + 1, 0) if cfg.shaping else None
+        self.networks = nn.ModuleDict({"g": self.g} if self.h is None else {"g": self.g, "h": self.h})
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.discriminator_lr)
 
     def log_odds(self, obs: Tensor, action: Tensor, next_obs: Tensor, terminated: Tensor) -> Tensor:
         """Returns log D - log(1 - D) [B]."""
-        g = self.networks["g"](obs, self.actions(action) if self.sees_action else None).flatten()
-        if not self.cfg.shaping:
+        g = self.g(obs, self.numbers(action) if self.sees_action else None).flatten()
+        if self.h is None:
             return g
-        h, next_h = (self.networks["h"](each).flatten() for each in (obs, next_obs))
+        h, next_h = self.h(obs).flatten(), self.h(next_obs).flatten()
         return shaped(g, h, next_h, terminated, self.cfg.gamma) - self._log_pi(obs, action)
 
     @torch.no_grad()
@@ -111,8 +118,11 @@ class Discriminator:
         """Returns the window [T, N, ...] with this discriminator's rewards. fraction: share of the run that is done."""
         optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.discriminator_lr, fraction))
         odds = self.log_odds(*(window[name].flatten(0, 1) for name in self.READS))
-        reward = imitation_reward(odds, self.cfg.imitation_reward)
-        return {**window, "reward": reward.view(window["reward"].shape)}
+        form, ends = self.cfg.imitation_reward, window["terminated"]
+        reward = imitation_reward(odds, form).view(ends.shape)
+        if self.cfg.absorbing:
+            reward = reward + ends * absorbing_reward(window[EXPERT["terminated"]], ends, form, self.cfg.gamma)
+        return {**window, "reward": reward}
 
     def columns(self, window: Batch) -> Batch:
         """Returns the columns of a window that an update needs."""
@@ -123,11 +133,20 @@ class Discriminator:
         networks.seed_dropout(self.networks, self.streams.learn)
         own = self.log_odds(*(batch[name] for name in self.READS))
         expert = self.log_odds(*(batch[EXPERT[name]] for name in self.READS))
-        loss = discriminator_loss(expert, own, self.cfg.discriminator_entropy_coef)
-        loss.backward()
+        loss = discriminator_loss(expert, own)
+        (loss + self.cfg.gradient_penalty * self.penalty(batch)).backward()
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, reduce)
         right = 0.5 * ((expert > 0).float().mean() + (own < 0).float().mean())
         return dict(zip(self.METRICS, (loss.detach(), right), strict=True))
+
+    def penalty(self, batch: Batch) -> Tensor:
+        """Returns the sum of the gradient penalties of all networks, on what they see behind their first layers."""
+        obs, action = ((batch[EXPERT[name]], batch[name]) for name in ("obs", "action"))
+        seen = [self.g.front(each) for each in obs]
+        if self.sees_action:
+            seen = [torch.cat([features, self.numbers(each)], 1) for features, each in zip(seen, action, strict=True)]
+        penalty = gradient_penalty(self.g.body, *seen)
+        return penalty if self.h is None else penalty + gradient_penalty(self.h.body, *map(self.h.front, obs))
 
     # checkpoints
 
