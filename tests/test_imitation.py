@@ -332,8 +332,8 @@ def test_dagger_learns_what_the_expert_says_and_not_what_was_played() -> None:
 
 def settings_of(algo: str, tmp_path: Path) -> dict[str, Any]:
     if algo == "DAgger":
-        return {"data": None, "expert": f"{__name__}:upright", "beta_decay": 20, "train_fre": 4}
-    fresh = WINDOW if algo in ("GAIL", "AIRL") else {"train_fre": 4, "learning_starts": 0}
+        return {"data": None, "expert": f"{__name__}:upright", "beta_decay": 20, "train_fre": 4, "updates_per_train": 2}
+    fresh = WINDOW if algo in ("GAIL", "AIRL") else {"train_fre": 4, "updates_per_train": 2, "learning_starts": 0}
     return {**fresh, "data": str(write(tmp_path / "data.npz", [1.0] * 20))}
 
 
@@ -390,7 +390,8 @@ def on_its_side(obs: Array) -> Array:
 
 
 LEARNS: dict[str, dict[str, Any]] = {
-    "GAIL": {"batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 5e-3},
+    "GAIL": {"batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 5e-3,
+             "gradient_penalty": 1.0},
     "AIRL": {
         "batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 5e-3,
         "state_only": False,
