@@ -21,6 +21,7 @@ from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.collector import Collector
 from framework.errors import JoystickError
 from framework.evaluator import Evaluator
+from framework.expert import expert_of
 from framework.fragment import Recorder
 from framework.iteration import EpisodeRows
 from framework.learner import Learner
@@ -279,6 +280,7 @@ def make_collector(
     later incarnation, with a stream of its own, and continues with these episode numbers [N] in the present phase."""
     curriculum = config.general.curriculum
     first = curriculum.first if curriculum and phase is None else phase
+    agent.expert = expert_of(config, agent.spec, make_agent)
 
     def seed_of(row: int, episode: int) -> int:
         return number(seed, "episode", worker, row, episode)

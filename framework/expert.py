@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
-from algos.base import Array, EnvSpec
+from algos.base import Agent, Array, EnvSpec
 from config import own, tasks
 from config.loader import RunConfig
 from config.loader import load as load_config
-from framework import build
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore
 from framework.errors import JoystickError
@@ -20,16 +20,17 @@ from framework.runs.task_dir import ROOT, TaskDir
 
 Ask = Callable[[Array, Array | None], Any]
 """Returns actions [N, ...] for observations [N, ...] and masks [N, A] of legal actions, if there are any."""
+MakeAgent = Callable[[RunConfig, EnvSpec, int, torch.device], Agent]
 
 
-def expert_of(config: RunConfig, spec: EnvSpec) -> "Expert | None":
+def expert_of(config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> "Expert | None":
     """Returns the expert that the settings name; None if there is none. spec: the environment that the run collects in.
     Raises JoystickError if it cannot be found, or acts in another environment."""
     name = config.algo.asked_expert()
     if name is None:
         return None
     try:
-        ask = _function(name) if own.is_own(name) else _policy(name, config, spec)
+        ask = _function(name) if own.is_own(name) else _policy(name, config, spec, make_agent)
     except (tasks.TaskError, own.OwnError, JoystickError) as error:
         raise JoystickError(f"algo_cfg.expert: {error}") from error
     expert = Expert(name, ask, spec.action_space)
@@ -98,7 +99,7 @@ def _function(name: str) -> Ask:
     return lambda obs, mask: found(obs)
 
 
-def _policy(name: str, config: RunConfig, spec: EnvSpec) -> Ask:
+def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> Ask:
     """Returns the best model of a run, or its newest one."""
     folder = tasks.find(name, ROOT)
     TaskDir(folder).check()
@@ -107,7 +108,7 @@ def _policy(name: str, config: RunConfig, spec: EnvSpec) -> Ask:
     store = CheckpointStore(folder / "models")
     saved = store.read("best", with_journal=False) if store.has_best() else store.newest(lambda text: None)
     check_identity(saved, its, spec)
-    agent = build.make_agent(its, replace(spec, shared={}), its.general.seed, build.CPU)
+    agent = make_agent(its, replace(spec, shared={}), its.general.seed, torch.device("cpu"))
     try:
         agent.load_state(saved.tree["agent"])
     except (*BAD_CONTENT, RuntimeError, AttributeError) as error:

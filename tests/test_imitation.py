@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fake_ray import FakeRay
 from helpers_core import agent_of, saved_and_read, stream
+from helpers_distributed import Run as Cluster
+from helpers_distributed import config_of, local, remote
 from test_learners import Together
 from test_offline import SMALL, run_of, spec_of, write
 
@@ -24,7 +27,7 @@ from algos.common.imitation import (
     imitation_reward,
     shaped,
 )
-from config.loader import ConfigError
+from config.loader import ConfigError, RunConfig
 from config.schema import EXPERT, DataSpec, ReplaySpec, RolloutSpec
 from framework.errors import JoystickError
 from framework.fragment import Fragment, Origin
@@ -419,6 +422,34 @@ def test_a_toy_is_played_as_the_expert_plays_it(tmp_path: Path, algo: str) -> No
     ) as run:  # fmt: skip
         run.train()
         assert run.evaluate(4)["mean"] == 8.0
+
+
+def config_for(algo: str, tmp_path: Path, **of_ray: int) -> RunConfig:
+    words = [f"algo_cfg.data={write(tmp_path / 'data.npz', [1.0] * 20, obs=1)}"]
+    if algo == "DAgger":
+        words = [f"algo_cfg.expert={__name__}:on_its_side", "algo_cfg.beta_decay=20"]
+    elif algo != "SQIL":
+        words.append(f"algo_cfg.discriminator_layers={[SMALL]}")
+    return config_of(algo, *words, allow_import=[__name__], **of_ray)
+
+
+@pytest.mark.parametrize("algo", algos.imitating())
+def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo: str, tmp_path: Path) -> None:
+    one = Cluster(config_for(algo, tmp_path), local(config_for(algo, tmp_path))).until(60)
+    config = config_for(algo, tmp_path, workers=1)
+    other = Cluster(config, remote(config)).until(60)
+    assert one.learned
+    assert one.state() == other.state()
+
+
+@pytest.mark.parametrize("algo", algos.imitating())
+def test_workers_that_run_ahead_imitate_too(algo: str, tmp_path: Path) -> None:
+    config = config_for(algo, tmp_path, workers=2, ahead=2, rows=8)
+    run = Cluster(config, remote(config, FakeRay(1))).until(90).rest()
+    assert run.learned
+    saved = run.saved()
+    again = Cluster(config, remote(config, FakeRay(1))).load(saved)
+    assert again.state()["memory"] == run.state()["memory"]
 
 
 @pytest.mark.parametrize("algo", ["GAIL", "AIRL", "SQIL"])

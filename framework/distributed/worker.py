@@ -12,7 +12,6 @@ from envs.base import EnvContext
 from framework import build
 from framework.backend import Accepted, accepted
 from framework.distributed.utilization import BusyShare
-from framework.expert import expert_of
 from framework.fragment import Fragment
 from framework.output.forwarding import FirstShapes, Line, Lines
 from framework.runs.signals import Watchdog, leave
@@ -62,7 +61,6 @@ class Worker:
         with self.log.captured():
             self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)
             self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
-            self.agent.expert = expert_of(config, self.agent.spec)
             recorders = build.make_recorders(config, self.env, build.make_callbacks(config), number)
             self.collector = build.make_collector(
                 config, self.env, self.agent, cfg.seed, number, recorders, incarnation, episode, 1 + OUTSTANDING, watch,

@@ -25,7 +25,6 @@ from framework.curriculum import Phases
 from framework.dataset.writers import episode_writer
 from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Interrupted
-from framework.expert import expert_of
 from framework.iteration import Count, EpisodeRows
 from framework.multi_agent.returns import return_names
 from framework.observer import Observer
@@ -193,7 +192,6 @@ class Experiment:
                 yield remote
             return
         agent = build.make_agent(config, spec, seed, build.device_of(config))
-        agent.expert = expert_of(config, agent.spec)
         memory = build.make_memory(config, spec, seed, env.goal)
         recorders = build.make_recorders(config, env, self.callbacks)
         collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)
