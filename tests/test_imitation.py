@@ -27,8 +27,10 @@ from algos.common.imitation import (
     imitation_reward,
     shaped,
 )
-from config.loader import ConfigError, RunConfig
+from config.loader import ConfigError, RunConfig, load
 from config.schema import EXPERT, DataSpec, ReplaySpec, RolloutSpec
+from framework import resources
+from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 from framework.fragment import Fragment, Origin
 from framework.learner import Learner, digest
@@ -37,6 +39,7 @@ from framework.memory.demonstrated import Demonstrated
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.output.csv_log import read_csv
+from framework.plan import plan
 
 LN2, LN3 = math.log(2), math.log(3)
 t = torch.tensor
@@ -542,3 +545,14 @@ def test_a_sample_of_a_program_lacks_the_data(tmp_path: Path) -> None:
         sample = run.sample(32)
         with pytest.raises(JoystickError, match=r"one from algo_cfg\.data too: use train\(\)"):
             run.update(sample)
+
+
+def test_the_memory_that_a_run_needs_counts_the_columns_of_the_expert() -> None:
+    def size(algo: str, **settings: Any) -> int:
+        words = {f"algo_cfg.{key}={value}" for key, value in settings.items()}
+        config = load(None, [f"general_cfg.algo_name={algo}", *words], find_algo=ALGOS, find_env=ENVS)
+        return resources.step_bytes(config, plan(config, spec_of()).policies[0])
+
+    # two observations of 16 bytes, an action of 8 and a flag; the label is an action
+    assert size("GAIL", data="x.npz") == size("PPO") + 41
+    assert size("DAgger", expert="x") == size("BC", data="x.npz") + 8
