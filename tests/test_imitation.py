@@ -395,36 +395,43 @@ def on_its_side(obs: Array) -> Array:
     return (obs[:, 0] > 0).astype(np.int64)
 
 
-LEARNS: dict[str, dict[str, Any]] = {
-    "GAIL": {"batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 5e-3,
-             "gradient_penalty": 1.0},
-    "AIRL": {
-        "batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 5e-3,
-        "state_only": False,
-    },
-    "SQIL": {"lr": 5e-3, "gamma": 0.5, "train_fre": 4},
-    "DAgger": {"lr": 5e-3, "expert": f"{__name__}:on_its_side"},
+def on_the_other_side(obs: Array) -> Array:
+    """Its worst policy."""
+    return (obs[:, 0] < 0).astype(np.int64)
+
+
+ON_POLICY = {
+    "batch_size": 128, "sgd_batch_size": 64, "k_epochs": 5, "lr": 5e-3, "discriminator_lr": 2e-2,
+    "discriminator_layers": [{"layer_type": "linear", "layer_size": [32], "activation": "tanh"}],
 }  # fmt: skip
+LEARNS: dict[str, dict[str, Any]] = {
+    "GAIL": ON_POLICY,
+    "AIRL": {**ON_POLICY, "state_only": False},
+    "SQIL": {"lr": 5e-3, "gamma": 0.5, "train_fre": 4},
+    "DAgger": {"lr": 5e-3, "train_fre": 2},
+}
 
 
 @pytest.mark.parametrize("algo", algos.imitating())
-def test_a_toy_is_played_as_the_expert_plays_it(tmp_path: Path, algo: str) -> None:
+@pytest.mark.parametrize(("expert", "result"), [(on_its_side, 8.0), (on_the_other_side, -8.0)])
+def test_a_toy_is_played_as_the_expert_plays_it_whatever_the_environment_rewards(
+    tmp_path: Path, algo: str, expert: Callable[[Array], Array], result: float
+) -> None:
     torch.set_num_threads(1)
     obs = np.random.default_rng(1).choice([-1.0, 1.0], (400, 1)).astype(np.float32)
     np.savez(
-        tmp_path / "expert.npz", observations=obs, actions=on_its_side(obs), rewards=np.zeros(400, np.float32),
+        tmp_path / "expert.npz", observations=obs, actions=expert(obs), rewards=np.zeros(400, np.float32),
         terminals=np.arange(400) % 8 == 7,
     )  # fmt: skip
     settings = {key: [SMALL] for key in algos.get(algo).Config.model_fields if key.endswith("_layers")} | LEARNS[algo]
-    if algo != "DAgger":
-        settings["data"] = str(tmp_path / "expert.npz")
-    limits = {"env_name": "toy", "max_total_step": 1536, "iteration_steps": 1536, "online_eval": False}
+    asked_or_given = {"expert": expert} if algo == "DAgger" else {"data": str(tmp_path / "expert.npz")}
+    general = {"env_name": "toy", "max_total_step": 1536, "iteration_steps": 1536, "online_eval": False}
     with joystick.Run(
-        algo, seed=1, into=tmp_path / "run", general_cfg=limits | {"save_fig": False}, algo_cfg=settings,
-        env_cfg={"id": "match", "steps": 8, "n_envs": 4}, allow_import=[__name__],
+        algo, seed=1, into=tmp_path / "run", general_cfg=general, algo_cfg=settings | asked_or_given,
+        env_cfg={"id": "match", "steps": 8, "n_envs": 4},
     ) as run:  # fmt: skip
         run.train()
-        assert run.evaluate(4)["mean"] == 8.0
+        assert run.evaluate(4)["mean"] == result
 
 
 def config_for(algo: str, tmp_path: Path, **of_ray: int) -> RunConfig:
