@@ -1,6 +1,7 @@
 """The expert that an algorithm asks what to do: the policy of another run, or a function of the user's own."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -82,6 +83,7 @@ def _within(action: Array, space: Space) -> Array:
 
 def _observations(space: Space) -> Array:
     """Returns two observations of this space, always the same ones."""
+    space = deepcopy(space)  # the environment may draw from its own
     space.seed(0)
     return np.stack([np.asarray(space.sample()) for _ in range(2)])
 
@@ -96,7 +98,7 @@ def _function(name: str) -> Ask:
     found = own.find(name)
     if not callable(found):
         raise JoystickError(f"{name} is a {type(found).__name__}, and no function")
-    return lambda obs, mask: found(obs)
+    return lambda obs, mask: found(obs.copy())
 
 
 def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> Ask:
