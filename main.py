@@ -151,7 +151,8 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
     from framework.runs import entry
 
     if len(configs) > 1:
-        return entry.run_experiments(configs, Path(request.yaml).stem, argv, request.jobs)
+        title = Path(request.yaml).stem if request.yaml else "_".join(configs)
+        return entry.run_experiments(configs, title, argv, request.seeds, request.jobs)
     [config] = configs.values()
     if request.command == "evaluate":
         return entry.evaluate(config, request.steps, request.out)
@@ -160,11 +161,11 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
 
 def _unfit(request: argparse.Namespace, runs: int) -> str:
     """Returns which flag does not fit the number of experiments in the file; empty if all do."""
-    if runs > 1 and (request.seeds or request.test or request.resume or request.command == "bench"):
-        others = "bench, --seeds, --test and --resume"
-        return f"{request.yaml} has {runs} experiments; leave out {others}, or use a file with one"
+    if runs > 1 and (request.test or request.resume or request.command == "bench"):
+        what = request.yaml or f"--algo {request.algo}"
+        return f"{what} has {runs} experiments; leave out bench, --test and --resume, or name one"
     if runs == 1 and request.jobs and not request.seeds:
-        return "--jobs is the number of runs at once; it needs --seeds, or a file with several experiments"
+        return "--jobs is the number of runs at once; it needs --seeds, or several experiments"
     return ""
 
 

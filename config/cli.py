@@ -31,6 +31,7 @@ examples:
   python main.py --yaml my.yaml algo_cfg.lr=3e-4
   python main.py --algo PPO --env Acrobot-v1
   python main.py --algo PPO --seeds 1..5          five runs, one figure
+  python main.py --algo PPO,DQN --seeds 1..5      two algorithms compared
 
 with a run, by the name of its folder under tasks/:
   python main.py runs [TEXT] [--json]             which there are
@@ -217,7 +218,11 @@ def _run_parser() -> _Parser:
         parser.add_argument(*flag.split(), metavar=metavar, type=kind, action=_Once, help=help_text)
 
     one("--yaml -f", "FILE", "settings of the run, or several experiments of RLlib")
-    one("--algo --run", "NAME", "algorithm; without --yaml, with the nearest preset")
+    one(
+        "--algo --run",
+        "NAME",
+        "algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each",
+    )
     one("--env", "ID", "environment; without --yaml, with the nearest preset")
     one("--resume", "TASK", "the same as: resume TASK")
     one("--test", "TASK", "the same as: test TASK")

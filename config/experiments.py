@@ -1,6 +1,8 @@
-"""Reads a file with experiments, as RLlib's tuned examples are: a name, and below it run, env, stop and config."""
+"""Several experiments in one command: algorithms to compare, or a file as RLlib's tuned examples are: a name, and below
+it run, env, stop and config."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +21,49 @@ HARMLESS = ("checkpoint_at_end", "local_dir", "storage_path", "pass_criteria", "
 _ALLOWED: dict[str, tuple[Any, ...]] = {"num_samples": (1,), "checkpoint_config": ({}, {"checkpoint_at_end": True})}
 
 
-def load_all(yaml_path: str | Path | None, overrides: Iterable[str] = (), **options: Any) -> dict[str, RunConfig]:
-    """Returns the configuration of each experiment in a file by its name; of any other file, a single one without a
-    name. All problems of all experiments are reported at once. options: those of config.loader.load."""
+def load_all(
+    yaml_path: str | Path | None, overrides: Iterable[str] = (), *, algo: str | None = None, **options: Any
+) -> dict[str, RunConfig]:
+    """Returns the configuration of each experiment by its name, or a single one without a name. All problems of all
+    experiments are reported at once.
+
+    algo: an algorithm, or several with commas between them: an experiment for each. options: those of
+    config.loader.load."""
     words = list(overrides)
+    names = [name.strip() for name in algo.split(",")] if algo else []
+    if len(names) > 1:
+        if problem := _not_several(names, yaml_path):
+            raise ConfigError([problem])
+        return _each({name: partial(load, None, words, algo=name, **options) for name in names})
     try:
         document = read(yaml_path) if yaml_path else None
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
     found = experiments(document) if document else {}
     if not found:
-        return {"": load(yaml_path, words, file=document, **options)}
+        return {"": load(yaml_path, words, file=document, algo=algo, **options)}
+    read_one = partial(load, yaml_path, words, algo=algo, **options)
+    return _each({name: partial(read_one, file=source) for name, source in found.items()})
+
+
+def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
+    """Returns why these algorithms cannot be compared in one command; empty if they can."""
+    if "" in names:
+        return f"--algo {','.join(names)}: names of algorithms with commas between them, such as PPO,DQN"
+    if twice := {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}:
+        return f"--algo {','.join(names)}: {min(twice)} is named twice"
+    return f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or name one algorithm" * bool(
+        yaml_path
+    )
+
+
+def _each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:
+    """Returns the configuration of each experiment. The problems of all are reported at once."""
     configs: dict[str, RunConfig] = {}
     problems: list[str] = []
-    for name, source in found.items():
+    for name, loaded in loads.items():
         try:
-            configs[name] = load(yaml_path, words, file=source, **options)
+            configs[name] = loaded()
         except ConfigError as error:
             problems += error.problems
     if problems:

@@ -193,10 +193,11 @@ def test_a_resume_with_other_data_is_refused(tmp_path: Path) -> None:
         joystick.Run.resume(tmp_path / "run")
 
 
-def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path) -> None:
-    data = data_for(tmp_path, "DQN")
+@pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ"])
+def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path, algo: str) -> None:
+    data = data_for(tmp_path, algo)
     with run_of(
-        tmp_path, "DQN", "run", data, updates=-1, steps=200, offline_updates=40, train_fre=1, learning_starts=0
+        tmp_path, algo, "run", data, updates=-1, steps=200, offline_updates=40, train_fre=1, learning_starts=0
     ) as run:
         results = [run.train() for _ in range(4)]
     assert [(each["update"], each["step"]) for each in results[:2]] == [(20, 0), (40, 0)]

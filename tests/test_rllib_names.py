@@ -285,14 +285,14 @@ def test_names_of_folders_are_safe_and_differ() -> None:
     assert many_runs.file_names(["A-B", "a/b", "a b", "../..", "x" * 99]) == ["A-B", "a-b_2", "a-b_3", "run", "x" * 60]
 
 
-@pytest.mark.parametrize("words", [["--seeds", "1..2"], ["--test", "x"], ["--resume", "x"]])
-def test_several_experiments_are_no_group_of_seeds_and_no_test(
+@pytest.mark.parametrize("words", [["--test", "x"], ["--resume", "x"]])
+def test_several_experiments_are_no_test_and_no_resume(
     tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = file(tmp_path, TWO)
     monkeypatch.chdir(tmp_path)
     assert main(["-f", str(path), *words]) == 2
-    assert re.search("has 2 experiments; leave out bench, --seeds|'x' does not exist", capsys.readouterr().err)
+    assert re.search("has 2 experiments; leave out bench, --test|'x' does not exist", capsys.readouterr().err)
     assert [other.name for other in tmp_path.iterdir()] == ["tuned.yaml"]
 
 
@@ -306,6 +306,43 @@ def test_an_experiment_that_cannot_run_is_refused_before_the_first_starts(
     assert re.search(r"third: .*:16: general_cfg.algo_name: DQN needs actions that are Discrete", err)
     assert re.search(r"fourth: .*:17: general_cfg.algo_name: SAC needs actions that are Box", err)
     assert not Path("tasks").exists()
+
+
+def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each_algorithm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["general_cfg.env_name=toy", "general_cfg.max_total_step=100", "--env", "shifted", "--jobs", "1"]
+    assert main(["--algo", "QLearning,Sarsa", "--seeds", "1,2", *words]) == 0
+    out = capsys.readouterr().out
+    [group] = Path("tasks").iterdir()
+    runs = ["QLearning_1", "QLearning_2", "Sarsa_1", "Sarsa_2"]
+    assert {path.name for path in group.iterdir() if path.is_dir()} == set(runs)
+    assert [row.split(",")[0] for row in (group / "runs.csv").read_text().splitlines()[1:]] == [
+        run.replace("_", " ") for run in runs
+    ]
+    facts = json.loads((group / "group.json").read_text())["experiments"]
+    assert {name: each["finished"] for name, each in facts.items()} == {"QLearning": 2, "Sarsa": 2}
+    assert re.search(r"experiment +finished +mean +95 % interval", out)
+    assert (group / "learning_curves.png").exists()
+    seeds = [json.loads((group / run / "run.json").read_text())["seed"] for run in runs]
+    assert seeds == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--algo", "QLearning,qlearning"], "QLearning is named twice"),
+        (["--algo", "QLearning,"], "names of algorithms with commas between them"),
+        (["--algo", "DQN,PPO", "--yaml", "x.yaml"], "leave out --yaml, or name one algorithm"),
+        (["bench", "--algo", "DQN,PPO"], "leave out bench, --test and --resume, or name one"),
+    ],
+)
+def test_algorithms_with_commas_that_make_no_comparison(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert problem in capsys.readouterr().err
 
 
 def test_the_runs_of_a_file_have_a_folder_a_table_and_no_common_mean(
@@ -322,7 +359,8 @@ b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}
     out = capsys.readouterr().out
     [group] = Path("tasks").iterdir()
     assert group.name.startswith("Runs_tuned_2_")
-    assert {path.name for path in group.iterdir()} == {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv"}
+    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "learning_curves.png"}
+    assert {path.name for path in group.iterdir()} == files
     table = (group / "runs.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in table] == ["run", "a/1", "b"]
     assert "interquartile" not in out

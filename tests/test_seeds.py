@@ -393,15 +393,39 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
         results = tmp_path / f"seed_{seed}" / "results"
         results.mkdir(parents=True)
         (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
-        (results / "eval.csv").write_text("step,mean\n10,1.5\n20,2.5\n")
-    runs = [Result(seed, *[None] * 9, folder=f"seed_{seed}") for seed in (1, 2, 3)]
-    lines, what = runs_table.curves(tmp_path, runs, evaluated=True)
+        (results / "eval.csv").write_text("update,step,mean\n1,10,1.5\n2,20,2.5\n")
+    tasks = {f"seed {seed}": TaskDir(tmp_path / f"seed_{seed}") for seed in (1, 2, 3)}
+    lines, what, over = runs_table.curves_of(tasks, evaluated=True)
     assert {name: value.tolist() for name, (_, value) in lines.items()} == {"seed 1": [1.5, 2.5], "seed 2": [1.5, 2.5]}
-    assert what == "evaluation return"
-    lines, _ = runs_table.curves(tmp_path, runs, evaluated=False)
+    assert (what, over) == ("evaluation return", "environment steps")
+    lines = runs_table.curves_of(tasks, evaluated=False).lines
     assert [value.tolist() for _, value in lines.values()] == [[0.0, 4.0]] * 2
-    (tmp_path / "seed_2/results/eval.csv").write_text("step,mean\n10,1.5\n")
-    assert runs_table.curves(tmp_path, runs, evaluated=True)[1].startswith("episode return")
+    (tmp_path / "seed_2/results/eval.csv").write_text("update,step,mean\n1,10,1.5\n")
+    assert runs_table.curves_of(tasks, evaluated=True).what.startswith("episode return")
+
+
+def test_curves_are_over_updates_if_a_run_learned_before_its_first_step(tmp_path: Path) -> None:
+    for name, rows in {"bc": "5,0,1\n9,0,2\n", "dqn": "2,10,3\n4,20,4\n"}.items():
+        (tmp_path / name / "results").mkdir(parents=True)
+        (tmp_path / name / "results/eval.csv").write_text("update,step,mean\n" + rows)
+    lines, _, over = runs_table.curves_of({name: TaskDir(tmp_path / name) for name in ("bc", "dqn")}, evaluated=True)
+    assert over == "updates"
+    assert {name: step.tolist() for name, (step, _) in lines.items()} == {"bc": [5, 9], "dqn": [2, 4]}
+
+
+def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = {}
+    shown = figures.dress
+    monkeypatch.setattr(figures, "dress", lambda axes, *words: drawn.update(axes=axes) or shown(axes, *words))
+    one, two = (np.array([0.0, 10.0]), np.array([0.0, 2.0])), (np.array([0.0, 10.0]), np.array([2.0, 4.0]))
+    figures.comparison({"BC": [one, two], "IQL": [one]}, tmp_path / "a.png", title="t", what="return", over="updates")
+    lines = {line.get_label(): line.get_data() for line in drawn["axes"].lines}
+    assert (lines["BC"][1][0], lines["BC"][1][-1]) == (1.0, 3.0)
+    assert lines["IQL"][1].tolist() == [0.0, 2.0]
+    assert len(drawn["axes"].collections) == 1
+    assert drawn["axes"].get_xlabel() == "updates"
 
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from config.space import Domain
 from config.tuning import TuneConfig
 from framework.output import svg
 from framework.output.svg import Axis, Line
+from framework.runs.runs_table import Curves
 from framework.tuning import report, tuner
 from framework.tuning.report import Found
 from framework.tuning.results import Row
@@ -48,7 +49,7 @@ def found(folder: Path, rows: list[Row] = ROWS, domains: tuple[Domain, ...] = (L
     curves = {name: (np.array([0.0, 50.0, 100.0]), np.array([0.0, 10.0, 30.0])) for name in ("002", "003")}
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
-        "reasons": {"001": "killed"}, "curves": curves, "what": "return", "commands": [("Train", "python main.py")],
+        "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
         "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]},
     }  # fmt: skip
     return Found(folder=folder, **(values | changes))
@@ -85,7 +86,9 @@ def test_a_page_of_a_tuning_that_goes_on_says_so(tmp_path: Path) -> None:
 def test_the_browser_runs_the_script_that_sorts_and_no_other(tmp_path: Path) -> None:
     rows = [row("000", (1e-3, EVIL), "finished", 1.0), row("001", (1e-3, "a"), "finished", 0.5)]
     kinds = domain(f"env_cfg.{EVIL}", "choice", EVIL, "a")
-    html = page(tmp_path, rows, (LR, kinds), title=EVIL, reasons={EVIL: EVIL}, commands=[(EVIL, EVIL)], what=EVIL)
+    html = page(
+        tmp_path, rows, (LR, kinds), title=EVIL, reasons={EVIL: EVIL}, commands=[(EVIL, EVIL)], curves=Curves({}, EVIL)
+    )
     [script] = re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL)
     assert script == report.SORT
     policy = html.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
@@ -153,7 +156,7 @@ def test_curves_show_the_trials_that_have_one(tmp_path: Path) -> None:
 
 def test_many_points_are_thinned(tmp_path: Path) -> None:
     line = (np.arange(5000.0), np.arange(5000.0))
-    html = page(tmp_path, curves={"002": line})
+    html = page(tmp_path, curves=Curves({"002": line}, "return"))
     figure = html[html.index("Learning curves") :].split("</svg>")[0]
     assert figure.count("L") - figure.count("Learning") == report.MOST_POINTS - 1
 
@@ -169,13 +172,13 @@ def twelve() -> list[Row]:
 
 def test_the_setting_that_matters_has_the_longest_bar(tmp_path: Path) -> None:
     pytest.importorskip("optuna")
-    bars = re.findall(r"<span>(\S+)</span><i style", page(tmp_path, twelve(), curves={}))
+    bars = re.findall(r"<span>(\S+)</span><i style", page(tmp_path, twelve(), curves=Curves({}, "")))
     assert bars == ["algo_cfg.lr", "env_cfg.kind"]
 
 
 def test_without_optuna_the_page_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    html = page(tmp_path, twelve(), curves={})
+    html = page(tmp_path, twelve(), curves=Curves({}, ""))
     assert "the importance of settings needs the package optuna, which is not installed: pip install" in html
 
 

@@ -156,6 +156,11 @@ def build(
     return Critic(front, body)
 
 
+def repeated(obs: Tensor, count: int) -> Tensor:
+    """Returns all observations [B, ...] `count` times over, [count * B, ...]."""
+    return obs.repeat(count, *[1] * (obs.ndim - 1))
+
+
 @torch.no_grad()
 def copy_members(subset: Critic, ensemble: Critic, members: Tensor) -> None:
     """Copies the weights of these members of the ensemble to the subset, which shares its front."""

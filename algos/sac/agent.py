@@ -111,7 +111,7 @@ class Agent(base.Agent):
         """Returns values [n, K, B] in states obs and log densities [K, B] of actions drawn uniformly, and from the
         policy in these states and in the next ones."""
         count, rows, size = self.cfg.cql_actions, len(obs), self.policy.bounds.size
-        here, there = (each.repeat(count, *[1] * (each.ndim - 1)) for each in (obs, next_obs))
+        here, there = (critics.repeated(each, count) for each in (obs, next_obs))
         uniform = self.streams.learn.uniform(-1.0, 1.0, (count * rows, size)).astype(np.float32)
         with torch.no_grad():
             drawn = [self.policy.draw(here), self.policy.draw(there)]

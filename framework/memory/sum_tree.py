@@ -2,38 +2,29 @@
 
 import numpy as np
 
-_WIDTH = 16
+_WIDTH = 32
 """Number of leaves in a block: half of the search goes through the sums of blocks, and half through one block."""
 _MOST_STALE = 1 << 14
-"""Leaves that are set before the sums of their blocks are computed, at most."""
+"""Leaves that are set before the running sums are computed, at most."""
 
 
 class SumTree:
-    """Sums of blocks of leaves, and of all. Each sum is computed from its parts: rounding errors never add up."""
+    """Running sums of leaves within blocks, and of the blocks. Each is computed from its parts: rounding errors never
+    add up."""
 
     def __init__(self, leaves: int) -> None:
         blocks = -(-leaves // _WIDTH)
-        self._blocks = np.zeros((blocks, _WIDTH))
-        self._leaves = self._blocks.reshape(-1)
-        self._sums = np.zeros(blocks)
-        """Sum of each block."""
+        self._leaves = np.zeros(blocks * _WIDTH)
+        self._inside = np.zeros((blocks, _WIDTH + 1))
+        """Running sums of the leaves of each block, from 0."""
         self._until = np.zeros(blocks + 1)
-        """Sum of all blocks before each one, and of all of them."""
-        self._last = 0
-        """Last block with a sum above 0."""
+        """Running sums of the blocks, from 0."""
         self._changed = np.zeros(leaves, bool)
         self._stale: list[np.ndarray] = []
         """Leaves whose sums are still to be computed: when something is drawn, or there are many of them."""
         self._stale_count = 0
         self.highest = 1.0
         """Highest priority so far: the priority of new transitions."""
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "_leaves"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)  # copies and pickles keep one array, seen in two shapes
-        self._leaves = self._blocks.reshape(-1)
 
     def set(self, leaves: np.ndarray, priorities: np.ndarray) -> None:
         """Sets priorities of leaves. The last value counts for a leaf that is named twice."""
@@ -49,18 +40,15 @@ class SumTree:
             self._settle()
 
     def _settle(self) -> None:
-        """Computes the sums of the blocks in which leaves were set since the last time. A block is summed as often as
-        it has such leaves, which is faster than finding those."""
+        """Computes the running sums in which leaves were set since the last time. Those of a block are computed as
+        often as it has such leaves, which is faster than finding those."""
         if not self._stale:
             return
-        if self._stale_count >= len(self._sums):
-            self._sums[:] = self._blocks.sum(-1)
-        else:
-            block = np.concatenate(self._stale) // _WIDTH
-            self._sums[block] = self._blocks.take(block, 0).sum(-1)
+        stale = self._stale[0] if len(self._stale) == 1 else np.concatenate(self._stale)
+        block = stale // _WIDTH if len(stale) < len(self._inside) else np.arange(len(self._inside))
         self._stale, self._stale_count = [], 0
-        np.cumsum(self._sums, out=self._until[1:])
-        self._last = int(self._until.searchsorted(self._until[-1])) - 1
+        self._inside[block, 1:] = np.add.accumulate(self._leaves.reshape(-1, _WIDTH).take(block, 0), -1)
+        np.add.accumulate(self._inside[:, -1], out=self._until[1:])
 
     def draw(self, shape: tuple[int, int], rng: np.random.Generator, stratified: bool = True) -> np.ndarray:
         """Returns places [K, B], in proportion to priority. stratified: one from each of B equal parts of the total."""
@@ -69,15 +57,18 @@ class SumTree:
         if stratified:
             rest += np.arange(shape[1])
             rest /= shape[1]
-        rest *= self._until[-1]
-        block = self._until[1:].searchsorted(rest, side="right")
-        block[block == len(self._sums)] = self._last  # rounding must not lead past the last filled block
-        rest -= self._until.take(block)
-        leaves = self._blocks.take(block, 0)
-        inside = (leaves.cumsum(-1) <= rest[..., None]).sum(-1)
-        if (inside == _WIDTH).any():  # nor past the last filled leaf of a block
-            inside = np.minimum(inside, _WIDTH - 1 - (leaves[..., ::-1] > 0).argmax(-1))
-        return block * _WIDTH + inside
+        until, rest = self._until, rest.reshape(-1)
+        rest *= until[-1]
+        block = until[1:].searchsorted(rest, side="right")
+        if np.maximum.reduce(block) == len(self._inside):  # rounding must not lead past the last filled block
+            block = np.minimum(block, until.searchsorted(until[-1]) - 1)
+        rest -= until.take(block)
+        sums = self._inside.take(block, 0)
+        beyond = sums[:, 1:] <= rest[:, None]
+        inside = beyond.argmin(-1)
+        if np.logical_or.reduce(beyond[:, -1]):  # nor past the last filled leaf of a block
+            inside = np.where(beyond[:, -1], (sums < sums[:, -1:]).sum(-1) - 1, inside)
+        return (block * _WIDTH + inside).reshape(shape)
 
     def weights(self, place: np.ndarray, beta: float) -> np.ndarray:
         """Returns the importance-sampling weights of places [K, B], divided by the largest of each row: the number of

@@ -7,6 +7,8 @@ import numpy as np
 
 MOST_POINTS = 1500
 """Number of points of a line; more cannot be told apart."""
+STEPS, UPDATES = "environment steps", "updates"
+"""What an axis counts."""
 
 
 Rows = Sequence[Mapping[str, Any]]
@@ -64,7 +66,7 @@ def some_of(count: int) -> Array:
     return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
 
 
-def dress(axes: Any, title: str, beside: str, what: str, palette: Palette, over: str = "environment steps") -> None:
+def dress(axes: Any, title: str, beside: str, what: str, palette: Palette, over: str = STEPS) -> None:
     from matplotlib.ticker import EngFormatter
 
     figure = axes.figure

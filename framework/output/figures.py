@@ -1,7 +1,7 @@
 """Learning curves of one run and of several, drawn without a display."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,6 +15,8 @@ from framework.output.curves import (
 from framework.output.curves import (
     LIGHT,
     MOST_POINTS,
+    STEPS,
+    UPDATES,
     Array,
     Palette,
     Rows,
@@ -27,6 +29,7 @@ from framework.output.curves import (
     window_for,
 )
 from framework.output.formatting import counted
+from framework.output.policy_lines import COLOURS, STYLES, label_of
 
 MOST_BARS = 60
 """Number of evaluations up to which each has an error bar; more have a band."""
@@ -69,9 +72,7 @@ def learning_curve(
     _draw_reference(axes, expected_return, "expected", palette.green)
     _draw_reference(axes, random_return, "random policy", palette.grey)
     what = f"return of {score}" if score else "return of all agents" if policies else "return"
-    dress(
-        axes, title, counted(len(train_rows), "episode"), what, palette, "updates" if offline else "environment steps"
-    )
+    dress(axes, title, counted(len(train_rows), "episode"), what, palette, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
         policy_lines.draw(figure, axes, train_rows, eval_rows, policies, score, palette)
@@ -86,6 +87,7 @@ def seed_curves(
     *,
     title: str,
     what: str,
+    over: str = STEPS,
     names: Sequence[str] = (),
     random_return: float | None = None,
     expected_return: float | None = None,
@@ -102,10 +104,11 @@ def seed_curves(
         axes.plot(step[some], value[some], color=palette.blue, alpha=0.4, linewidth=0.9, label=label)
         axes.plot(step[-1:], value[-1:], "o", color=palette.blue, alpha=0.6, markersize=4, markeredgewidth=0)
     if len(curves) > 1:
-        _draw_mean(axes, curves, palette)
+        look = {"color": palette.orange, "linewidth": 2.2, "label": "mean"}
+        _draw_mean(axes, curves, look, "95 % interval of the mean")
     _draw_reference(axes, expected_return, "expected", palette.green)
     _draw_reference(axes, random_return, "random policy", palette.grey)
-    dress(axes, title, counted(len(curves), "seed"), what, palette)
+    dress(axes, title, counted(len(curves), "seed"), what, palette, over)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
     if len(curves) <= MOST_NAMES:
         _name_lines(axes, curves, names, palette)
@@ -122,6 +125,7 @@ def trial_curves(
     title: str,
     what: str,
     best: int,
+    over: str = STEPS,
     palette: Palette = LIGHT,
 ) -> None:
     """Draws runs that differ in their settings: each as a thin line (steps [n], returns [n]), the first `best` of them
@@ -133,11 +137,43 @@ def trial_curves(
         colour, width = (palette.orange, 2.0) if chosen else (palette.blue, 0.9)
         label = "best trial" if number == 0 else "other trials" if number == len(curves) - 1 else None
         axes.plot(step[some], value[some], color=colour, alpha=1.0 if chosen else 0.4, linewidth=width, label=label)
-    dress(axes, title, counted(len(curves), "run"), what, palette)
+    dress(axes, title, counted(len(curves), "run"), what, palette, over)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
     if len(curves) <= MOST_NAMES:
         _name_lines(axes, curves, names, palette)
     _save(figure, path, palette)
+
+
+def comparison(
+    groups: Mapping[str, Sequence[tuple[Array, Array]]],
+    path: Path,
+    *,
+    title: str,
+    what: str,
+    over: str,
+    random_return: float | None = None,
+    show: bool = False,
+    palette: Palette = LIGHT,
+) -> None:
+    """Draws runs of several experiments: for each of them the mean of its seeds, with its 95 % bootstrap interval."""
+    figure = _figure(show)
+    axes = figure.add_subplot()
+    for number, (name, curves) in enumerate(groups.items()):
+        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
+        look = {"color": colour, "linestyle": style, "linewidth": 1.8, "label": label_of(name)}
+        if len(curves) == 1 or not _draw_mean(axes, curves, look):
+            for step, value in curves:
+                some = some_of(len(step))
+                axes.plot(step[some], value[some], **look)
+                look["label"] = None
+    _draw_reference(axes, random_return, "random policy", palette.grey)
+    most = max(len(curves) for curves in groups.values())
+    beside = f"mean of {counted(most, 'seed')}, 95 % interval" if most > 1 else counted(len(groups), "run")
+    dress(axes, title, beside, what, palette, over)
+    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for curves in groups.values() for step, _ in curves)))
+    _save(figure, path, palette)
+    if show:
+        _open_window(path)
 
 
 def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequence[str], palette: Palette) -> None:
@@ -162,16 +198,18 @@ def spread_out(values: Sequence[float], gap: float) -> list[float]:
     return result.tolist()
 
 
-def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], palette: Palette) -> None:
+def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], look: dict[str, Any], band: str | None = None) -> bool:
+    """Draws the mean of several lines where all of them have values; returns False if that is nowhere. band: name of
+    its interval in the legend."""
     first, last = max(step[0] for step, _ in curves), min(step[-1] for step, _ in curves)
     if first >= last:
-        return
+        return False
     grid = np.linspace(first, last, GRID)
     values = np.stack([np.interp(grid, step, value) for step, value in curves], axis=1)
     between = np.array([statistics.interval(row, statistics.mean) for row in values])
-    label = "95 % interval of the mean"
-    axes.fill_between(grid, between[:, 0], between[:, 1], color=palette.orange, alpha=0.2, linewidth=0, label=label)
-    axes.plot(grid, values.mean(1), color=palette.orange, linewidth=2.2, label="mean")
+    axes.fill_between(grid, between[:, 0], between[:, 1], color=look["color"], alpha=0.2, linewidth=0, label=band)
+    axes.plot(grid, values.mean(1), **look)
+    return True
 
 
 def bands(x: Array, y: Array, count: int = BANDS) -> tuple[Array, Array, Array]:

@@ -29,7 +29,7 @@ def draw(
     axes = figure.add_subplot(2, 1, 2, sharex=above)
     for number, policy in enumerate(policies):
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
-        _line(axes, train, f"return_{policy}", color=colour, linestyle=style, label=_label(policy))
+        _line(axes, train, f"return_{policy}", color=colour, linestyle=style, label=label_of(policy))
         step, mean = finite(column_of(evaluations, "step"), column_of(evaluations, f"return_{policy}"))
         axes.plot(step, mean, "o", color=colour, markersize=4)
     if score:
@@ -51,6 +51,6 @@ def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
     axes.plot(step[some], mean[some], linewidth=1.6, **look)
 
 
-def _label(policy: str) -> str:
+def label_of(policy: str) -> str:
     """Returns a name that starts with no underscore, which matplotlib would hide."""
     return policy if not policy.startswith("_") else f" {policy}"

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from framework.output.curves import STEPS
 from framework.output.formatting import short
 from framework.output.html_page import text
 
@@ -139,13 +140,14 @@ def wrapped(name: str, letters: int) -> list[str]:
     return [name[:at], _cut(name[at:], letters)]
 
 
-def curves(lines: Sequence[tuple[Line, Sequence[tuple[float, float]]]], what: str) -> str:
-    """Returns lines over environment steps. what: the quantity; lines: as in `parallel`, of steps and values."""
+def curves(lines: Sequence[tuple[Line, Sequence[tuple[float, float]]]], what: str, over: str = STEPS) -> str:
+    """Returns lines of values over steps. what, over: the two quantities; lines: as in `parallel`, of steps and
+    values."""
     points = [point for _, line in lines for point in line]
     last, low, high = max(x for x, _ in points), min(y for _, y in points), max(y for _, y in points)
-    along, up = Axis("environment steps", "linear", (0.0, last)), Axis(what, "linear", (low, high))
+    along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (low, high))
     room = WIDTH - 2 * SIDE
-    parts = [f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(what)}, over environment steps</text>']
+    parts = [f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(what)}, over {text(over)}</text>']
     for place, label in up.ticks():
         y = _y(place)
         parts.append(f'<line class="rule" x1="{SIDE}" x2="{SIDE + room}" y1="{y:.1f}" y2="{y:.1f}"/>')

@@ -47,13 +47,19 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
     return _guarded(work)
 
 
-def run_experiments(configs: Mapping[str, RunConfig], title: str, command_line: list[str], jobs: int | None) -> int:
-    """Trains once for each experiment of the file `title`, each in its own process."""
+def run_experiments(
+    configs: Mapping[str, RunConfig],
+    title: str,
+    command_line: list[str],
+    seeds: tuple[int, ...] | None,
+    jobs: int | None,
+) -> int:
+    """Trains each experiment, once or for each seed, each run in its own process. title: of the folder."""
 
     def work() -> int:
         from framework.runs import many_runs
 
-        return many_runs.run_experiments(configs, title, command_line, jobs, _check)
+        return many_runs.run_experiments(configs, title, command_line, seeds, jobs, _check)
 
     return _guarded(work)
 

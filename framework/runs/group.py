@@ -41,6 +41,8 @@ class Member(NamedTuple):
     """File with its settings in the folder of the group."""
     words: tuple[str, ...] = ()
     """Settings that its command adds to those in the file."""
+    experiment: str = ""
+    """Name of the experiment that it is a run of; empty if the runs differ in their seed alone."""
 
 
 def run(
@@ -54,8 +56,8 @@ def run(
 ) -> int:
     """Trains a group in a new folder. Returns the exit status.
 
-    what: seed, or run if the members differ in more. jobs: number of runs at once; None: by the cores. fitting: number
-    of runs whose memories fit into this machine. show: True to show the figure in a window.
+    what: seed, or run if there are several experiments. jobs: number of runs at once; None: by the cores. fitting:
+    number of runs whose memories fit into this machine. show: True to show the figure in a window.
     """
     work = _Group(what, members, folder, at_once([member.config for member in members], jobs, fitting))
     work.begin(command_line)
@@ -173,20 +175,31 @@ class _Group:
         """Returns one result per run, in the order of the members."""
         return [self._result(run) for run in self.runs]
 
+    def _experiments(self) -> dict[str, list[runs_table.Result]]:
+        """Returns the results of each experiment; none if the runs differ in their seed alone."""
+        found: dict[str, list[runs_table.Result]] = {}
+        for run in self.runs:
+            if run.member.experiment:
+                found.setdefault(run.member.experiment, []).append(self._result(run))
+        return found
+
     @staticmethod
     def _result(run: Run) -> runs_table.Result:
         return runs_table.result(run.task, run.member.name, run.child.status, run.child.seconds)
 
     def finish(self, stop: StopSignals, show: bool) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
-        results = self.results()
-        for line in runs_table.table(results, self.what):
+        results, groups = self.results(), self._experiments()
+        for line in runs_table.table(results, self.what, groups if len(groups) < len(results) else None):
             self.screen.say(line)
         facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3)}
-        figure = None
-        if self.what == "seed":  # runs of different settings have no common mean
+        if groups:  # runs of different settings have no common mean
+            facts["experiments"] = {name: runs_table.summary(group) for name, group in groups.items()}
+        else:
             facts |= runs_table.summary(results)
-            figure = runs_table.draw(self.folder, self.config, results, show, self.screen.say)
+        figure, configs = None, [run.member.config for run in self.runs]
+        if len({getattr(config.env, "id", config.general.env_name) for config in configs}) == 1:
+            figure = runs_table.draw(self.folder, configs, results, groups, show, self.screen.say)
         runs_table.write_facts(self.folder, facts)
         rows = [("curves", str(figure))] if figure else []
         rows.append(("table", str(runs_table.write_table(self.folder, self.what, results))))

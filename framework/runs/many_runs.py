@@ -36,15 +36,17 @@ def run_experiments(
     configs: Mapping[str, RunConfig],
     title: str,
     command_line: list[str],
+    seeds: Sequence[int] | None,
     jobs: int | None,
     check: Callable[[RunConfig], None],
 ) -> int:
-    """Trains once for each experiment of the file `title`. Returns the exit status. check: raises an error if algorithm
-    and environment do not fit; the problems of all experiments are reported at once."""
+    """Trains each experiment once, or once for each seed. Returns the exit status. title: of the folder. check: raises
+    an error if algorithm and environment do not fit; the problems of all experiments are reported at once."""
     fitting, problems = math.inf, []
+    show = any(config.general.show_fig for config in configs.values())
     for name, config in configs.items():
         try:
-            refuse_loaded(config, "a file with several experiments", "use a file with one")
+            refuse_loaded(config, "a group of experiments", "run it alone")
             check(config)
             fitting = min(fitting, checked(config).fitting)
         except (JoystickError, EnvError, ConfigError) as error:
@@ -53,12 +55,25 @@ def run_experiments(
         raise ConfigError(problems)
     folders = dict(zip(configs, file_names(configs), strict=True))
     members = [
-        Member(name, name, folders[name], beside_others(config), f"{folders[name]}.yaml")
-        for name, config in configs.items()
+        member for name, config in configs.items() for member in _members(name, folders[name], config, seeds or ())
     ]
     [safe] = file_names([title])
     folder = new_folder("runs", safe, str(len(members)), members[0].config.into)
-    return group.run("run", members, folder, command_line, jobs, fitting)
+    return group.run("run", members, folder, command_line, jobs, fitting, show)
+
+
+def _members(name: str, safe: str, config: RunConfig, seeds: Sequence[int]) -> list[Member]:
+    """Returns the run of an experiment, or one for each seed. safe: name for its files."""
+    one = Member(name, name, safe, beside_others(config), f"{safe}.yaml", experiment=name)
+    return [
+        one._replace(
+            name=f"{name} {seed}",
+            label=f"{name}, seed {seed}",
+            folder=f"{safe}_{seed}",
+            words=(f"general_cfg.seed={seed}",),
+        )
+        for seed in seeds
+    ] or [one]
 
 
 def file_names(names: Iterable[str]) -> list[str]:

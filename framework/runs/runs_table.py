@@ -13,11 +13,23 @@ from config.loader import RunConfig
 from framework.checkpoint.atomic import write_whole
 from framework.output import figures, statistics
 from framework.output.csv_log import read_csv
+from framework.output.curves import STEPS, UPDATES
 from framework.output.formatting import clock, counted, short, spread
 from framework.runs.task_dir import TaskDir
 
 Curve = tuple[np.ndarray, np.ndarray]
-"""Environment steps [n], returns [n]."""
+"""Environment steps (or updates) [n], returns [n]."""
+
+
+class Curves(NamedTuple):
+    """Curves of several runs."""
+
+    lines: dict[str, Curve]
+    """The curve of each run that has one, by its name."""
+    what: str
+    """Label of the returns: online evaluations if all runs have them, else running means of the training episodes."""
+    over: str = STEPS
+    """Label of what they are drawn over: updates if a run learned from given data before its first step."""
 
 
 class Result(NamedTuple):
@@ -63,7 +75,8 @@ def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -
 def sentence(one: Result) -> str:
     """Describes a finished run in a few words."""
     score = "no evaluation" if one.mean is None else _spread(one)
-    return f"{score}, {counted(one.step or 0, 'step')} in {clock(one.seconds or 0.0)}"
+    steps = f", {counted(one.step, 'step')}" if one.step else ""  # none from given data alone
+    return f"{score}{steps} in {clock(one.seconds or 0.0)}"
 
 
 def summary(results: Iterable[Result]) -> dict[str, Any]:
@@ -98,50 +111,67 @@ def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
     return path
 
 
-def curves(folder: Path, results: Iterable[Result], evaluated: bool) -> tuple[dict[str, Curve], str]:
-    """Returns the curve of each run that has one, by its name, and the label of the returns: online evaluations if all
-    runs have them, else running means of the training episodes."""
-    return curves_of({f"seed {one.name}": TaskDir(folder / one.folder) for one in results}, evaluated)
-
-
-def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool) -> tuple[dict[str, Curve], str]:
-    """Returns the curves of runs by name, and the label of the returns, as `curves` does."""
-    evaluations = {name: _curve(read_csv(task.results / "eval.csv"), "mean") for name, task in tasks.items()}
-    found = {name: curve for name, curve in evaluations.items() if len(curve[0])}
-    if evaluated and found and all(len(step) > 1 for step, _ in found.values()):
-        return found, "evaluation return"
-    episodes = {name: _curve(read_csv(task.results / "train.csv"), "return") for name, task in tasks.items()}
+def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool) -> Curves:
+    """Returns the curves of runs. tasks: their task directories by name."""
+    evaluations: dict[str, list[Any]] = {}
+    for name, task in tasks.items():
+        if rows := read_csv(task.results / "eval.csv"):
+            evaluations[name] = rows
+    over = UPDATES if any(row["step"] == 0 < row["update"] for rows in evaluations.values() for row in rows) else STEPS
+    # a run that learns from given data has no training episodes; its evaluations may be those at its end
+    if (evaluated or over == UPDATES) and evaluations and all(len(rows) > 1 for rows in evaluations.values()):
+        return Curves(
+            {name: _curve(rows, "mean", over) for name, rows in evaluations.items()}, "evaluation return", over
+        )
+    episodes = {name: _curve(read_csv(task.results / "train.csv"), "return", over) for name, task in tasks.items()}
     smooth = {
         name: (step, figures.smooth(value, figures.window_for(len(value))))
         for name, (step, value) in episodes.items()
         if len(step)
     }
-    return smooth, "episode return, running mean"
+    return Curves(smooth, "episode return, running mean", over)
 
 
-def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> Curve:
-    points = np.array([(row["step"], row[name]) for row in rows], float).reshape(-1, 2)
-    return points[:, 0], points[:, 1]
+def _curve(rows: Sequence[Mapping[str, Any]], name: str, over: str) -> Curve:
+    points = np.array([(row["update" if over == UPDATES else "step"], row[name]) for row in rows], float)
+    return points.reshape(-1, 2)[:, 0], points.reshape(-1, 2)[:, 1]
 
 
 def draw(
-    folder: Path, config: RunConfig, results: Sequence[Result], show: bool, warn: Callable[[str], None]
+    folder: Path,
+    configs: Sequence[RunConfig],
+    results: Sequence[Result],
+    groups: Mapping[str, Sequence[Result]],
+    show: bool,
+    warn: Callable[[str], None],
 ) -> Path | None:
-    """Draws learning_curves.png; one that cannot be drawn costs a warning."""
-    path = folder / "learning_curves.png"
-    known = [TaskDir(folder / one.folder).read_run().get("random_return") for one in results]
+    """Draws learning_curves.png; one that cannot be drawn costs a warning. groups: the results of each experiment,
+    whose mean is a line; none for runs that differ in their seed alone."""
+    path, config = folder / "learning_curves.png", configs[0]
+    tasks = {one.folder: TaskDir(folder / one.folder) for one in results}
+    known = [task.read_run().get("random_return") for task in tasks.values()]
     measured = [value for value in known if value is not None]
+    random_return = sum(measured) / len(measured) if measured else None
+    env = getattr(config.env, "id", config.general.env_name)
     try:
-        lines, what = curves(folder, results, config.general.online_eval)
+        lines, what, over = curves_of(tasks, all(each.general.online_eval for each in configs))
         if not lines:
             return None
+        if groups:
+            drawn = {
+                name: [lines[one.folder] for one in group if one.folder in lines] for name, group in groups.items()
+            }
+            drawn = {name: group for name, group in drawn.items() if group}
+            figures.comparison(drawn, path, title=env, what=what, over=over, random_return=random_return, show=show)
+            return path
         figures.seed_curves(
             list(lines.values()),
             path,
-            names=list(lines),
-            title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",
+            names=[f"seed {one.name}" for one in results if one.folder in lines],
+            title=f"{config.algorithms} on {env}",
             what=what,
-            random_return=sum(measured) / len(measured) if measured else None,
+            over=over,
+            random_return=random_return,
             expected_return=config.expected_return,
             show=show,
         )
@@ -163,9 +193,11 @@ STATUS = {None: "not started", 0: "finished"}
 """Exit status -> what the table says of it."""
 
 
-def table(results: Sequence[Result], what: str = "seed") -> list[str]:
+def table(
+    results: Sequence[Result], what: str = "seed", groups: Mapping[str, Sequence[Result]] | None = None
+) -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
-    ones. what: head of the first column."""
+    ones. what: head of the first column. groups: the results of each experiment that has several seeds."""
     rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
     found = lines(rows)
     for names in LESS:
@@ -173,7 +205,21 @@ def table(results: Sequence[Result], what: str = "seed") -> list[str]:
             break
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
         found = lines(rows)
+    if groups:
+        return ["", *found, "", *lines([_means(name, group) for name, group in groups.items()]), ""]
     return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
+
+
+def _means(name: str, results: Sequence[Result]) -> dict[str, str]:
+    """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval."""
+    facts = summary(results)
+    between = facts.get("mean_interval")
+    return {
+        "experiment": name[-LONGEST_NAME:],
+        "finished": str(facts["finished"]),
+        "mean": short(facts["mean"]) if facts["finished"] else "",
+        "95 % interval": f"{short(between[0])} to {short(between[1])}" if between else "",
+    }
 
 
 def lines(rows: Sequence[Mapping[str, str]]) -> list[str]:

@@ -69,7 +69,7 @@ def _found(tuner: Tuner) -> report.Found:
     rows, order = {row.trial: row for row in tuner.rows()}, by_score(tuner)
     configs = [config for known in tuner.known.values() if (config := known.ready.config)]
     tasks = {trial.name: tuner.tasks(trial)[0] for trial in order}
-    curves, what = results.curves(tasks, configs, tuner.cfg.score)
+    curves = results.curves(tasks, configs, tuner.cfg.score)
     best = rows[tuner.best] if tuner.best else None
     return report.Found(
         folder=tuner.folder,
@@ -80,7 +80,6 @@ def _found(tuner: Tuner) -> report.Found:
         best=best,
         reasons={name: str(failure.get("reason", "")) for name, failure in tuner.failures.items()},
         curves=curves,
-        what=what,
         commands=_commands(tuner, configs),
         facts=read_facts(tuner.folder / "tune.json"),
     )

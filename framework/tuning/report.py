@@ -16,6 +16,7 @@ from framework.output.html_page import MOST_ROWS, Name, Number, cards, page, pai
 from framework.output.html_page import table as html_table
 from framework.output.html_report import system
 from framework.output.svg import Axis, Line
+from framework.runs.runs_table import Curves
 from framework.tuning.optuna_search import LEAST_TRIALS, importance
 from framework.tuning.results import Row, cell
 
@@ -77,10 +78,8 @@ class Found(NamedTuple):
     """The best trial, once tuning has ended."""
     reasons: Mapping[str, str]
     """Name of a trial that failed -> why."""
-    curves: Mapping[str, tuple[np.ndarray, np.ndarray]]
-    """Name of a trial -> steps and returns."""
-    what: str
-    """Name of these returns."""
+    curves: Curves
+    """Curves of the trials, by their names."""
     commands: Sequence[tuple[str, str]]
     """What a command does, and the command."""
     facts: Mapping[str, Any]
@@ -255,11 +254,11 @@ def _importance(found: Found) -> str:
 def _curves(found: Found) -> str:
     lines = []
     for row, line in _lines(found):
-        if row.trial.name in found.curves:
-            step, value = found.curves[row.trial.name]
+        if row.trial.name in found.curves.lines:
+            step, value = found.curves.lines[row.trial.name]
             some = np.linspace(0, len(step) - 1, min(len(step), MOST_POINTS)).astype(int)
             lines.append((line, list(zip(step[some].tolist(), value[some].tolist(), strict=True))))
-    return svg.curves(lines, found.what) if lines else ""
+    return svg.curves(lines, found.curves.what, found.curves.over) if lines else ""
 
 
 def _failures(found: Found) -> str:

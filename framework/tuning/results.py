@@ -95,11 +95,13 @@ def draw(
     which the first `best` are those of the best trial."""
     path = folder / "learning_curves.png"
     try:
-        lines, what = runs_table.curves_of(tasks, config.general.online_eval)
+        lines, what, over = runs_table.curves_of(tasks, config.general.online_eval)
         if not lines:
             return None
         shown = sum(name in lines for name in list(tasks)[:best])
-        figures.trial_curves(list(lines.values()), list(lines), path, title=title(config), what=what, best=shown)
+        figures.trial_curves(
+            list(lines.values()), list(lines), path, title=title(config), what=what, over=over, best=shown
+        )
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
         warn(f"warning: cannot draw the learning curves: {error}")
         return None
@@ -111,11 +113,8 @@ def title(config: RunConfig) -> str:
     return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
 
 
-def curves(
-    tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str
-) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], str]:
-    """Returns steps and values of runs by name, and what the values are. configs: none for a function of the user's
-    own, whose scores are then the values."""
+def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) -> runs_table.Curves:
+    """Returns the curves of runs. configs: none for a function of the user's own, whose scores are then the values."""
     if configs:
         return runs_table.curves_of(
             {name: TaskDir(task) for name, task in tasks.items()}, configs[0].general.online_eval
@@ -124,7 +123,7 @@ def curves(
     found = {
         name: (np.array([r["step"] for r in each]), np.array([r[score] for r in each])) for name, each in rows.items()
     }
-    return {name: line for name, line in found.items() if len(line[0])}, score
+    return runs_table.Curves({name: line for name, line in found.items() if len(line[0])}, score)
 
 
 def table(paths: Sequence[str], rows: Sequence[Row]) -> list[str]:

@@ -1,0 +1,116 @@
+"""AWAC, and CRR as a variant: critics evaluate the policy, which imitates the actions with a high advantage."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box
+from torch import Tensor, nn
+
+from algos import base
+from algos.awac.config import Config
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.common import critics, networks, optim, targets
+from algos.common.actor_critic import policy_loss
+from algos.common.continuous import Bounds, standard_normal
+from algos.common.distributions import DiagGaussian
+from algos.common.normalize import normalizer_for
+
+
+def advantages(q: Tensor, drawn: Tensor, baseline: str) -> Tensor:
+    """Returns Q(s, a) - mean_j Q(s, a_j), or with the maximum over j, [B]; drawn [K, B] are the values of actions of
+    the policy."""
+    return q - (drawn.mean(0) if baseline == "mean" else drawn.amax(0))
+
+
+def weights(advantage: Tensor, kind: str, temperature: float, most: float) -> Tensor:
+    """Returns min(exp(A / temperature), most), or 1(A > 0) for kind binary, [B]."""
+    if kind == "binary":
+        return (advantage > 0).float()
+    return (advantage / temperature).exp().clamp(max=most)
+
+
+class Agent(base.Agent):
+    """A Gaussian policy in the cube -1..1, critics and target critics."""
+
+    METRICS: ClassVar = ("critic_loss", "actor_loss", "q_mean", "advantage_mean", "weight_mean")
+    KEPT: ClassVar = ("networks", "target", "optimizer", "actor_optimizer", "updates")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.bounds = Bounds(spec.action_space, device)
+        size, seed = self.bounds.size, streams.init
+        self.distribution = DiagGaussian(Box(-1.0, 1.0, (size,)))
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        actor = networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
+        self.actor: nn.Module = actor.extend([nn.Tanh(), *self.distribution.tail(cfg.log_std_init)]).to(device)
+        self.critic = critics.build(
+            spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=self.normalizer
+        ).to(device)
+        self.target = targets.frozen_copy(self.critic)
+        self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
+        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
+        self.parameters: list[Tensor] = list(self.critic.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
+        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def _outputs(self, obs: Array) -> Array:
+        with torch.inference_mode():
+            return self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return Act(self.bounds.to_env(self.distribution.sample(self._outputs(obs), rng)[0]))
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return Act(self.bounds.to_env(self.distribution.mode(self._outputs(obs))))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, progress.fraction))
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg = self.cfg
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        unit = self.bounds.to_unit(batch["action"])
+        with torch.no_grad():
+            next_value = self._of_policy(self.target, batch["next_obs"], 1)[0]
+            target = torch.addcmul(batch["reward"] * cfg.reward_scale, batch["discount"], next_value)
+        q = self.critic(batch["obs"], unit).squeeze(-1)
+        loss = critics.td_loss(q, target, None, cfg.loss == "huber")
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
+        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
+        return Result({**metrics, **self._improve(batch["obs"], unit)})
+
+    @torch.no_grad()
+    def _of_policy(self, critic: critics.Critic, obs: Tensor, count: int) -> Tensor:
+        """Returns min_i Q_i(s, a_j) [count, B] of actions a_j that are drawn from the policy."""
+        mean, log_std = self.actor(obs).repeat(count, 1).chunk(2, -1)
+        noise = standard_normal(len(mean), self.bounds.size, self.streams.learn, self.device)
+        action = torch.addcmul(mean, log_std.exp(), noise).clamp(-1.0, 1.0)
+        values = critic(critics.repeated(obs, count), action).squeeze(-1).amin(0)
+        return values.unflatten(0, (count, len(obs)))
+
+    def _improve(self, obs: Tensor, unit: Tensor) -> dict[str, Tensor]:
+        """Makes one step of the policy towards actions [B, A] with a high advantage. Returns its metrics."""
+        cfg = self.cfg
+        with torch.no_grad():
+            q = self.critic(obs, unit).squeeze(-1).amin(0)
+        advantage = advantages(q, self._of_policy(self.critic, obs, cfg.advantage_actions), cfg.advantage_baseline)
+        weight = weights(advantage, cfg.weights, cfg.temperature, cfg.most_weight)
+        loss = policy_loss(self.distribution.log_prob(self.actor(obs), unit), weight)
+        loss.backward()
+        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
+        return {"actor_loss": loss.detach(), "advantage_mean": advantage.mean(), "weight_mean": weight.mean()}

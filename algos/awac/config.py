@@ -1,0 +1,40 @@
+"""Defaults of AWAC."""
+
+from typing import ClassVar, Literal
+
+from algos.common.settings import ReplayConfig, TargetConfig
+from config.schema import Layers, Positive, PositiveInt, mlp
+
+
+class Config(ReplayConfig, TargetConfig):
+    """AWAC: advantage weighted actor-critic, for continuous actions. The policy imitates the actions whose advantage is
+    high."""
+
+    ACTION_SPACES: ClassVar = ("Box",)
+    OFFLINE: ClassVar = True
+    NEEDS_BOUNDS: ClassVar = True
+    READ_WITH: ClassVar = {key: ("weights", ("exp",)) for key in ("temperature", "most_weight")}
+
+    actor_layers: Layers = mlp(256, 256)
+    """Layers of the policy network; its output layer is added automatically."""
+    critic_layers: Layers = mlp(256, 256)
+    """Layers of each critic."""
+    n_critics: PositiveInt = 2
+    """Number of critics; their minimum is the action's value."""
+    actor_lr: Positive = 3e-4
+    """Learning rate of the policy."""
+    critic_lr: Positive = 3e-4
+    """Learning rate of the critics."""
+    weights: Literal["exp", "binary"] = "exp"
+    """Weights with which the policy imitates actions: exp(advantage / temperature), or binary: 1 where the advantage is
+    above 0, otherwise 0."""
+    temperature: Positive = 1.0
+    """Temperature of the weights: a low one imitates only the actions with a high advantage, a high one all alike."""
+    most_weight: Positive = 100.0
+    """Largest of these weights."""
+    advantage_actions: PositiveInt = 1
+    """Number of actions drawn from the policy whose values an advantage is relative to."""
+    advantage_baseline: Literal["mean", "max"] = "mean"
+    """Their mean or their maximum is subtracted."""
+    log_std_init: float = 0.0
+    """Initial log standard deviation of the policy, with actions scaled to -1..1."""

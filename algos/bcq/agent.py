@@ -1,0 +1,164 @@
+"""BCQ: a variational autoencoder proposes actions like those of the data, a small perturbation improves them, and the
+best one by the critics is chosen."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.bcq.config import Config
+from algos.common import critics, networks, optim, targets
+from algos.common.continuous import Bounds, standard_normal
+from algos.common.normalize import normalizer_for
+
+LOG_STD_RANGE = (-4.0, 15.0)
+"""Of the encoder, as in the authors' code."""
+LATENT_LIMIT = 0.5
+"""Latents are clipped to -0.5..0.5 where actions are drawn: the decoder imitates best near the middle."""
+
+
+def autoencoder_loss(decoded: Tensor, action: Tensor, mean: Tensor, log_std: Tensor, kl_weight: float) -> Tensor:
+    """Returns mean (decoded - a)^2 + kl_weight mean KL(N(mean, std^2), N(0, 1)), over samples and dimensions; actions
+    are [B, A], latents [B, L]."""
+    divergence = 0.5 * (mean.square() + (2 * log_std).exp() - 1) - log_std
+    return (decoded - action).square().mean() + kl_weight * divergence.mean()
+
+
+def soft_clipped(q: Tensor, min_weight: float) -> Tensor:
+    """Returns lambda min_i Q_i + (1 - lambda) max_i Q_i [...]; q is [n, ...] (equation 12)."""
+    return min_weight * q.amin(0) + (1 - min_weight) * q.amax(0)
+
+
+def td_target(reward: Tensor, discount: Tensor, next_q: Tensor) -> Tensor:
+    """Returns r + discount max_k Q(s', a_k) [B]; next_q [K, B] are the values of the drawn actions (equation 13)."""
+    return torch.addcmul(reward, discount, next_q.amax(0))
+
+
+def perturbed(action: Tensor, output: Tensor, most: float) -> Tensor:
+    """Returns clip(a + most tanh(output), -1, 1) [B, A]."""
+    return torch.add(action, output.tanh(), alpha=most).clamp(-1.0, 1.0)
+
+
+class Agent(base.Agent):
+    """A conditional variational autoencoder, a perturbation network and critics, and targets of the latter two."""
+
+    METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "vae_loss")
+    KEPT: ClassVar = ("networks", "targets", "optimizer", "actor_optimizer", "vae_optimizer", "updates")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.bounds = Bounds(spec.action_space, device)
+        size = self.bounds.size
+        self.latents = 2 * size
+        """Size of a latent, as in the authors' code."""
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.encoder = self._built(0, size, 2 * self.latents, "vae_layers")
+        self.decoder = self._built(1, self.latents, size, "vae_layers")
+        self.actor = self._built(2, size, size, "actor_layers")
+        self.critic = self._built(3, size, 1, "critic_layers", cfg.n_critics)
+        learned = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
+        self.targets = targets.frozen_copy(learned)
+        self.online: list[Tensor] = list(learned.parameters())
+        self.slow: list[Tensor] = list(self.targets.parameters())
+        self.networks = nn.ModuleDict({"encoder": self.encoder, "decoder": self.decoder, **learned})
+        self.fixed = self._noise(cfg.acting_actions, np.random.default_rng(streams.init))
+        """Latents [K, L] of the best known action, which must not be random."""
+        self.networks.register_buffer("latents", self.fixed)
+        self.parameters: list[Tensor] = list(self.critic.parameters())
+        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
+        self.vae_parameters: list[Tensor] = [*self.encoder.parameters(), *self.decoder.parameters()]
+        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
+        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.vae_optimizer = optim.make(self.vae_parameters, cfg, cfg.vae_lr)
+        self.updates = 0
+
+    def _built(self, at: int, inputs: int, out: int, layers: str, members: int = 1) -> critics.Critic:
+        """Returns a network from observations and `inputs` numbers to [members, B, out]."""
+        cfg, seed = self.cfg, self.streams.init + at
+        return critics.build(
+            self.spec, getattr(cfg, layers), cfg, seed, members=members, actions=inputs, out=out,
+            normalizer=self.normalizer,
+        ).to(self.device)  # fmt: skip
+
+    def _noise(self, rows: int, rng: np.random.Generator) -> Tensor:
+        """Returns latents [rows, L] to draw actions with."""
+        return standard_normal(rows, self.latents, rng, self.device).clamp_(-LATENT_LIMIT, LATENT_LIMIT)
+
+    def _propose(self, obs: Tensor, latent: Tensor, actor: nn.Module) -> Tensor:
+        """Returns actions [B, A] like those of the data, perturbed."""
+        action = self.decoder(obs, latent)[0].tanh()
+        return perturbed(action, actor(obs, action)[0], self.cfg.perturbation)
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def _best(self, obs: Array, latent: Tensor) -> Act:
+        """Returns the actions that Q_1 finds best among those of the latents [K N, L]."""
+        count, rows = self.cfg.acting_actions, len(obs)
+        with torch.inference_mode():
+            seen = critics.repeated(torch.from_numpy(obs).to(self.device), count)
+            action = self._propose(seen, latent, self.actor)
+            best = self.critic(seen, action)[0].view(count, rows).argmax(0)
+            chosen = action.unflatten(0, (count, rows))[best, torch.arange(rows, device=self.device)]
+        return Act(self.bounds.to_env(chosen.cpu().numpy()))
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self._best(obs, self._noise(self.cfg.acting_actions * len(obs), rng))
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self._best(obs, self.fixed.repeat_interleave(len(obs), 0))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        cfg = self.cfg
+        rates = (self.optimizer, cfg.critic_lr), (self.actor_optimizer, cfg.actor_lr), (self.vae_optimizer, cfg.vae_lr)
+        for optimizer, lr in rates:
+            optim.set_lr(optimizer, optim.lr_at(cfg.lr_schedule, lr, progress.fraction))
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, obs, unit = self.cfg, batch["obs"], self.bounds.to_unit(batch["action"])
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        vae_loss = self._imitate(obs, unit)
+        target = self._target(batch)
+        q = self.critic(obs, unit).squeeze(-1)
+        loss = critics.td_loss(q, target, None, cfg.loss == "huber")
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        actor_loss = self._improve(obs)
+        targets.follow(self.slow, self.online, cfg, self.updates)
+        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
+        return Result({**metrics, "actor_loss": actor_loss, "vae_loss": vae_loss})
+
+    def _imitate(self, obs: Tensor, unit: Tensor) -> Tensor:
+        """Makes one step of the autoencoder. Returns its loss."""
+        mean, log_std = self.encoder(obs, unit)[0].chunk(2, -1)
+        log_std = log_std.clamp(*LOG_STD_RANGE)
+        noise = standard_normal(len(unit), self.latents, self.streams.learn, self.device)
+        decoded = self.decoder(obs, torch.addcmul(mean, log_std.exp(), noise))[0].tanh()
+        loss = autoencoder_loss(decoded, unit, mean, log_std, self.cfg.kl_weight)
+        loss.backward()
+        optim.apply_gradients(self.vae_optimizer, self.vae_parameters, self.cfg.max_grad_norm, self.reduce)
+        return loss.detach()
+
+    @torch.no_grad()
+    def _target(self, batch: Batch) -> Tensor:
+        cfg, rows = self.cfg, len(batch["reward"])
+        seen = critics.repeated(batch["next_obs"], cfg.target_actions)
+        action = self._propose(seen, self._noise(len(seen), self.streams.learn), self.targets["actor"])
+        next_q = soft_clipped(self.targets["critic"](seen, action).squeeze(-1), cfg.min_weight)
+        return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q.view(-1, rows))
+
+    def _improve(self, obs: Tensor) -> Tensor:
+        """Makes one step of the perturbation towards a higher Q_1. Returns its loss."""
+        action = self._propose(obs, self._noise(len(obs), self.streams.learn), self.actor)
+        loss = -self.critic(obs, action)[0].mean()
+        loss.backward(inputs=self.actor_parameters)
+        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        return loss.detach()

@@ -1,0 +1,41 @@
+"""Defaults of BCQ."""
+
+from typing import ClassVar
+
+from algos.common.settings import ReplayConfig, TargetConfig
+from config.schema import Fraction, Layers, NonNegative, Positive, PositiveInt, mlp
+
+
+class Config(ReplayConfig, TargetConfig):
+    """BCQ: Q-learning from given data with the maximum over actions like those of the data, for continuous actions."""
+
+    ACTION_SPACES: ClassVar = ("Box",)
+    OFFLINE: ClassVar = True
+    NEEDS_BOUNDS: ClassVar = True
+
+    batch_size: PositiveInt = 100
+    actor_layers: Layers = mlp(256, 256)
+    """Layers of the network that perturbs actions; its output layer is added automatically."""
+    critic_layers: Layers = mlp(256, 256)
+    """Layers of each critic."""
+    vae_layers: Layers = mlp(256, 256)
+    """Layers of encoder and decoder of the variational autoencoder that imitates the data."""
+    n_critics: PositiveInt = 2
+    """Number of critics."""
+    actor_lr: Positive = 1e-3
+    """Learning rate of the network that perturbs actions."""
+    critic_lr: Positive = 1e-3
+    """Learning rate of the critics."""
+    vae_lr: Positive = 1e-3
+    """Learning rate of the variational autoencoder."""
+    kl_weight: NonNegative = 0.5
+    """Weight of the divergence in its loss: a low one imitates the variety of the data's actions, a high one their
+    mean."""
+    min_weight: Fraction = 0.75
+    """Weight of the critics' minimum in a target; the rest is that of their maximum."""
+    perturbation: NonNegative = 0.05
+    """Largest change of an action by the perturbation, with actions scaled to -1..1."""
+    target_actions: PositiveInt = 10
+    """Number of actions drawn in the next state of a target, the best of which counts."""
+    acting_actions: PositiveInt = 100
+    """Number of actions drawn while acting, the best of which is chosen."""

@@ -1,0 +1,15 @@
+"""Defaults of CRR: those of AWAC, except for these."""
+
+from typing import Literal
+
+from algos.awac.config import Config as Family
+from config.schema import Positive, PositiveInt
+
+
+class Config(Family):
+    """CRR: critic regularized regression, for continuous actions. The policy imitates the actions that are better than
+    its own ones."""
+
+    weights: Literal["exp", "binary"] = "binary"
+    most_weight: Positive = 20.0
+    advantage_actions: PositiveInt = 4

@@ -1,0 +1,103 @@
+"""DiscreteBCQ: double Q-learning whose maximum is over the actions that a network imitating the data finds likely."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.common import networks, optim, targets
+from algos.common.distributions import masked
+from algos.common.exploration import epsilon_greedy, greedy
+from algos.common.normalize import normalizer_for
+from algos.common.tables import actions_of
+from algos.discretebcq.config import Config
+
+
+def allowed(logits: Tensor, threshold: float) -> Tensor:
+    """Returns where G(a|s) / max_a' G(a'|s) > threshold [B, A], for G = softmax(logits)."""
+    return (logits - logits.amax(1, keepdim=True)).exp() > threshold
+
+
+def imitation_loss(logits: Tensor, action: Tensor, mask: Tensor | None, penalty: float) -> Tensor:
+    """Returns -mean log G(a|s) + penalty mean logits^2, of logits [B, A] and actions [B]; mask [B, A] is True for legal
+    actions."""
+    return F.cross_entropy(masked(logits, mask), action) + penalty * logits.square().mean()
+
+
+def td_target(reward: Tensor, discount: Tensor, next_q: Tensor, chooser: Tensor) -> Tensor:
+    """Returns r + discount Q'(s', argmax_a chooser(s', a)) [B]; next_q and chooser are [B, A]."""
+    best = chooser.argmax(1, keepdim=True)
+    return torch.addcmul(reward, discount, next_q.gather(1, best).squeeze(1))
+
+
+class Agent(base.Agent):
+    """Action values, their target network, and a network that imitates the data."""
+
+    METRICS: ClassVar = ("loss", "q_mean", "imitation_loss", "allowed")
+    KEPT: ClassVar = ("networks", "target", "optimizer", "updates")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        actions, seed = actions_of(spec.action_space), streams.init
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        self.critic = networks.build(spec, cfg.value_layers, actions, cfg, seed, normalizer=self.normalizer).to(device)
+        self.actor = networks.build(spec, cfg.actor_layers, actions, cfg, seed + 1, normalizer=self.normalizer)
+        self.networks = nn.ModuleDict({"critic": self.critic, "actor": self.actor.to(device)})
+        self.target = targets.frozen_copy(self.critic)
+        self.parameters: list[Tensor] = list(self.networks.parameters())
+        self.critic_parameters: list[Tensor] = list(self.critic.parameters())
+        self.target_parameters: list[Tensor] = list(self.target.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def _constrained(self, obs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Returns Q(s, .) [B, A], too low to be chosen where an action is not allowed, and where it is."""
+        may = allowed(masked(self.actor(obs), mask), self.cfg.bcq_threshold)
+        return masked(self.critic(obs), may), may
+
+    def _values(self, obs: Array, mask: Array | None) -> Array:
+        with torch.inference_mode():
+            legal = None if mask is None else torch.from_numpy(mask).to(self.device)
+            return self._constrained(torch.from_numpy(obs).to(self.device), legal)[0].cpu().numpy()
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return Act(epsilon_greedy(self._values(obs, mask), self.cfg.epsilon, rng, mask))
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return Act(greedy(self._values(obs, mask), mask))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        cfg, action = self.cfg, batch["action"]
+        self.updates += 1
+        networks.seed_dropout(self.networks, self.streams.learn)
+        with torch.no_grad():
+            chooser, may = self._constrained(batch["next_obs"], batch.get("next_action_mask"))
+            reward, next_q = batch["reward"] * cfg.reward_scale, self.target(batch["next_obs"])
+            target = td_target(reward, batch["discount"], next_q, chooser)
+        q = self.critic(batch["obs"]).gather(1, action.unsqueeze(1)).squeeze(1)
+        loss = (F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss)(q, target)
+        imitation = imitation_loss(self.actor(batch["obs"]), action, batch.get("action_mask"), cfg.logit_penalty)
+        (loss + imitation).backward()
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
+        metrics = {
+            "loss": loss.detach(),
+            "q_mean": q.detach().mean(),
+            "imitation_loss": imitation.detach(),
+            "allowed": may.float().mean(),
+        }
+        return Result(metrics)

@@ -1,0 +1,31 @@
+"""Defaults of DiscreteBCQ."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from algos.common.settings import ReplayConfig, TargetConfig
+from config.schema import Fraction, Layers, NonNegative, Positive, mlp
+
+
+class Config(ReplayConfig, TargetConfig):
+    """DiscreteBCQ: Q-learning from given data with the maximum over the actions that the data would choose, for
+    discrete actions."""
+
+    ACTION_SPACES: ClassVar = ("Discrete",)
+    OFFLINE: ClassVar = True
+
+    value_layers: Layers = mlp(256, 256)
+    """Layers of the network of the action values; its output layer is added automatically."""
+    actor_layers: Layers = mlp(256, 256)
+    """Layers of the network that imitates the data; its output layer is added automatically."""
+    lr: Positive = 3e-4
+    """Learning rate."""
+    loss: Literal["mse", "huber"] = "huber"
+    bcq_threshold: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.3
+    """Least probability of an action in the data, relative to the likeliest one: 0 allows all actions, near 1 only the
+    likeliest one."""
+    logit_penalty: NonNegative = 0.01
+    """Weight of the squared logits of the network that imitates, which keeps it from becoming certain."""
+    epsilon: Fraction = 0.05
+    """Probability of a random action while the run collects."""
