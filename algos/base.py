@@ -150,6 +150,11 @@ class Agent(ABC):
         carries it, and stores the state before each step in the column `state`."""
         return None
 
+    def rewarded(self, state: Array, reward: Array) -> Array:
+        """Returns the recurrent state [N, S] after the rewards [N] of the step are known, as a new array if it changes.
+        The collector calls it after each step of the environment, before the next action."""
+        return state
+
     @abstractmethod
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None

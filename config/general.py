@@ -49,6 +49,7 @@ class GeneralConfig(Strict):
         "traces_file_mb": ("traces", ()),
         "reward_threshold": ("online_eval", (True,)),
         "reward_threshold_limit": ("online_eval", (True,)),
+        "explore": ("mode", ("test",)),
     }
 
     # what
@@ -118,6 +119,9 @@ class GeneralConfig(Strict):
     """Name of a folder under tasks/, or a path to a task directory. Read only when load_checkpoint is true."""
     load_model_step: Literal["best", "latest"] | Annotated[Int, Field(ge=0)] = "best"
     """Model to load: best, latest, or an update step. Training resumes from latest unless a step is given."""
+    explore: bool = False
+    """In a test, act with the exploration that training had at the checkpoint: a stochastic policy draws its actions.
+    Data to learn from (collect_traj) need it: without it they have one action for each state."""
 
     # processes
     mp_backend: Literal["single", "ray"] = "single"

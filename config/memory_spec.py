@@ -23,6 +23,9 @@ class DataSpec:
     """Number of updates from the data alone, before the first step is collected; -1: all of them."""
     imitate: bool = False
     """True if rewards are 1 in the data and 0 in what the run collects, whatever they were."""
+    returns: bool = False
+    """True if each step has the columns `episode_return`, undiscounted; `earned`, the part of it before this step; and
+    `timestep`, its number in the episode."""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ class Collector:
             act = self.agent.evaluate_action(obs, state, self.rng, mask)
         now.state = act.state
         step = self._advance(act.action)
+        if now.state is not None:
+            now.state = self.agent.rewarded(now.state, step.reward)
         if self.env.valid is not None:
             self._forget(~self.env.valid)  # a dummy step belongs to no episode
         if state is not None:

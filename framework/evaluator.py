@@ -96,13 +96,28 @@ class Evaluator:
         self.recorders = tuple(recorders)
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
 
-    def play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder] = (), steps: int = 0) -> Evaluation:
-        """Plays episodes 0, 1, 2 ... without exploration, until there are as many episodes and steps as asked for."""
-        return self._play(agent, episodes, (*self.recorders, *recorders), steps)
+    def play(
+        self,
+        agent: Agent,
+        episodes: int,
+        recorders: Iterable[Recorder] = (),
+        steps: int = 0,
+        explore: Progress | None = None,
+    ) -> Evaluation:
+        """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. explore: how far
+        training was, whose exploration then is that of these episodes; None: no exploration."""
+        return self._play(agent, episodes, (*self.recorders, *recorders), steps, explore)
 
-    def _play(self, agent: Agent, episodes: int, recorders: Iterable[Recorder], steps: int = 0) -> Evaluation:
-        collector = self._collector(agent, recorders)
-        progress = Progress(phase=collector.phase or 0)
+    def _play(
+        self,
+        agent: Agent,
+        episodes: int,
+        recorders: Iterable[Recorder],
+        steps: int = 0,
+        explore: Progress | None = None,
+    ) -> Evaluation:
+        collector = self._collector(agent, recorders, explore is not None)
+        progress = (explore or Progress())._replace(phase=collector.phase or 0)
         evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
@@ -135,7 +150,7 @@ class Evaluator:
         finally:
             self.check = check
 
-    def _collector(self, agent: Agent, recorders: Iterable[Recorder]) -> Collector:
+    def _collector(self, agent: Agent, recorders: Iterable[Recorder], explore: bool) -> Collector:
         rows = self.env.rows
 
         def seed_of(row: int, episode: int) -> int:
@@ -143,7 +158,7 @@ class Evaluator:
 
         return Collector(
             self.env, agent, stream(self.seed, "evaluation actions"), seed_of, self.longest,
-            recorders=tuple(recorders), explore=False, watch=self.watch, phase=self.phase(),
+            recorders=tuple(recorders), explore=explore, watch=self.watch, phase=self.phase(),
         )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PROCESS_BYTES = 300 * 2**20
 """Memory that one process takes with torch and Ray in it."""
+RETURNS_BYTES = 12
+"""Size of the columns of a step of given data that tell of its episode's return."""
 MOST_AT_ONCE = 64
 """Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""
 CHUNK_BYTES = 64 * 2**20
@@ -101,14 +103,17 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of one transition: both observations, the action, the policy's state before it, and the columns
     that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
     any."""
-    spec = policy.spec
-    size = (
-        2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 4 * spec.agents * policy.algo.state_size() + 10
-    )
+    spec, wanted = policy.spec, policy.memory
+    size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10
+    data = wanted.data if isinstance(wanted, ReplaySpec) else None
+    if data is not None and data.returns:
+        size += RETURNS_BYTES
+    if data is None or data.updates >= 0:
+        size += 4 * spec.agents * policy.algo.state_size()  # given data have no states
     size += 8 * spec.global_state
     if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
         size += 2 * int(spec.action_space.n)
-    if not isinstance(policy.memory, ReplaySpec):
+    if not isinstance(wanted, ReplaySpec):
         size += _bytes(spec.action_space) + 4  # the action as it was drawn, before its bounds, and its log probability
         if policy.memory.data is not None:
             size += 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 1  # a transition of the data

@@ -67,6 +67,8 @@ def toy_for(algo):
         return toy_of("walk", ROWS)
     if getattr(config(), "her_ratio", 0):
         return toy_of("reach", ROWS)
+    if "Box" not in config.OBSERVATION_SPACES:
+        return toy_of("walk", ROWS)
     return toy_of("match" if "Discrete" in config.ACTION_SPACES else "target", ROWS, steps=5)
 
 
@@ -129,6 +131,7 @@ EXACT = {
     "DQN by priority": ("DQN", {"buffer_type": "PER"}),
     "DDPG, its targets copied": ("DDPG", {"target_update": 2, "tau": 1.0}),
     "DRQN": ("DRQN", {"batch_size": 16, "lookup_step": 4, "burn_in": 2}),
+    "HierarchicalDQN": ("HierarchicalDQN", {}),
     "PQN": ("PQN", {}),
     "PQN, its rewards scaled": ("PQN", {"normalize_reward": True, "optimizer": "sgd", "lr": 0.05}),
     "PPO": ("PPO", {"normalize_advantage": True, "normalize_obs": True, "normalize_reward": True}),

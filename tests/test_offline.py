@@ -140,9 +140,9 @@ def test_the_losses_have_the_numbers_of_their_equations() -> None:
 
 
 def run_of(
-    tmp_path: Path, algo: str, name: str, data: Path, updates: int = 60, steps: int = -1, **algo_cfg: Any
+    tmp_path: Path, algo: str, name: str, data: Path, updates: int = 60, steps: int = -1, env: str = "", **algo_cfg: Any
 ) -> joystick.Run:
-    env = "CartPole-v1" if "Discrete" in algos.get(algo).Config.ACTION_SPACES else "Pendulum-v1"
+    env = env or ("CartPole-v1" if "Discrete" in algos.get(algo).Config.ACTION_SPACES else "Pendulum-v1")
     fields = algos.get(algo).Config.model_fields
     layers = {key: [SMALL] for key in fields if key.endswith("_layers")}
     general = {"online_eval": True, "online_eval_episode": 2, "model_save_fre": 20, "max_step": 20}
@@ -261,3 +261,30 @@ def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.Mo
     resources.data_that_fit(None, None, 100)
     with pytest.raises(JoystickError, match=r"101 transitions need .* data_top and data_fraction"):
         resources.data_that_fit(None, None, 101)
+
+
+# collecting -----------------------------------------------------------------------------------------------
+
+
+def test_a_test_collects_the_episodes_that_count_and_explores_if_asked_to(tmp_path: Path) -> None:
+    """After 300 of 400 steps of decay a quarter of the actions is random, half of which are the greedy one; at step 0
+    all were random."""
+    from main import main
+
+    task, limits = str(tmp_path / "run"), ["general_cfg.max_total_step=300", "general_cfg.max_step=20"]
+    exploring = ["algo_cfg.epsilon_start=1.0", "algo_cfg.epsilon_end=0.0", "algo_cfg.epsilon_schedule=linear",
+                 "algo_cfg.epsilon_decay=400", "algo_cfg.train_fre=1"]  # fmt: skip
+    small = ["algo_cfg.value_layers=[{layer_type: linear, layer_size: [4]}]", "general_cfg.seed=1"]
+    assert main(["--env", "CartPole-v1", "--into", task, *limits, *exploring, *small]) == 0
+    shares = {}
+    for explore in ("false", "true"):
+        into = tmp_path / f"explore_{explore}"
+        words = ["general_cfg.collect_traj=true", f"general_cfg.explore={explore}", "general_cfg.collect_format=npz"]
+        assert main(["test", task, "--episodes", "12", "--into", str(into), *words]) == 0
+        written, tested = np.load(into / "results/trajs_0.npz"), list(read_csv(into / "results/test.csv"))
+        assert sorted(np.diff(np.flatnonzero(written["terminals"] | written["timeouts"]), prepend=-1)) == sorted(
+            row["length"] for row in tested
+        )
+        shares[explore] = min(written["actions"].mean(), 1 - written["actions"].mean())
+    assert shares["false"] < 0.02
+    assert 0.02 < shares["true"] < 0.3

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from torch import Tensor
 
 from algos import base
@@ -13,6 +14,7 @@ from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic
 from algos.common.distributions import DiagGaussian
 from algos.common.exploration import exponential
+from algos.common.mixture import Mixture
 from algos.common.normalize import normalizer_for
 
 
@@ -35,11 +37,15 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic=False)
+        space = spec.action_space
+        mixture = Mixture(space, cfg.components) if isinstance(space, Box) and cfg.head == "mixture" else None
+        self.policy = ActorCritic(
+            cfg, spec, streams.init, self.normalizer, device, with_critic=False, distribution=mixture
+        )
         self.networks = self.policy.networks
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.continuous = isinstance(self.policy.distribution, DiagGaussian)
+        self.squared = isinstance(self.policy.distribution, DiagGaussian) and cfg.head == "deterministic"
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -75,11 +81,12 @@ class Agent(base.Agent):
 
     def update(self, batch: Batch) -> Result:
         networks.seed_dropout(self.networks, self.streams.learn)
+        batch = self.policy.carried.with_views(batch, self.cfg.burn_in)
         distribution = self.policy.distribution
         label = batch.get("expert_action", batch["action"])
         outputs, action = self.policy.outputs(batch), distribution.from_env(label)
         entropy = distribution.entropy(outputs)
-        if self.continuous and self.cfg.head == "deterministic":
+        if self.squared:
             loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))
         else:
             loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.cfg.entropy_coef)

@@ -1,9 +1,11 @@
 """Defaults of BC."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from algos.common.settings import GivenData, NetworkConfig
-from config.schema import Layers, NonNegative, Positive, PositiveInt, ReplaySpec, mlp
+from config.schema import Int, Layers, NonNegative, Positive, PositiveInt, ReplaySpec, mlp
 
 
 class Config(GivenData, NetworkConfig):
@@ -12,10 +14,12 @@ class Config(GivenData, NetworkConfig):
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, **GivenData.ALIASES}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     OFFLINE: ClassVar = True
+    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     HAS_GRADIENTS: ClassVar = True
     READ_WITH: ClassVar = {
-        "entropy_coef": ("head", ("gaussian",)),
-        "log_std_init": ("head", ("gaussian",)),
+        "entropy_coef": ("head", ("gaussian", "mixture")),
+        "log_std_init": ("head", ("gaussian", "mixture")),
+        "components": ("head", ("mixture",)),
         "reward_clip": ("rewards_to_learn_from", ()),
         "gamma": ("rewards_to_learn_from", ()),
     }
@@ -25,14 +29,23 @@ class Config(GivenData, NetworkConfig):
     lr: Positive = 3e-4
     """Learning rate."""
     batch_size: PositiveInt = 128
-    """Transitions per minibatch."""
-    head: Literal["gaussian", "deterministic"] = "gaussian"
-    """With Box actions, gaussian: the log density of a normal distribution, whose deviation is learned too;
-    deterministic: the squared error of the action. Other actions always have the log probability."""
+    """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
+    head: Literal["gaussian", "mixture", "deterministic"] = "gaussian"
+    """With Box actions, gaussian: the log density of a normal distribution, whose deviation is learned too; mixture:
+    that of a mixture of normal distributions, for data in which several unlike actions are right; deterministic: the
+    squared error of the action. Other actions always have the log probability."""
+    components: Annotated[Int, Field(ge=2)] = 5
+    """Number of normal distributions, with head mixture."""
     entropy_coef: NonNegative = 0.0
-    """Weight of the policy's entropy, which keeps it from becoming certain."""
+    """Weight of the policy's entropy, which keeps it from becoming certain; with head mixture, of an upper bound of
+    it."""
     log_std_init: float = 0.0
     """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
+
+    lookup_step: Annotated[Int, Field(ge=2)] = 16
+    """With lstm or gru layers: steps of each sampled sequence that are trained on."""
+    burn_in: Annotated[Int, Field(ge=0)] = 8
+    """With lstm or gru layers: preceding steps that only build up the recurrent state, which data do not have."""
 
     @property
     def rewards_to_learn_from(self) -> bool:
@@ -40,12 +53,14 @@ class Config(GivenData, NetworkConfig):
         return False
 
     def memory(self, rows: int) -> ReplaySpec:
+        sequence = self.burn_in + self.lookup_step if self.remembers() else 1
         return ReplaySpec(
-            capacity=1,
+            capacity=sequence * rows,
             batch_size=self.batch_size,
             warmup=0,
             updates_per_step=0.0,
             gamma=self.gamma,
+            sequence=sequence,
             reward_clip=self.reward_clip,
             statistics=self.normalize_obs,
             data=self.data_spec(),

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, UnfitError
 from algos.common import joint, networks, optim, unroll
-from algos.common.distributions import distribution_for, masked
+from algos.common.distributions import Distribution, distribution_for, masked
 from algos.common.normalize import Normalizer, RewardScaler
 from algos.common.returns import gae
 from algos.common.unroll import Carried
@@ -23,12 +23,13 @@ class ActorCritic:
 
     def __init__(
         self, cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device,
-        with_critic: bool = True,
+        with_critic: bool = True, distribution: Distribution | None = None,
     ) -> None:  # fmt: skip
+        """distribution: of the actions; None is that of their space."""
         self.device = device
         self.normalizers = {} if normalizer is None else {"obs": normalizer}
         """Statistics of observations, by the column that updates them."""
-        self.distribution = distribution_for(spec.action_space)
+        self.distribution = distribution or distribution_for(spec.action_space)
         actor = networks.build(
             spec, cfg.actor_layers, self.distribution.outputs, cfg, seed,
             init="orthogonal", gain=0.01, normalizer=normalizer,

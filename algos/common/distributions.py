@@ -67,7 +67,7 @@ class Distribution(Protocol):
         """Returns the Kullback-Leibler divergence KL(old, new) [B] of outputs [B, size]."""
 
 
-def _draw(logits: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_index(logits: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Samples one index per row of logits [R, A] by inverse transform sampling; returns it with its log probability.
 
     The draw is in (0, total], and the first index that reaches it wins: rounding never picks one of probability 0.
@@ -104,7 +104,7 @@ class Categorical(_Plain):
         self.outputs, self.start = int(space.n), int(space.start)
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        index, log_prob = _draw(outputs, rng)
+        index, log_prob = draw_index(outputs, rng)
         return index + self.start, log_prob
 
     def mode(self, outputs: Array) -> Array:
@@ -145,7 +145,7 @@ class MultiCategorical(_Plain):
         return F.log_softmax(F.pad(outputs, (0, 1), value=IMPOSSIBLE)[:, columns], -1)
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        index, log_prob = _draw(self._rows(outputs), rng)
+        index, log_prob = draw_index(self._rows(outputs), rng)
         return index.reshape(-1, *self.shape) + self.start, log_prob.reshape(-1, self.places).sum(1)
 
     def mode(self, outputs: Array) -> Array:
@@ -197,8 +197,8 @@ class LogStd(nn.Module):
         super().__init__()
         self.log_std = nn.Parameter(torch.full((size,), start))
 
-    def forward(self, mean: Tensor) -> Tensor:
-        return torch.cat([mean, self.log_std.expand_as(mean)], -1)
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, self.log_std.expand(*x.shape[:-1], -1)], -1)
 
 
 def _alike(space: Box) -> bool:

@@ -152,13 +152,15 @@ class Carried:
 
     def with_views(self, batch: Batch, burn_in: int = 0) -> Batch:
         """Returns a minibatch as single steps [M, ...]. Sequences [W + L, B, ...] lose the W burn-in steps and
-        the dummy steps; obs and next_obs become views."""
+        the dummy steps; obs and next_obs become views. Without a stored state they begin with zeros, as those of given
+        data do."""
         if "first" not in batch:
             return batch
         before: Batch = {name: batch[name][:burn_in] for name in ("obs", "first")}
         steps: Batch = {name: value[burn_in:] for name, value in batch.items() if name != "state"}
         valid = steps.pop("valid", None)
-        view = View(steps, before, self.parts(batch["state"]), valid)
+        state = batch["state"] if "state" in batch else torch.zeros(steps["first"].shape[1], self.size).to(self.device)
+        view = View(steps, before, self.parts(state), valid)
         seen = ("obs", "next_obs", "first")
         columns = {name: _real(value, valid) for name, value in steps.items() if name not in seen}
         return {**columns, "obs": view, "next_obs": replace(view, successors=True)}  # type: ignore[dict-item]

@@ -15,7 +15,7 @@ from envs.gym.rows import assemble
 from envs.multi_agent import MultiAgentVector
 from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
-from envs.toy.finite import Masked, Walk
+from envs.toy.finite import Masked, StochasticMDP, Walk
 from envs.toy.goals import BitFlip, Reach
 from envs.toy.several import SEVERAL, Several
 from envs.toy.tasks import TASKS, Draws
@@ -28,6 +28,7 @@ TIMED: dict[str, Callable[..., gymnasium.Env]] = {
     "recall": Recall,
     "masked": Masked,
     "walk": Walk,
+    "stochastic_mdp": StochasticMDP,
     "bitflip": BitFlip,
     "reach": Reach,
     "crash": Crash,

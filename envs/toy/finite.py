@@ -85,3 +85,32 @@ class Walk(gymnasium.Env):
         _, self._place, reward, terminated = outcomes[chosen]
         self._time += 1
         return self._place, reward, terminated, self._time == self.limit and not terminated, {}
+
+
+class StochasticMDP(gymnasium.Env):
+    """The discrete stochastic decision process of Kulkarni et al. (2016): states s1 to s6 are the observations 0 to 5,
+    and an episode begins in s2. Action 0 moves left; action 1 moves right with probability 1/2, and else left. s1
+    terminates, with reward 1 if s6 was visited, and else 0.01.
+
+    From s2, s6 is reached before s1 with probability 1/5 at best: the best return is 0.2 + 0.8 * 0.01 = 0.208."""
+
+    observation_space, action_space = Discrete(6), Discrete(2)
+
+    def __init__(self, limit: int = 100) -> None:
+        if limit < 1:
+            raise ValueError(f"limit is {limit}; at least 1 is needed")
+        self.limit = limit
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._place, self._time, self._visited = 1, 0, False
+        return self._place, {}
+
+    def step(self, action: Any) -> Outcome:
+        right = int(action) == 1 and self.np_random.random() < 0.5
+        self._place = min(self._place + 1, 5) if right else self._place - 1
+        self._visited |= self._place == 5
+        self._time += 1
+        ended = self._place == 0
+        reward = (1.0 if self._visited else 0.01) if ended else 0.0
+        return self._place, reward, ended, self._time == self.limit and not ended, {}

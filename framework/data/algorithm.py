@@ -100,6 +100,9 @@ class AlgorithmPolicy(Policy):
             out.state = act.state
         return out
 
+    def rewarded(self, state: Any, reward: Array) -> Any:
+        return self.agent.rewarded(state, reward)
+
     def learn(self, batch: Batch) -> dict[str, float]:
         """Is not used: `update` does all, since an algorithm prepares what it learns from in its own way."""
         raise JoystickError(f"{self.name} learns by update(sample_size, buffer)")

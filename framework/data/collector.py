@@ -102,6 +102,7 @@ class Collector:
         else:
             self._idled |= not active.all()
         obs, act, step, ended = self._collector.step(Progress())
+        self._actor.rewarded(step.reward)
         self._actor.begin([episode.row for episode in ended])
         rows = np.flatnonzero(active if self.env.valid is None else active & self.env.valid)
         columns = self._columns(obs, act, step)
@@ -268,6 +269,11 @@ class _Actor:
                     f"{type(self.policy).__name__}.forward gave {what} of the shape {tuple(np.shape(value))} for "
                     f"{rows} rows; expected [{rows}, ...]"
                 )
+
+    def rewarded(self, reward: Array) -> None:
+        """Tells a recurrent policy the rewards [N] of the step."""
+        if self._state is not None:
+            self._state = self.policy.rewarded(self._state, reward)
 
     def begin(self, rows: list[int]) -> None:
         """Sets the state of a recurrent policy to 0 in these rows, whose next episode begins."""

@@ -35,6 +35,10 @@ class Policy(ABC):
         `state` [N, ...], what a recurrent policy gets back at the next step, with zeros in rows that begin an
         episode."""
 
+    def rewarded(self, state: Any, reward: np.ndarray) -> Any:
+        """Returns the `state` of a recurrent policy once the rewards [N] of the step are known."""
+        return state
+
     def process_fn(self, batch: Batch, buffer: ReplayBuffer, indices: np.ndarray) -> Batch:
         """Prepares a batch for learning, such as by adding returns. indices: places of its transitions in the
         buffer."""

@@ -9,10 +9,12 @@ from algos.base import Tree
 from config.schema import ReplaySpec
 from envs.base import Goal
 from framework.checkpoint.journal import Frame, Journal, Span
+from framework.errors import JoystickError
 from framework.fragment import Columns, Fragment, Origin
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.given import Given, check_same
 from framework.memory.replay import Replay
+from framework.output.formatting import counted
 from framework.resources import MOST_AT_ONCE
 
 ENDLESS = 2**62
@@ -33,12 +35,17 @@ class Stored:
         collectors: int = 1,
         most: int = MOST_AT_ONCE,
     ) -> None:
-        """data_rng: stream of the samples from the data. most: largest number of minibatches in a chunk."""
+        """data_rng: stream of the samples from the data. most: largest number of minibatches in a chunk. Raises
+        JoystickError if the data are shorter than a sequence."""
         assert spec.data is not None
         self._imitate = spec.data.imitate
         self.sha256, self.most, count = given.sha256, most, given.transitions
         self.left = ENDLESS if spec.data.updates < 0 else spec.data.updates
         """Number of updates from the data alone that are still to be made."""
+        if count < spec.sequence:
+            raise JoystickError(
+                f"algo_cfg.data: has {counted(count, 'transition')}, and a sequence {spec.sequence} steps"
+            )
         share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
         self._alone = replace(spec, capacity=count, data=None)
         self._beside = replace(self._alone, batch_size=share)
@@ -106,9 +113,13 @@ class Stored:
 
 
 def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
-    """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have.
-    Where an expert was asked what to do, the actions in the data are its answers."""
+    """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have. The
+    sequences of the data begin with a recurrent state of zeros. Where an expert was asked what to do, the actions in
+    the data are its answers."""
     data, axis = {"expert_action": data["action"], **data}, 2 if sequence > 1 else 1
+    if "state" in fresh:
+        size = fresh["state"].shape[-1]
+        data["state"] = np.zeros((*data["first"][:, 0].shape, size), fresh["state"].dtype)
     return {
         name: np.concatenate([column, data[name]], axis=1 if name == "state" else axis)
         for name, column in fresh.items()

@@ -99,11 +99,13 @@ class MultiPolicyAgent(Agent):
         return Act(self.layout.encode(joint), columns, after)
 
     def _state_of(self, name: str, state: Array | None, seen: Seen) -> Array | None:
-        """Returns the recurrent states [N * S, size] of a policy's slots, which begin anew with a trajectory."""
+        """Returns the recurrent states [N * S, size] of a policy's slots after the rewards since the last observation.
+        They begin anew with a trajectory."""
         if state is None or name not in self._states:
             return None
         (start, size), count = self._states[name], seen.acts.size
         own = state[:, start : start + size * self.slots[name].count].reshape(count, size)
+        own = self.agents[name].rewarded(own, _flat(seen.reward))
         fresh = self.agents[name].initial_state(count)
         assert fresh is not None
         return np.where(seen.first.reshape(-1, 1), fresh, own)

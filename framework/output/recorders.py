@@ -40,6 +40,26 @@ class Tape(Recorder):
         return [Record(TAPES, ((fragment.origin.worker, *key), actions)) for key, actions in finished.items()]
 
 
+class FirstEpisodes(Recorder):
+    """Passes on the episodes that count in an evaluation; rows that end early play others beside them."""
+
+    def __init__(self, inner: Recorder, most: int, rows: int) -> None:
+        """most: number of episodes that count, numbered across the rows."""
+        self.inner, self.most, self.rows = inner, most, rows
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        self.inner.step(obs, action, step, env)
+
+    def end(self, episode: Episode, env: VectorEnv) -> Mapping[str, float]:
+        if episode.number * self.rows + episode.row < self.most:
+            return self.inner.end(episode, env)
+        self.inner.drop(episode.row)
+        return {}
+
+    def drop(self, row: int) -> None:
+        self.inner.drop(row)
+
+
 class Writer(Protocol):
     """Receives whole trajectories."""
 

@@ -27,12 +27,14 @@ class TrainedPolicy:
         self.reset()
 
     def reset(self) -> None:
-        """Starts an episode; only a recurrent policy notices it."""
+        """Starts an episode; only a policy with a memory notices it."""
         self._state = self.agent.initial_state(1)
 
-    def act(self, obs: Any, mask: Array | None = None) -> Any:
+    def act(self, obs: Any, mask: Array | None = None, reward: float | None = None) -> Any:
         """Returns the best action for an observation, both as the environment itself has them. mask [A]: True for legal
-        actions."""
+        actions. reward: of the step before, for a policy that is asked for a return; None before the first one."""
+        if reward is not None and self._state is not None:
+            self._state = self.agent.rewarded(self._state, np.array([reward], np.float32))
         act = self.agent.predict_action(*self._encoded(obs, mask))
         self._state = act.state
         return self._decoded(act.action)

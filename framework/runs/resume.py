@@ -84,7 +84,7 @@ def _new(config: RunConfig, spec: EnvSpec) -> Start:
 def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     """Compares the settings with those that the checkpoint was saved with, wherever the new ones come from: the command
     line, or an edited config.yaml. Returns the differences; raises ConfigError if one of them is not allowed."""
-    old, new = policies.flat(_settings_of(saved, config)), policies.flat(plain(config))
+    old, new = policies.flat(settings_of(saved, config)), policies.flat(plain(config))
     allowed = adjustable(config)
     changed, refused = [], list(_other_policies(old, new, config))
     for section, settings in new.items():
@@ -129,7 +129,7 @@ def plain(config: RunConfig) -> Sections:
     return settings
 
 
-def _settings_of(saved: Saved, config: RunConfig) -> Sections:
+def settings_of(saved: Saved, config: RunConfig) -> Sections:
     """Returns the settings of the checkpoint; those in config.yaml if it is too old to hold them."""
     recorded = saved.facts.get("config")
     if isinstance(recorded, dict):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from algos.base import Agent
+from algos.base import Agent, Progress
+from config.general import GeneralConfig
 from config.loader import RunConfig
 from envs.base import EnvError, VectorEnv
 from framework import build
@@ -22,9 +23,9 @@ from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_log import CsvLog, read_csv
 from framework.output.formatting import counted
-from framework.output.recorders import Tape
+from framework.output.recorders import FirstEpisodes, Tape
 from framework.plan import plan
-from framework.runs.resume import check_identity, with_seed
+from framework.runs.resume import check_identity, settings_of, with_seed
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.runs.task_dir import TaskDir, circumstances
 from framework.watch import Watch
@@ -144,12 +145,20 @@ class _Test:
         tape, writer = Tape(self.env.rows), episode_writer(cfg.collect_format, self.task.results)
         recorders: list[Recorder] = [tape]
         if cfg.collect_traj:
-            recorders.append(build.trajectories(self.config, self.env, writer))
+            written = build.trajectories(self.config, self.env, writer)
+            recorders.append(FirstEpisodes(written, episodes, self.env.rows))
         phases = Phases(cfg.curriculum)
         phases.load(self.saved.tree.get("phase"))
         evaluator = build.make_evaluator(self.config, self.env, self._check, self.watch, phases.evaluation)
         with contextlib.closing(writer):
-            return evaluator.play(self.agent, episodes, recorders), tape
+            explore = self._progress() if cfg.explore else None
+            return evaluator.play(self.agent, episodes, recorders, explore=explore), tape
+
+    def _progress(self) -> Progress:
+        """Returns how far training was at the checkpoint, by the limits of the run."""
+        step, episode, update = (int(self.saved.facts[name]) for name in ("step", "episode", "update"))
+        trained = GeneralConfig.model_construct(**settings_of(self.saved, self.config)["general_cfg"])
+        return Progress(step, episode, update, trained.share(step, episode, update))
 
     def _write(self, evaluation: Evaluation) -> None:
         """Writes results/test.csv, with a row for each episode."""
@@ -164,7 +173,7 @@ class _Test:
         """Compares the score with that of the online evaluation of this model on the same seeds; None without one."""
         facts, source = self.saved.facts, TaskDir(self.saved.path.parent.parent)
         rows = [row for row in read_csv(source.results / "eval.csv") if row["update"] == facts["update"]]
-        if not rows or facts["seed"] != self.config.general.seed:
+        if not rows or facts["seed"] != self.config.general.seed or self.config.general.explore:
             return None
         count, mean = int(rows[-1]["episodes"]), rows[-1]["mean"]
         if len(evaluation.episodes) < count:

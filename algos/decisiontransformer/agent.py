@@ -1,0 +1,136 @@
+"""Decision Transformer: the action that follows from the past steps and from the return that is still wanted."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete
+from torch import Tensor
+from torch.nn import functional as F
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.common import networks, optim
+from algos.common.distributions import distribution_for, masked
+from algos.common.normalize import normalizer_for
+from algos.decisiontransformer.config import Config
+from algos.decisiontransformer.transformer import Steps, Transformer
+
+
+def squared_error(action: Tensor, wanted: Tensor) -> Tensor:
+    """Returns the mean over samples and dimensions of (a - a')^2; both are [M, A]."""
+    return (action - wanted).square().mean()
+
+
+class Agent(base.Agent):
+    """A transformer. The recurrent state of a row holds what its episode has earned so far, the number of steps, and
+    the latest steps: what was earned before, the action and the observation of each."""
+
+    METRICS: ClassVar = ("loss",)
+    KEPT: ClassVar = ("network", "optimizer")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.distribution = distribution_for(spec.action_space)
+        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
+        observer = networks.build(
+            spec, cfg.obs_layers, cfg.embed_size, cfg, streams.init, normalizer=self.normalizer
+        )  # fmt: skip
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(streams.init + 1)
+            self.network = Transformer(
+                observer, self.distribution.outputs, self.distribution.outputs,
+                cfg.embed_size, cfg.n_blocks, cfg.n_heads, cfg.dropout,
+            ).to(device)  # fmt: skip
+        self.parameters: list[Tensor] = list(self.network.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.discrete = isinstance(spec.action_space, Discrete)
+        self.numbers = 1 if self.discrete else self.distribution.outputs
+        """Numbers of an action in the recurrent state."""
+        self.width = 1 + self.numbers + math.prod(spec.observation_space.shape or ())
+        """Numbers of a step in it."""
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array:
+        return np.zeros((rows, 2 + self.cfg.context_length * self.width), np.float32)
+
+    def rewarded(self, state: Array, reward: Array) -> Array:
+        state = state.copy()
+        state[:, 0] += reward
+        return state
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self._act(obs, state, mask, rng if self.discrete else None)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self._act(obs, state, mask, None)
+
+    def _act(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator | None) -> Act:
+        """Returns random actions if there is an rng, otherwise the best ones."""
+        assert state is not None
+        rows, length = len(obs), self.cfg.context_length
+        past = np.empty((rows, length, self.width), np.float32)
+        past[:, :-1] = state[:, 2:].reshape(past.shape)[:, 1:]
+        past[:, -1, 0], past[:, -1, 1 : 1 + self.numbers] = state[:, 0], 0.0
+        past[:, -1, 1 + self.numbers :] = obs.reshape(rows, -1)
+        outputs = masked(self._outputs(past, state[:, 1]), mask)
+        drawn = self.distribution.mode(outputs) if rng is None else self.distribution.sample(outputs, rng)[0]
+        action = self.distribution.to_env(drawn)
+        past[:, -1, 1 : 1 + self.numbers] = action.reshape(rows, -1)
+        after = np.concatenate([state[:, :1], state[:, 1:2] + 1, past.reshape(rows, -1)], axis=1)
+        return Act(action, state=after)
+
+    @torch.inference_mode()
+    def _outputs(self, past: Array, now: Array) -> Array:
+        """Returns outputs [N, out] for the last of the steps [N, L, width], which has the number `now` [N]."""
+        length, space = past.shape[1], self.spec.observation_space
+        timestep = now - np.arange(length - 1, -1, -1)[:, None]
+        real = timestep >= 0
+        steps = np.where(real[..., None], past.swapaxes(0, 1), past[:, -1])  # before the first one, any will do
+        earned, action, obs = np.split(steps, [1, 1 + self.numbers], axis=2)
+        obs = obs.reshape(*real.shape, *(space.shape or ())).astype(space.dtype)
+        action = action.reshape(*real.shape, *(self.spec.action_space.shape or ())).astype(self.spec.action_space.dtype)
+        columns = (self._target() - earned[..., 0], obs, action, timestep, real)
+        found = self.network(self._steps(*(torch.from_numpy(each).to(self.device) for each in columns)))
+        return found[-1].cpu().numpy()
+
+    def _target(self) -> float:
+        """Returns the return that an episode is asked for; 0 before anything was learned."""
+        if self.cfg.target_return is not None:
+            return self.cfg.target_return
+        highest = float(self.network.highest)
+        return highest if math.isfinite(highest) else 0.0
+
+    def _steps(self, wanted: Tensor, obs: Tensor, action: Tensor, timestep: Tensor, episode: Tensor) -> Steps:
+        """Returns steps [L, B, ...] as the network takes them."""
+        if isinstance(self.spec.action_space, Discrete):
+            index = (action.long() - int(self.spec.action_space.start)).clamp(min=0)
+            numbers = F.one_hot(index, self.distribution.outputs).float()
+        else:
+            numbers = self.distribution.from_env(action).flatten(2)
+        scale = self.cfg.return_scale or torch.where(self.network.largest > 0, self.network.largest, 1.0)
+        return Steps((wanted / scale).float(), obs, numbers, timestep.float(), episode)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
+        self.network.seen(window["episode_return"])
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        networks.seed_dropout(self.network, self.streams.learn)
+        wanted, action = batch["episode_return"] - batch["earned"], batch["action"]
+        steps = self._steps(wanted, batch["obs"], action, batch["timestep"], batch["first"].cumsum(0))
+        outputs = self.network(steps).flatten(0, 1)
+        if self.discrete:
+            loss = -self.distribution.log_prob(outputs, action.flatten()).mean()
+        else:
+            loss = squared_error(outputs, steps.action.flatten(0, 1))
+        loss.backward()
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        return Result({"loss": loss.detach()})

@@ -1,0 +1,80 @@
+"""Defaults of DecisionTransformer: those of the paper for continuous control, where it has one."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from algos.common.settings import GivenData, NetworkConfig
+from config.schema import Int, Layers, NonNegative, Positive, PositiveInt, Problem, ReplaySpec
+
+
+class Config(GivenData, NetworkConfig):
+    """DecisionTransformer: a transformer that learns from given data which actions earn which return."""
+
+    ALIASES: ClassVar = {
+        **NetworkConfig.ALIASES,
+        **GivenData.ALIASES,
+        "max_len": "context_length",
+        "embed_dim": "embed_size",
+        "n_layer": "n_blocks",
+        "n_layers": "n_blocks",
+        "n_head": "n_heads",
+    }
+    ACTION_SPACES: ClassVar = ("Discrete", "Box")
+    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"target_return"}
+    OFFLINE: ClassVar = True
+    HAS_GRADIENTS: ClassVar = True
+    READ_WITH: ClassVar = {"reward_clip": ("rewards_to_change", ()), "gamma": ("rewards_to_change", ())}
+
+    context_length: Annotated[Int, Field(ge=2)] = 20
+    """Latest steps of an episode that an action is chosen from; the length of the sequences that are learned from."""
+    target_return: float | None = None
+    """Return that the policy is asked for when it acts; null: the highest one of the data."""
+    return_scale: Positive | None = None
+    """Returns are divided by it before the network sees them; null: the largest absolute return of the data."""
+
+    obs_layers: Layers = []
+    """Layers that turn an observation into the input of the transformer; a linear layer of embed_size is added
+    automatically."""
+    embed_size: PositiveInt = 128
+    """Width of the transformer."""
+    n_blocks: PositiveInt = 3
+    """Number of blocks of attention."""
+    n_heads: PositiveInt = 1
+    """Number of heads of attention; divides embed_size."""
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Share of the activations that are set to zero while it learns."""
+
+    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adamw"
+    weight_decay: NonNegative | None = 1e-4
+    lr: Positive = 1e-4
+    """Learning rate."""
+    max_grad_norm: Positive | None = 0.25
+    batch_size: PositiveInt = 64
+    """Sequences per minibatch."""
+
+    @property
+    def rewards_to_change(self) -> bool:
+        """False: returns are undiscounted sums of the rewards as they are."""
+        return False
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.embed_size % self.n_heads:
+            message = f"{self.n_heads} does not divide embed_size, {self.embed_size}"
+            yield Problem("n_heads", message, depends_on=("embed_size",))
+
+    def memory(self, rows: int) -> ReplaySpec:
+        data = self.data_spec()
+        return ReplaySpec(
+            capacity=self.context_length * rows,
+            batch_size=self.batch_size,
+            warmup=0,
+            updates_per_step=0.0,
+            sequence=self.context_length,
+            reward_clip=self.reward_clip,
+            statistics=self.normalize_obs,
+            data=None if data is None else replace(data, returns=True),
+        )

@@ -1,0 +1,8 @@
+"""Hierarchical DQN: one network chooses a state to reach, another one the actions (Kulkarni et al., 2016)."""
+
+from algos.hierarchicaldqn.config import Config
+
+NAME = "HierarchicalDQN"
+ALIASES = ("hDQN", "h-DQN")
+
+__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,0 +1,154 @@
+"""Hierarchical DQN: two value networks, of goals and of actions that reach a goal."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos import base
+from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, UnfitError
+from algos.common import networks, optim, targets
+from algos.common.distributions import masked
+from algos.common.exploration import Explorer, greedy
+from algos.common.tables import actions_of
+from algos.common.unroll import Carried, outputs_of
+from algos.hierarchicaldqn.config import Config
+
+OWN = 3
+"""Numbers of the recurrent state before that of the controller's network."""
+
+
+def of(values: Tensor, chosen: Tensor) -> Tensor:
+    """Returns the values [M] of what was chosen [M], from all values [M, K]."""
+    return values.gather(1, chosen.unsqueeze(1)).squeeze(1)
+
+
+def controller_target(reached: Tensor, discount: Tensor, next_values: Tensor) -> Tensor:
+    """Returns 1 where the goal is reached, and elsewhere discount max_a Q(s', g, a) (equation 1 of the paper, with this
+    reward); next_values are [M, A]."""
+    return torch.where(reached, 1.0, discount * next_values.amax(1))
+
+
+def meta_target(earned: Tensor, discount: Tensor, next_values: Tensor) -> Tensor:
+    """Returns the sum of the rewards since the goal was chosen + discount max_g Q(s', g) (equation 2 of the paper);
+    next_values are [M, goals]."""
+    return earned + discount * next_values.amax(1)
+
+
+class Agent(base.Agent):
+    """A meta-controller and a controller, each with a target network. The recurrent state of a row begins with the
+    goal, counted from 1 (0 stands for none), the state where it was chosen, and the rewards since then."""
+
+    METRICS: ClassVar = ("controller_loss", "meta_loss", "reached")
+    KEPT: ClassVar = ("networks", "targets", "optimizer", "updates")
+
+    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        space = spec.observation_space
+        if not isinstance(space, Discrete):
+            raise UnfitError(f"{space} is not Discrete: goals are the values of an observation that is a single number")
+        self.start, goals = int(space.start), int(space.n)
+        pair = replace(spec, observation_space=MultiDiscrete([goals, goals], start=[self.start, 0]))
+        meta = networks.build(spec, cfg.meta_layers, goals, cfg, streams.init)
+        controller = networks.build(
+            pair, cfg.controller_layers, actions_of(spec.action_space), cfg, streams.init + 1
+        )  # fmt: skip
+        self.networks = nn.ModuleDict({"meta": meta, "controller": controller}).to(device)
+        self.targets = targets.frozen_copy(self.networks)
+        self.controller = Carried(controller, device)
+        self.parameters: list[Tensor] = list(self.networks.parameters())
+        self.target_parameters: list[Tensor] = list(self.targets.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
+        self.explorer = Explorer(cfg)
+        self.updates = 0
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def initial_state(self, rows: int) -> Array:
+        return np.zeros((rows, OWN + self.controller.size), np.float32)
+
+    def rewarded(self, state: Array, reward: Array) -> Array:
+        state = state.copy()
+        state[:, 2] += reward
+        return state
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return self.explorer.strength(progress)
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self._act(obs, state, mask, lambda values, legal: self.explorer.choose(values, progress, rng, legal))
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self._act(obs, state, mask, greedy)
+
+    def _act(
+        self, obs: Array, state: Array | None, mask: Array | None, choose: Callable[[Array, Array | None], Array]
+    ) -> Act:
+        """choose: from values [N, K] and what is legal. A goal is kept until it is reached."""
+        assert state is not None
+        kept = state[:, 0].astype(np.int64) - 1
+        due = (kept < 0) | (kept == obs - self.start)
+        with torch.inference_mode():
+            of_goals = self.networks["meta"](torch.from_numpy(obs).to(self.device)).cpu().numpy()
+        goal = np.where(due, choose(of_goals, None), kept)
+        values, memory = self.controller.act(np.stack([obs, goal], 1), state[:, OWN:] if self.controller.size else None)
+        columns = {
+            "goal": goal.astype(np.int32),
+            "chosen_at": np.where(due, obs, state[:, 1]).astype(np.int32),
+            "earned": np.where(due, np.float32(0), state[:, 2]),
+        }
+        own = np.stack([goal + 1, columns["chosen_at"], columns["earned"]], 1).astype(np.float32)
+        after = own if memory is None else np.concatenate([own, memory], 1)
+        return Act(choose(values.cpu().numpy(), mask), columns, after)
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
+        return window
+
+    def update(self, batch: Batch) -> Result:
+        networks.seed_dropout(self.networks, self.streams.learn)
+        goal, after = batch["goal"].long(), batch["next_obs"]
+        pairs = {name: torch.stack([batch[name], goal], -1) for name in ("obs", "next_obs")}
+        batch = {**batch, **pairs, "goal": goal, "after": after, "reached": after - self.start == goal}
+        if "state" in batch:
+            batch["state"] = batch["state"][..., OWN:]
+        batch = self.controller.with_views(batch, self.cfg.burn_in)
+        (meta, meta_error), (controller, controller_error) = self._meta_loss(batch), self._controller_loss(batch)
+        weight = batch.get("weight", torch.ones_like(meta))
+        (weight * (meta + controller)).mean().backward()
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.updates += 1
+        targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
+        losses = {"controller_loss": controller.detach().mean(), "meta_loss": meta.detach().mean()}
+        priorities = meta_error + controller_error if "weight" in batch else None
+        return Result({**losses, "reached": batch["reached"].float().mean()}, priorities)
+
+    def _meta_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns the losses and the absolute TD errors [M] of goals: 0 for steps after which a goal is kept."""
+        with torch.no_grad():
+            earned = (batch["earned"] + batch["reward"]) * self.cfg.reward_scale
+            target = meta_target(earned, batch["discount"], self.targets["meta"](batch["after"]))
+        over = batch["reached"] | (batch["discount"] == 0)
+        loss, error = self._losses(of(self.networks["meta"](batch["chosen_at"]), batch["goal"]), target)
+        return over * loss, over * error
+
+    def _controller_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns the losses and the absolute TD errors [M] of actions."""
+        with torch.no_grad():
+            following = outputs_of(self.targets["controller"], batch["next_obs"], "actor")
+            following = masked(following, batch.get("next_action_mask"))
+            target = controller_target(batch["reached"], batch["discount"], following)
+        return self._losses(of(outputs_of(self.networks["controller"], batch["obs"], "actor"), batch["action"]), target)
+
+    def _losses(self, value: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        return self.penalty(value, target, reduction="none"), (target - value.detach()).abs()
