@@ -39,14 +39,20 @@ def available() -> list[str]:
 
 
 def learning() -> list[str]:
-    """Names of the algorithms that learn from what they collect. The others are opponents of policies that do, and
-    those that learn from given data."""
-    return [name for name in available() if get(name).Config.LEARNS and not get(name).Config.OFFLINE]
+    """Names of the algorithms that learn from what they collect alone. The others are opponents of policies that do,
+    those that learn from given data, and those that imitate an expert."""
+    kinds = {name: get(name).Config for name in available()}
+    return [name for name, kind in kinds.items() if kind.LEARNS and not (kind.OFFLINE or kind.IMITATES)]
 
 
 def offline() -> list[str]:
     """Names of the algorithms that are made for given data."""
     return [name for name in available() if get(name).Config.OFFLINE]
+
+
+def imitating() -> list[str]:
+    """Names of the algorithms that collect, and learn from an expert."""
+    return [name for name in available() if get(name).Config.IMITATES]
 
 
 def get(name: str) -> ModuleType:

@@ -127,6 +127,10 @@ class Agent(ABC):
     """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients
     (optim.apply_gradients keeps it) are metrics too."""
 
+    expert: Callable[[Array, Array | None], Array] | None = None
+    """Returns the actions [N, ...] of an expert for observations [N, ...] and masks of legal actions [N, A] or None.
+    Set in the processes that collect, for algorithms whose settings name one (AlgoConfig.asked_expert)."""
+
     normalizer: Any = None
     """Statistics of observations, an algos.common.normalize.Normalizer; None without normalize_obs."""
 

@@ -21,6 +21,8 @@ class DataSpec:
     """Share of each minibatch that comes from the data while the run collects."""
     updates: int = -1
     """Number of updates from the data alone, before the first step is collected; -1: all of them."""
+    imitate: bool = False
+    """True if rewards are 1 in the data and 0 in what the run collects, whatever they were."""
     returns: bool = False
     """True if each step has the columns `episode_return`, undiscounted; `earned`, the part of it before this step; and
     `timestep`, its number in the episode."""
@@ -77,6 +79,8 @@ class RolloutSpec:
     """Steps of a sample. Above 1, it divides length; a sample is a piece of one row, [L, B, ...], with the policy's
     `state` [B, S] before it and `first` [L, B], true where an episode begins inside of it. 0 is the whole window."""
     reward_clip: RewardClip = "none"
+    data: DataSpec | None = None
+    """Data of an expert: a window comes with as many transitions of it, in the columns of EXPERT. None: it does not."""
 
     @property
     def fragment(self) -> int:
@@ -101,3 +105,6 @@ class RolloutSpec:
 
 
 MemorySpec = ReplaySpec | RolloutSpec
+
+EXPERT = {name: f"expert_{name}" for name in ("obs", "action", "next_obs", "terminated")}
+"""Columns of given data, and their names beside those of a window."""

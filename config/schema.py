@@ -41,9 +41,10 @@ from config.layers import (
     Pooling,
     mlp,
 )
-from config.memory_spec import DataSpec, MemorySpec, ReplaySpec, RewardClip, RolloutSpec
+from config.memory_spec import EXPERT, DataSpec, MemorySpec, ReplaySpec, RewardClip, RolloutSpec
 
 __all__ = [
+    "EXPERT",
     "Activation",
     "AlgoConfig",
     "BatchRenorm",
@@ -109,6 +110,9 @@ class AlgoConfig(Strict):
 
     OFFLINE: ClassVar[bool] = False
     """True if the algorithm is made to learn from given data (algo_cfg.data), which it needs."""
+    IMITATES: ClassVar[bool] = False
+    """True if the algorithm collects, and learns from that only with an expert: with given data of one, or with a
+    policy that it asks."""
     HAS_GRADIENTS: ClassVar[bool] = False
     """True if several learners can share an update by averaging gradients."""
 
@@ -142,6 +146,11 @@ class AlgoConfig(Strict):
     def offline_updates_of(self) -> int:
         """Returns the number of updates from given data alone before anything is collected; -1: all of them."""
         return 0
+
+    def asked_expert(self) -> str | None:
+        """Returns the policy that says what it would do in each state that is visited: a task directory, or a function
+        of the user's own; None if there is none."""
+        return None
 
     def state_size(self) -> int:
         """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""

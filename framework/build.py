@@ -14,16 +14,18 @@ from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config import machine, own
 from config.fields import whole
 from config.loader import RunConfig
-from config.schema import ReplaySpec
+from config.schema import ReplaySpec, RolloutSpec
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import callbacks, memory, resources
 from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.collector import Collector
 from framework.errors import JoystickError
 from framework.evaluator import Evaluator
+from framework.expert import expert_of
 from framework.fragment import Recorder
 from framework.iteration import EpisodeRows
 from framework.learner import Learner
+from framework.memory.demonstrated import Demonstrated
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.multi_agent.agent import MultiPolicyAgent
@@ -155,12 +157,14 @@ def make_memory(
     if plan.single is None:
         return MultiPolicyMemory(plan, seed, collectors, apart, most)
     wanted = plan.single.memory
-    if isinstance(wanted, ReplaySpec) and wanted.data is not None:
-        found = given(wanted.data, plan.single.spec, seed)
-        resources.data_that_fit(config, plan.single, found.transitions)
-        pace = _pace(config, wanted.data.updates, most)
-        return Stored(wanted, stream(seed, "memory"), stream(seed, "memory/data"), found, goal, collectors, pace)
-    return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most)
+    if wanted.data is None:
+        return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most)
+    found, rng = given(wanted.data, plan.single.spec, seed), stream(seed, "memory/data")
+    resources.data_that_fit(config, plan.single, found.transitions)
+    if isinstance(wanted, RolloutSpec):
+        return Demonstrated(memory.rollout(wanted, collectors, apart), rng, found)
+    pace = _pace(config, wanted.data.updates, most)
+    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace)
 
 
 def _pace(config: RunConfig, updates: int, most: int) -> int:
@@ -276,6 +280,7 @@ def make_collector(
     later incarnation, with a stream of its own, and continues with these episode numbers [N] in the present phase."""
     curriculum = config.general.curriculum
     first = curriculum.first if curriculum and phase is None else phase
+    agent.expert = expert_of(config, agent.spec, make_agent)
 
     def seed_of(row: int, episode: int) -> int:
         return number(seed, "episode", worker, row, episode)

@@ -127,8 +127,11 @@ def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[
         spec = algo.memory(rows=1) if algo.train else None
         if isinstance(spec, ReplaySpec) and spec.relabel:
             yield key, f"{package.NAME} relabels the goals of a single-agent environment"
-        if isinstance(spec, ReplaySpec) and spec.data is not None:
-            yield f"policies_cfg.{name}.data" if config.policies else "algo_cfg.data", "is for a single agent"
+        section = f"policies_cfg.{name}" if config.policies else "algo_cfg"
+        if spec is not None and spec.data is not None:
+            yield f"{section}.data", "is for a single agent"
+        if algo.train and algo.asked_expert():
+            yield f"{section}.expert", "is for a single agent"
         if algo.NEEDS_BOUNDS and isinstance(slots.action_space, Box) and not slots.action_space.is_bounded():
             yield key, f"{package.NAME} needs bounded actions; those of {agents} are unbounded"
 

@@ -115,6 +115,10 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
         size += 2 * int(spec.action_space.n)
     if not isinstance(wanted, ReplaySpec):
         size += _bytes(spec.action_space) + 4  # the action as it was drawn, before its bounds, and its log probability
+        if policy.memory.data is not None:
+            size += 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 1  # a transition of the data
+    elif policy.algo.asked_expert():
+        size += _bytes(spec.action_space)
     return size
 
 

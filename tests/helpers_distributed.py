@@ -4,7 +4,7 @@ import copy
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,13 +71,22 @@ def toy_of(config: Any) -> list[str]:
 
 
 def config_of(
-    algo: str, *words: str, workers: int = 0, ahead: int = 0, rows: int = 2, steps: int = 300, toy: str | None = None
+    algo: str,
+    *words: str,
+    workers: int = 0,
+    ahead: int = 0,
+    rows: int = 2,
+    steps: int = 300,
+    toy: str | None = None,
+    allow_import: Sequence[str] = (),
 ) -> RunConfig:
     """workers 0: one process."""
     many = ["general_cfg.mp_backend=ray", f"general_cfg.n_workers={workers}", f"general_cfg.run_ahead={ahead}"]
     general = ["general_cfg.seed=3", "general_cfg.max_episode=-1", f"general_cfg.max_total_step={steps}"]
     general += ["general_cfg.env_timeout=0", f"env_cfg.n_envs={rows}", *(many if workers else [])]
-    return load(None, [*words_of(algo, toy), *general, *words], find_algo=ALGOS, find_env=ENVS)
+    return load(
+        None, [*words_of(algo, toy), *general, *words], find_algo=ALGOS, find_env=ENVS, allow_import=allow_import
+    )
 
 
 def local(config: RunConfig) -> SingleProcess:

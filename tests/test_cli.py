@@ -293,7 +293,7 @@ def test_a_missing_package_is_one_line_with_the_command_that_installs_it(
         (["algo_cfg.learning_rate=1"], "unknown setting; it is called lr here"),
         (
             ["algo_cfg.clip_range=1"],
-            "it is called eps_clip here, a setting of MAPPO, PPO, RecurrentPPO, and algo_name is DQN",
+            "it is called eps_clip here, a setting of AIRL, GAIL, MAPPO, PPO and others, and algo_name is DQN",
         ),
         (["--algo", "PPO", "algo_cfg.n_steps=1"], "it is called batch_size here (on-policy: batch_size is n_steps"),
         (["algo_cfg.total_timesteps=1"], "it is called general_cfg.max_total_step here"),

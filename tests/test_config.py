@@ -222,7 +222,7 @@ def test_an_unknown_key_is_answered_with_the_nearest(file: Callable[..., Path], 
         ),
         (
             "algo_cfg:\n  ppo_type: clip",
-            "run.yaml:2: algo_cfg.ppo_type: unknown setting; it is a setting of MAPPO, PPO, RecurrentPPO, and "
+            "run.yaml:2: algo_cfg.ppo_type: unknown setting; it is a setting of AIRL, GAIL, MAPPO, PPO and others, and "
             "algo_name is DQN",
         ),
         ("lr: 1", "run.yaml:1: lr: is in none of general_cfg, algo_cfg, env_cfg; did you mean algo_cfg.lr?"),

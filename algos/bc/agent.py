@@ -1,4 +1,4 @@
-"""BC: the policy maximizes the log probability of the actions in the data."""
+"""BC: the policy maximizes the log probability of the actions in the data, or of those that an expert says."""
 
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from algos.bc.config import Config
 from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic
 from algos.common.distributions import DiagGaussian
+from algos.common.exploration import exponential
 from algos.common.mixture import Mixture
 from algos.common.normalize import normalizer_for
 
@@ -54,7 +55,20 @@ class Agent(base.Agent):
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self.policy.sample(obs, state, mask, rng)
+        act = self.policy.sample(obs, state, mask, rng)
+        return act if self.expert is None else self._labelled(act, self.expert(obs, mask), progress, rng)
+
+    def _labelled(self, act: Act, label: Array, progress: Progress, rng: np.random.Generator) -> Act:
+        """Returns the mixture of both policies, beta of it the expert's, with the expert's actions to learn from."""
+        asked = rng.random(len(label)) < self._beta(progress)
+        played = np.where(asked.reshape(-1, *[1] * (label.ndim - 1)), label, act.action)
+        return Act(played.astype(label.dtype, copy=False), {"expert_action": label}, act.state)
+
+    def _beta(self, progress: Progress) -> float:
+        return exponential(self.cfg.beta, 0.0, self.cfg.beta_decay, progress.step)
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return {} if self.cfg.asked_expert() is None else {"beta": self._beta(progress)}
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self.policy.best(obs, state, mask)
@@ -69,7 +83,8 @@ class Agent(base.Agent):
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch, self.cfg.burn_in)
         distribution = self.policy.distribution
-        outputs, action = self.policy.outputs(batch), distribution.from_env(batch["action"])
+        label = batch.get("expert_action", batch["action"])
+        outputs, action = self.policy.outputs(batch), distribution.from_env(label)
         entropy = distribution.entropy(outputs)
         if self.squared:
             loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))

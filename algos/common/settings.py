@@ -4,6 +4,7 @@ An algorithm's config.py inherits one of these and adds its own settings. Import
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -211,13 +212,18 @@ class GivenData(AlgoConfig):
         return DataSpec(paths, self.data_top, self.data_fraction, share, self.offline_updates_of())
 
     @property
+    def needs_data(self) -> bool:
+        """True if there is nothing to learn from without data."""
+        return self.OFFLINE or self.IMITATES
+
+    @property
     def given_data(self) -> bool:
         """True if there are data to learn from."""
         return self.data is not None
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if self.OFFLINE and self.data is None:
+        if self.needs_data and self.data is None:
             yield Problem("data", "is required: the files to learn from, such as tasks/NAME/results/trajs*.pkl")
 
 
@@ -235,6 +241,7 @@ class ReplayConfig(GivenData, NetworkConfig):
     READ_WITH: ClassVar = {
         "data_share": ("given_data", ()),
         "offline_updates": ("given_data", ()),
+        "reward_clip": ("rewards_to_learn_from", ()),
         "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
         "per_beta": ("buffer_type", ("PER", "PER_QUE")),
         "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
@@ -270,6 +277,8 @@ class ReplayConfig(GivenData, NetworkConfig):
     offline_updates: Annotated[Int, Field(ge=-1)] | None = None
     """Updates from the data alone, before the run collects; -1: it collects nothing. null: -1 for algorithms that are
     made for given data, otherwise 0."""
+    imitate: bool = False
+    """Learn from rewards of 1 in the data and of 0 in what the run collects, instead of the environment's (SQIL)."""
     her_ratio: Fraction = 0.0
     """Share of samples whose goal is replaced by one reached later in the same episode (hindsight)."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
@@ -296,6 +305,19 @@ class ReplayConfig(GivenData, NetworkConfig):
             data=self.data_spec(self.data_share),
         )
 
+    def data_spec(self, share: float = 1.0) -> DataSpec | None:
+        found = super().data_spec(share)
+        return found and replace(found, imitate=self.imitate)
+
+    @property
+    def needs_data(self) -> bool:
+        return super().needs_data or self.imitate
+
+    @property
+    def rewards_to_learn_from(self) -> bool:
+        """True if the rewards are those of the environment."""
+        return not self.imitate
+
     def offline_updates_of(self) -> int:
         if self.data is None:
             return 0
@@ -309,6 +331,9 @@ class ReplayConfig(GivenData, NetworkConfig):
             if getattr(self, key) > self.buffer_size:
                 message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
                 yield Problem(key, message, depends_on=("buffer_size",))
+        if self.her_ratio and self.imitate:
+            message = "computes rewards anew, and imitate replaces them; set one of the two to its default"
+            yield Problem("her_ratio", message, depends_on=("imitate",))
         if self.her_ratio and self.n_step > 1:
             yield Problem("her_ratio", "goals are relabelled in single steps; set n_step to 1", depends_on=("n_step",))
         if self.remembers():

@@ -10,6 +10,7 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
+from algos.common.imitation import discriminator_of
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.ppo.config import Config
 
@@ -66,7 +67,7 @@ class Agent(base.Agent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
-    KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty")
+    KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty", "discriminator")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -76,6 +77,8 @@ class Agent(base.Agent):
         self.networks = self.policy.networks
         self.parameters = list(self.networks.parameters())
         self.optimizer = make_optimizer(cfg, *self.networks.values())
+        self.discriminator = discriminator_of(cfg, spec, self.policy, streams, self.normalizer, device)
+        """Gives the rewards, in algorithms that imitate an expert."""
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
@@ -104,11 +107,17 @@ class Agent(base.Agent):
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
         columns = seen(window)
+        if self.discriminator is not None:
+            window = self.discriminator.prepare(window, progress.fraction)
+            columns |= self.discriminator.columns(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":
             outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs
         return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+
+    def metric_names(self) -> tuple[str, ...]:
+        return (*super().metric_names(), *(self.discriminator.METRICS if self.discriminator else ()))
 
     def _next_penalty(self) -> float:
         """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""
@@ -123,6 +132,7 @@ class Agent(base.Agent):
 
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
+        told = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
         outputs, values = self.policy.outputs(batch), self.policy.value(batch)
@@ -135,7 +145,7 @@ class Agent(base.Agent):
         explained = self.policy.explained_variance
         metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped, explained)
         stop = cfg.target_kl is not None and self.everywhere(policy.kl).item() > 1.5 * cfg.target_kl
-        return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, stop=stop)
+        return Result({**{name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, **told}, stop=stop)
 
     def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
         cfg, distribution = self.cfg, self.policy.distribution

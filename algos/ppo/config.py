@@ -26,7 +26,7 @@ class Config(CentralCriticConfig):
 
     ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
     MAY_LAG: ClassVar = True
     READ_WITH: ClassVar = {
         "eps_clip": ("ppo_type", ("clip",)),

@@ -48,8 +48,10 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     wanted = config.algo.memory(count)
     if isinstance(wanted, ReplaySpec) and wanted.relabel:
         faults.append(("algo_cfg.her_ratio", f"{name} relabels goals only in a run; set it to 0"))
-    if isinstance(wanted, ReplaySpec) and wanted.data is not None:
+    if wanted.data is not None:
         faults.append(("algo_cfg.data", "is for a run; here the buffer is what is learned from"))
+    if config.algo.asked_expert():
+        faults.append(("algo_cfg.expert", f"{name} asks it only in a run"))
     if config.algo.JOINT:
         faults.append(("general_cfg.algo_name", f"{name} controls several agents as one; here there is a single one"))
     if config.algo.NEEDS_MODEL:

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from algos.base import Tree
-from config.schema import MemorySpec, ReplaySpec
+from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import Goal
 from framework.checkpoint.journal import Frame, Journal, Span
 from framework.fragment import Fragment
@@ -60,7 +60,12 @@ def make(
     of several collectors form windows of their own. most: largest number of minibatches in a chunk."""
     if isinstance(spec, ReplaySpec):
         return Replay(spec, rng, goal, collectors, most)
+    return rollout(spec, collectors, apart)
+
+
+def rollout(spec: RolloutSpec, collectors: int = 1, apart: bool = False) -> Rollout | PerWorker:
+    """Returns the memory of fresh steps of these collectors."""
     return PerWorker(spec, collectors) if apart else Rollout(spec)
 
 
-__all__ = ["Chunk", "Keys", "Memory", "Replay", "Rollout", "make"]
+__all__ = ["Chunk", "Keys", "Memory", "Replay", "Rollout", "make", "rollout"]

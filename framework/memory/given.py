@@ -82,6 +82,15 @@ def given(wanted: DataSpec, spec: "EnvSpec", seed: int) -> Given:
     return Given(data, spec, _chosen(wanted, np.asarray(data.summary.returns), seed), wanted.returns)
 
 
+def check_same(then: str, now: str) -> None:
+    """Raises JoystickError if the data of a checkpoint, by their SHA-256, are not those of now."""
+    if then != now:
+        raise JoystickError(
+            f"algo_cfg.data: the files have changed since the checkpoint (SHA-256 {then[:12]} then, {now[:12]} now); "
+            "a resume needs the same data"
+        )
+
+
 def _chosen(wanted: DataSpec, returns: np.ndarray, seed: int) -> np.ndarray | None:
     """Returns which episodes are used: the best share, and of these a random share; None if all are."""
     if wanted.top == 1.0 and wanted.fraction == 1.0:

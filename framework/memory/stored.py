@@ -12,7 +12,7 @@ from framework.checkpoint.journal import Frame, Journal, Span
 from framework.errors import JoystickError
 from framework.fragment import Columns, Fragment, Origin
 from framework.memory.chunk import Chunk, Keys
-from framework.memory.given import Given
+from framework.memory.given import Given, check_same
 from framework.memory.replay import Replay
 from framework.output.formatting import counted
 from framework.resources import MOST_AT_ONCE
@@ -38,6 +38,7 @@ class Stored:
         """data_rng: stream of the samples from the data. most: largest number of minibatches in a chunk. Raises
         JoystickError if the data are shorter than a sequence."""
         assert spec.data is not None
+        self._imitate = spec.data.imitate
         self.sha256, self.most, count = given.sha256, most, given.transitions
         self.left = ENDLESS if spec.data.updates < 0 else spec.data.updates
         """Number of updates from the data alone that are still to be made."""
@@ -50,7 +51,7 @@ class Stored:
         self._beside = replace(self._alone, batch_size=share)
         self.given = Replay(self._alone, data_rng, goal)
         for piece in given.pieces():
-            rows = {name: column[:, None] for name, column in piece.items()}
+            rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
             self.given.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
         self.fresh = Replay(replace(spec, batch_size=spec.batch_size - share, data=None), rng, goal, collectors, most)
 
@@ -65,7 +66,11 @@ class Stored:
         return self.given.size + self.fresh.size
 
     def add(self, fragment: Fragment) -> None:
-        self.fresh.add(fragment)
+        self.fresh.add(replace(fragment, columns=self._rewarded(fragment.columns, 0.0)))
+
+    def _rewarded(self, columns: Columns, reward: float) -> Columns:
+        """Returns the columns, with this reward in place of all if the run imitates the data."""
+        return {**columns, "reward": np.full_like(columns["reward"], reward)} if self._imitate else columns
 
     def owed(self) -> int:
         return self.left or self.fresh.owed()
@@ -101,11 +106,7 @@ class Stored:
         return self.fresh.write(journal)
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
-        if state["sha256"] != self.sha256:
-            raise JoystickError(
-                "algo_cfg.data: the files have changed since the checkpoint (SHA-256 "
-                f"{state['sha256'][:12]} then, {self.sha256[:12]} now); a resume needs the same data"
-            )
+        check_same(state["sha256"], self.sha256)
         self.left = ENDLESS if state["left"] is None else state["left"]
         self.given.load_counters(state["given"])
         self.fresh.load_state(state["fresh"], frames)
@@ -113,11 +114,12 @@ class Stored:
 
 def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
     """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have. The
-    sequences of the data begin with a recurrent state of zeros."""
-    axis = 2 if sequence > 1 else 1
+    sequences of the data begin with a recurrent state of zeros. Where an expert was asked what to do, the actions in
+    the data are its answers."""
+    data, axis = {"expert_action": data["action"], **data}, 2 if sequence > 1 else 1
     if "state" in fresh:
         size = fresh["state"].shape[-1]
-        data = {**data, "state": np.zeros((*data["first"][:, 0].shape, size), fresh["state"].dtype)}
+        data["state"] = np.zeros((*data["first"][:, 0].shape, size), fresh["state"].dtype)
     return {
         name: np.concatenate([column, data[name]], axis=1 if name == "state" else axis)
         for name, column in fresh.items()

@@ -73,7 +73,9 @@ def _as_sample(window: Columns) -> Batch:
 
 
 def chunks(spec: RolloutSpec, sample: Any, rows: int, fraction: float) -> Iterator[Chunk]:
-    """Yields the windows of a sample. Raises JoystickError for something else."""
+    """Returns the windows of a sample. Raises JoystickError for something else."""
+    if spec.data is not None:
+        raise JoystickError("update learns from its sample alone, and this one from algo_cfg.data too: use train()")
     if not isinstance(sample, Batch) or "window" not in sample:
         raise JoystickError(f"update takes what run.sample(steps) has returned, not a {type(sample).__name__}")
     columns = {name: np.asarray(value) for name, value in sample.window.items() if name not in ("row", "seed")}

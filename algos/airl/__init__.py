@@ -1,0 +1,8 @@
+"""Adversarial inverse reinforcement learning (Fu, Luo and Levine, 2018): GAIL that finds a reward function."""
+
+from algos.airl.config import Config
+
+NAME = "AIRL"
+ALIASES = ()
+
+__all__ = ["ALIASES", "NAME", "Config"]

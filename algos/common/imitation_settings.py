@@ -1,0 +1,60 @@
+"""Settings of on-policy algorithms that imitate given data with a discriminator. Imports nothing heavy."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+from algos.common.settings import GivenData
+from config.schema import Layers, NonNegative, Positive, Problem, RolloutSpec, mlp
+
+
+class DiscriminatorConfig(GivenData):
+    """Settings of a discriminator between the data of an expert and what the run collects. Its reward takes the place
+    of the environment's."""
+
+    IMITATES: ClassVar = True
+    READ_WITH: ClassVar = {
+        "state_only": ("shaping", (True,)),
+        "reward_clip": ("rewards_of_the_environment", ()),
+    }
+
+    discriminator_layers: Layers = mlp(64, 64, activation="tanh")
+    """Layers of the discriminator, to which the action is concatenated as in a critic; its output layer is added
+    automatically. With shaping, of both of its networks."""
+    discriminator_lr: Positive = 3e-4
+    """Learning rate of the discriminator."""
+    gradient_penalty: NonNegative = 10.0
+    """Weight of a penalty on slopes of the discriminator other than 1 between the steps of both: it keeps it smooth."""
+    imitation_reward: Literal["positive", "negative", "log_odds"] = "positive"
+    """Reward of a step, where D is the probability that it is the expert's. positive: -log(1 - D), above 0; negative:
+    log D, below 0; log_odds: log D - log(1 - D). A reward above 0 alone makes long episodes good, and one below 0 short
+    ones."""
+    absorbing: bool = False
+    """Treat the end of a task as a state that lasts for ever, with a reward that depends on how often the expert's
+    episodes end so (not by a time limit), too. Otherwise nothing follows it, which is bad if rewards are above 0 and
+    good if they are below."""
+    shaping: bool = False
+    """Form of the discriminator: true is exp(f) / (exp(f) + pi(a|s)) with f = g + gamma h(s') - h(s), whose g is the
+    expert's reward (AIRL); false is a network of any form (GAIL)."""
+    state_only: bool = True
+    """With shaping: g depends on the state alone, so that it holds in other surroundings too; false: on the action
+    too."""
+
+    def memory(self, rows: int) -> RolloutSpec:
+        wanted = super().memory(rows)
+        assert isinstance(wanted, RolloutSpec)
+        return replace(wanted, data=self.data_spec())
+
+    def offline_updates_of(self) -> int:
+        return 0
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.absorbing and self.gamma == 1.0:
+            message = "a state that lasts for ever needs a gamma below 1"
+            yield Problem("absorbing", message, depends_on=("gamma",))
+
+    @property
+    def rewards_of_the_environment(self) -> bool:
+        """False: they are not learned from."""
+        return False

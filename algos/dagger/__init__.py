@@ -1,0 +1,8 @@
+"""DAgger (Ross, Gordon and Bagnell, 2011): behaviour cloning that asks an expert about the states that it visits."""
+
+from algos.dagger.config import Config
+
+NAME = "DAgger"
+ALIASES = ("dataset_aggregation",)
+
+__all__ = ["ALIASES", "NAME", "Config"]

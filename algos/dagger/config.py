@@ -1,0 +1,81 @@
+"""Defaults of DAgger: those of BC, and an expert that is asked."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from algos.bc.config import Config as Family
+from config import own
+from config.schema import Decay, Fraction, Int, PositiveInt, Problem, ReplaySpec
+
+
+class Config(Family):
+    """DAgger: dataset aggregation. A policy learns the actions that an expert would choose in the states that it visits
+    itself."""
+
+    OFFLINE: ClassVar = False
+    IMITATES: ClassVar = True
+    MAY_LAG: ClassVar = True
+    RUN_AHEAD: ClassVar = 2
+    READ_WITH: ClassVar = {
+        "data_share": ("given_data", ()),
+        "offline_updates": ("given_data", ()),
+        "beta_decay": ("beta", ()),
+    }
+
+    expert: str | None = None
+    """The expert: a task directory, whose best model is asked, or a function of your own, module:name, from
+    observations [N, ...] to actions [N, ...]. It has to give the same answer to the same state."""
+    beta: Fraction = 1.0
+    """Probability that the expert's action is played, at the first step; the policy's own otherwise."""
+    beta_decay: Decay = 500
+    """Time constant of its exponential decay, in environment steps."""
+    buffer_size: PositiveInt = 1_000_000
+    """Visited states that are learned from, with the expert's actions; the oldest are dropped first."""
+    learning_starts: Annotated[Int, Field(ge=0)] = 0
+    """Transitions collected before the first update; at least batch_size."""
+    train_fre: PositiveInt = 1
+    """Train every this many environment steps (transitions)."""
+    updates_per_train: PositiveInt = 1
+    """Gradient updates each time: updates_per_train / train_fre updates per transition."""
+    data_share: Fraction = 0.5
+    """Share of each minibatch that comes from the data while the run collects."""
+    offline_updates: Annotated[Int, Field(ge=0)] = 0
+    """Updates from the data alone, before the run collects."""
+
+    def memory(self, rows: int) -> ReplaySpec:
+        return replace(
+            super().memory(rows),
+            capacity=self.buffer_size,
+            warmup=max(self.batch_size, self.learning_starts),
+            updates_per_step=self.updates_per_train / self.train_fre,
+            fragment=max(1, self.train_fre // rows),
+            data=self.data_spec(self.data_share),
+        )
+
+    def offline_updates_of(self) -> int:
+        return 0 if self.data is None else self.offline_updates
+
+    @property
+    def needs_data(self) -> bool:
+        return False
+
+    def asked_expert(self) -> str | None:
+        return self.expert
+
+    def own(self) -> Iterator[tuple[str, str]]:
+        yield from super().own()
+        if self.expert is not None and own.is_own(self.expert):
+            yield "expert", self.expert
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.expert is None:
+            message = "is required: a task directory, such as tasks/NAME, or a function of your own, module:name"
+            yield Problem("expert", message)
+        for key in ("batch_size", "learning_starts"):
+            if getattr(self, key) > self.buffer_size:
+                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
+                yield Problem(key, message, depends_on=("buffer_size",))

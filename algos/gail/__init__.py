@@ -1,0 +1,8 @@
+"""Generative adversarial imitation learning (Ho and Ermon, 2016): PPO with the reward of a discriminator."""
+
+from algos.gail.config import Config
+
+NAME = "GAIL"
+ALIASES = ()
+
+__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,0 +1,8 @@
+"""Soft Q imitation learning (Reddy, Dragan and Levine, 2020): soft Q-learning with a reward of 1 for given data."""
+
+from algos.sqil.config import Config
+
+NAME = "SQIL"
+ALIASES = ()
+
+__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,0 +1,57 @@
+"""Windows of fresh steps, each with as many transitions of an expert beside it."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from algos.base import Tree, restore_stream, stream_state
+from config.schema import EXPERT
+from framework.checkpoint.journal import Frame, Journal
+from framework.fragment import Columns, Fragment
+from framework.memory.chunk import Chunk, Keys
+from framework.memory.given import Given, check_same
+from framework.memory.per_worker import PerWorker
+from framework.memory.rollout import Rollout
+
+
+class Demonstrated:
+    """A memory of fresh steps. Each window [T, N, ...] that it hands out gets the columns of EXPERT, of the same shape:
+    transitions drawn uniformly from the given data. The data are in no checkpoint: it keeps their SHA-256 instead."""
+
+    offline = False
+
+    def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, given: Given) -> None:
+        """rng: stream of the samples from the data."""
+        self.fresh, self.rng, self.sha256 = fresh, rng, given.sha256
+        pieces = list(given.pieces())
+        self._data: Columns = {
+            beside: np.concatenate([piece[name] for piece in pieces]) for name, beside in EXPERT.items()
+        }
+        self._count = given.transitions
+
+    def add(self, fragment: Fragment) -> None:
+        self.fresh.add(fragment)
+
+    def owed(self) -> int:
+        return self.fresh.owed()
+
+    def take(self, fraction: float, most: int = 1) -> Chunk | None:
+        chunk = self.fresh.take(fraction, most)
+        if chunk is None:
+            return None
+        drawn = self.rng.integers(self._count, size=chunk.columns["reward"].shape)
+        return chunk._replace(columns={**chunk.columns, **{name: data[drawn] for name, data in self._data.items()}})
+
+    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
+        """Does nothing: fresh steps have no priority."""
+
+    def write(self, journal: Journal) -> None:
+        """Writes nothing: the state holds everything."""
+
+    def state(self) -> Tree:
+        return {"sha256": self.sha256, "rng": stream_state(self.rng), "fresh": self.fresh.state()}
+
+    def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
+        check_same(state["sha256"], self.sha256)
+        restore_stream(self.rng, state["rng"])
+        self.fresh.load_state(state["fresh"], frames)
