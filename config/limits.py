@@ -20,14 +20,22 @@ OFFLINE_UPDATES = 10_000
 
 
 def of_training(
-    general: GeneralConfig, written: Container[str], env: str, own: int | None, offline: int = 0
+    general: GeneralConfig,
+    written: Container[str],
+    env: str,
+    own: int | None,
+    offline: int = 0,
+    epochs: int | None = None,
 ) -> tuple[dict[str, Any], str]:
     """Returns the values of unwritten limits, and a note on what was decided; own: step limit of the environment;
-    offline: number of updates from given data before anything is collected, -1: all.
+    offline: number of updates from given data before anything is collected, -1: all; epochs: length of such a run in
+    passes over the data.
 
     JoyRL's defaults (100 episodes of at most 200 steps) hold if max_episode is written or no limit is.
     """
     limits = [key for key in RUN_LIMITS if key in written and getattr(general, key) > 0]
+    if epochs and not limits:
+        return {key: -1 for key in ("max_episode", "max_step") if key not in written}, ""
     if offline and not limits:
         updates = OFFLINE_UPDATES if offline < 0 else offline
         values = {key: -1 for key in ("max_episode", "max_step") if key not in written}

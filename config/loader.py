@@ -380,6 +380,6 @@ class _Assembly(Written):
             written = {key for key, value in merged.items() if value is not None}
             own = kind.own_limit(env) if hasattr(kind, "own_limit") else None
             name, offline = getattr(env, "id", general.env_name), algo.offline_updates_of()
-            values, note = limits.of_training(general, written, name, own, offline)
+            values, note = limits.of_training(general, written, name, own, offline, algo.data_epochs_of())
         self.notes.append(note)
         return values

@@ -17,6 +17,8 @@ class DataSpec:
     """Share of the episodes that are used: those with the highest returns."""
     fraction: float = 1.0
     """Share of these episodes that are used, drawn by the seed."""
+    held_out: float = 0.0
+    """Share of these that are kept from learning, to measure the losses on them."""
     share: float = 0.5
     """Share of each minibatch that comes from the data while the run collects."""
     updates: int = -1

@@ -118,7 +118,7 @@ class AlgoConfig(Strict):
 
     ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
         {"lr", "actor_lr", "critic_lr", "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip",
-         "target_kl", "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule"}
+         "target_kl", "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs"}
     )  # fmt: skip
     """Settings that may change on resume; changing another one would make it a different run."""
 
@@ -151,6 +151,14 @@ class AlgoConfig(Strict):
         """Returns the policy that says what it would do in each state that is visited: a task directory, or a function
         of the user's own; None if there is none."""
         return None
+
+    def data_epochs_of(self) -> int | None:
+        """Returns the length of a run from given data in passes over them; None if it has another limit."""
+        return None
+
+    def held_out(self) -> float:
+        """Returns the share of given data that is kept from learning."""
+        return 0.0
 
     def state_size(self) -> int:
         """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""

@@ -73,6 +73,10 @@ class Backend(Protocol):
     def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
         """Learns from a window that is not from the memory; called after `rest`."""
 
+    def validate(self, now: Now) -> dict[str, float]:
+        """Returns the metrics of an update from given data that are kept from learning, which changes nothing; nothing
+        without such data. Called after `rest`."""
+
     def set_weights(self, weights: dict[str, Array]) -> None:
         """Replaces the weights that acting depends on, at the learners and at all collectors; called after `rest`."""
 
@@ -150,6 +154,10 @@ class SingleProcess:
 
     def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
         yield self.learner.learn(chunk, now())
+
+    def validate(self, now: Now) -> dict[str, float]:
+        held_out = self.memory.held_out
+        return self.learner.validate(held_out, now()) if held_out and isinstance(self.learner, Learner) else {}
 
     def set_weights(self, weights: dict[str, Array]) -> None:
         self.agent.load_weights(weights)

@@ -14,7 +14,7 @@ from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config import machine, own
 from config.fields import whole
 from config.loader import RunConfig
-from config.schema import ReplaySpec, RolloutSpec
+from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import callbacks, memory, resources
 from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
@@ -26,7 +26,7 @@ from framework.fragment import Recorder
 from framework.iteration import EpisodeRows
 from framework.learner import Learner
 from framework.memory.demonstrated import Demonstrated
-from framework.memory.given import given
+from framework.memory.given import given, mean_return, updates_of
 from framework.memory.stored import Stored
 from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.learner import MultiPolicyLearner
@@ -164,7 +164,27 @@ def make_memory(
     if isinstance(wanted, RolloutSpec):
         return Demonstrated(memory.rollout(wanted, collectors, apart), rng, found)
     pace = _pace(config, wanted.data.updates, most)
-    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace)
+    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed)
+
+
+def with_updates(config: RunConfig) -> RunConfig:
+    """Returns the settings with the number of updates of a run whose length is written in passes over given data."""
+    cfg, epochs, wanted = config.general, config.algo.data_epochs_of(), _memory_of(config)
+    if not epochs or not isinstance(wanted, ReplaySpec) or wanted.data is None:
+        return config
+    updates = updates_of(wanted.data, cfg.seed, epochs, wanted.batch_size * wanted.sequence)
+    return replace(config, general=cfg.model_copy(update={"max_update": updates}))
+
+
+def data_return(config: RunConfig) -> float | None:
+    """Returns the mean return of the given data; None if there are none."""
+    wanted = _memory_of(config)
+    return mean_return(wanted.data, config.general.seed) if wanted and wanted.data else None
+
+
+def _memory_of(config: RunConfig) -> MemorySpec | None:
+    """Returns what a run of a single policy learns from; None with several."""
+    return None if config.policies else config.algo.memory(config.env.n_envs)
 
 
 def _pace(config: RunConfig, updates: int, most: int) -> int:
@@ -190,7 +210,8 @@ def make_rows(config: RunConfig, agent: Agent, plan: Plan, callbacks: Callbacks 
     """Makes what turns episodes into rows of train.csv and progress.csv."""
     custom = (*return_names(plan), *(callbacks.METRICS if callbacks else ()))
     policies = [] if plan.single else [policy.name for policy in plan.policies]
-    return EpisodeRows(agent, custom, config.general.curriculum is not None, policies)
+    validated = config.algo.held_out() > 0
+    return EpisodeRows(agent, custom, config.general.curriculum is not None, policies, validated)
 
 
 def make_callbacks(config: RunConfig) -> Callbacks | None:

@@ -51,16 +51,23 @@ class EpisodeRows:
     """Makes the rows of train.csv: an episode, the means of the metrics since the last one, and the exploration."""
 
     def __init__(
-        self, agent: Agent, custom: Sequence[str] = (), phased: bool = False, policies: Sequence[str] = ()
+        self,
+        agent: Agent,
+        custom: Sequence[str] = (),
+        phased: bool = False,
+        policies: Sequence[str] = (),
+        validated: bool = False,
     ) -> None:
-        """phased: True with a curriculum, which adds a column. policies: names, in a multi-agent environment."""
+        """phased: True with a curriculum, which adds a column. policies: names, in a multi-agent environment.
+        validated: True if the metrics are measured on given data that are kept from learning, too."""
         self.agent, self.policies = agent, tuple(policies)
         phase = ("phase",) if phased else ()
         self.custom = tuple(custom)
         """Names of the numbers that callbacks give an episode."""
         exploration = tuple(agent.exploration(Progress()))
         self.columns = (*EPISODE_COLUMNS, *phase, *agent.metric_names(), *exploration, *self.custom)
-        measured = (*agent.metric_names(), *(c for name in self.custom for c in spread_names(name)))
+        held_out = tuple(validated_name(name) for name in agent.METRICS) if validated else ()
+        measured = (*agent.metric_names(), *held_out, *(c for name in self.custom for c in spread_names(name)))
         self.progress_columns = (*COUNTED, *phase, *measured)
         self.metrics = (*COUNTED, *measured)
         """Entries of a result that may decide on the phase of a curriculum."""
@@ -237,6 +244,11 @@ def measured(result: Result) -> dict[str, Any]:
         for name, value in zip(spread_names(f"{RETURN}{policy}"), its.values(), strict=True)
     }
     return {**result["metrics"], **returns, **result["custom"]}
+
+
+def validated_name(metric: str) -> str:
+    """Returns the name of a metric that is measured on given data that are kept from learning."""
+    return f"validation_{metric}"
 
 
 def spread_names(name: str) -> tuple[str, str, str]:

@@ -1,5 +1,6 @@
 """The only code that applies gradients: cuts a chunk into minibatches and calls agent.update for each."""
 
+import copy
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -107,6 +108,15 @@ class Learner:
             metrics["lr"] = [self.agent.optimizer.param_groups[0]["lr"]] * len(results)
         _check_finite(metrics, progress.update)
         return Learned(metrics, len(results), _priorities(results))
+
+    def validate(self, chunk: Chunk, progress: Progress) -> dict[str, float]:
+        """Returns the metrics of an update from one minibatch, and changes nothing: neither weights nor streams."""
+        before = copy.deepcopy(self.agent.state())
+        try:
+            learned = self.learn(chunk, progress)
+        finally:
+            self.agent.load_state(before)
+        return {name: values[0] for name, values in learned.metrics.items() if name in self.agent.METRICS}
 
     def _update(self, batch: Batch) -> Result:
         """Updates on this learner's part of a minibatch; averages the metrics of several learners."""

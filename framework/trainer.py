@@ -13,7 +13,7 @@ from framework.checkpoint.store import CheckpointStore, Saved
 from framework.curriculum import Phases
 from framework.evaluator import Evaluation, Evaluator, Interrupted
 from framework.fragment import Episode
-from framework.iteration import Count, EpisodeRows, Iteration, Means, Result
+from framework.iteration import Count, EpisodeRows, Iteration, Means, Result, validated_name
 from framework.learner import Learned
 from framework.memory.chunk import Chunk
 from framework.observer import Observer
@@ -135,6 +135,7 @@ class Trainer:
         return self.count.step + alone
 
     def _end_iteration(self) -> None:
+        self._validate()
         result = self.result()
         self.last_return = result["return_mean"]
         self.iteration = Iteration(self.iteration.number + 1, self.work(), self.seconds())
@@ -144,6 +145,11 @@ class Trainer:
             observer.result(self.last)
         if self.phases.follow(self.last):
             self.console.note(f"phase {self.phases.now:g} begins after {self.count.step:,} steps")
+
+    def _validate(self) -> None:
+        """Measures the losses on given data that are kept from learning, if there are any."""
+        found = self.backend.validate(self.progress)
+        self.iteration.metrics.add({validated_name(name): [value] for name, value in found.items()})
 
     def result(self) -> Result:
         """Returns the figures of the running iteration so far."""

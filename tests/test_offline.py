@@ -114,6 +114,24 @@ def test_state_holds_the_sum_of_the_data_and_not_the_data(tmp_path: Path) -> Non
         other.load_state(state, ())
 
 
+def test_episodes_that_are_held_out_are_in_no_minibatch_and_make_one_of_their_own(tmp_path: Path) -> None:
+    data = write(tmp_path / "a.npz", [1.0, 3.0, 2.0, 4.0, 5.0])
+    memory = stored(data, held_out=0.4)
+    rewards = {int(x) for x in memory.given._rings.flat["reward"][: memory.given.size] if x}
+    assert memory.held_out is not None
+    kept = memory.held_out.columns
+    # with n_step 2 and gamma 0.5 the last two steps of an episode see its return, or half of it
+    held_out = {1.0, 2.0, 3.0, 4.0, 5.0} - rewards
+    assert {float(x) for x in kept["reward"].flat if x} <= held_out | {x / 2 for x in held_out}
+    assert len(rewards) == 3
+    assert kept["reward"].shape == (1, 8)
+    again = stored(data, held_out=0.4).held_out
+    assert again is not None
+    assert np.array_equal(again.columns["obs"], kept["obs"])
+    with pytest.raises(JoystickError, match="leaves none to learn from"):
+        stored(data, held_out=0.9)
+
+
 # losses ---------------------------------------------------------------------------------------------------
 
 
@@ -263,6 +281,58 @@ def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.Mo
     resources.data_that_fit(None, None, 100)
     with pytest.raises(JoystickError, match=r"101 transitions need .* data_top and data_fraction"):
         resources.data_that_fit(None, None, 101)
+
+
+@pytest.mark.parametrize("algo", ["BC", "IQL", "DiscreteCQL", "BCQ", "DecisionTransformer"])
+def test_losses_on_data_held_out_are_columns_and_change_nothing(tmp_path: Path, algo: str) -> None:
+    torch.set_num_threads(1)
+    data = data_for(tmp_path, algo)
+    with run_of(tmp_path, algo, "plain", data, data_fraction=1.0) as plain:
+        chosen = plain.weights()
+        while not plain.train()["done"]:
+            pass
+    with run_of(tmp_path, algo, "run", data, data_held_out=0.5) as run:
+        assert all(np.array_equal(chosen[name], value) for name, value in run.weights().items())
+        streams = []
+        for _ in range(2):
+            run.train()
+            experiment = run._experiment
+            before, random = run.weights(), experiment.backend.agent.state()["learn"]
+            experiment.backend.validate(experiment.trainer.progress)
+            streams.append(random == experiment.backend.agent.state()["learn"])
+            assert all(np.array_equal(before[name], value) for name, value in run.weights().items())
+        assert streams == [True, True]
+    with joystick.Run.resume(tmp_path / "run") as run:
+        run.train()
+    rows = read_csv(tmp_path / "run/results/progress.csv")
+    names = [f"validation_{name}" for name in run._experiment.backend.agent.METRICS]
+    assert all(np.isfinite(row[name]) for row in rows for name in names)
+    assert len({row[names[0]] for row in rows}) == 3
+    assert "validation" not in (tmp_path / "plain/results/progress.csv").read_text()
+
+
+def test_a_loss_on_data_held_out_is_that_of_an_update_from_them(tmp_path: Path) -> None:
+    with run_of(tmp_path, "BC", "run", data_for(tmp_path, "BC"), data_held_out=0.5) as run:
+        result = run.train()
+        agent, chunk = run._experiment.backend.agent, run._experiment.backend.memory.held_out
+        batch = {name: torch.from_numpy(value[0]) for name, value in chunk.columns.items()}
+        assert agent.update(batch).metrics["loss"].item() == result["metrics"]["validation_loss"]
+
+
+def test_the_length_of_a_run_in_passes_over_the_data(tmp_path: Path) -> None:
+    """80 transitions, of which 3 of 4 are used, in minibatches of 8: 2 passes are 15 updates, and 3 are 23."""
+    data = data_for(tmp_path, "BC")
+    epochs = {"updates": -1, "data_fraction": 0.75}
+    with run_of(tmp_path, "BC", "run", data, data_epochs=2, **epochs) as run:
+        while not (result := run.train())["done"]:
+            pass
+        assert (result["update"], result["reason"]) == (15, "max_update 15 reached")
+    with joystick.Run.resume(tmp_path / "run", ["algo_cfg.data_epochs=3"]) as run:
+        while not (result := run.train())["done"]:
+            pass
+        assert result["update"] == 23
+    with pytest.raises(ConfigError, match="collects after offline_updates"):
+        run_of(tmp_path, "IQL", "online", data_for(tmp_path, "IQL"), data_epochs=2, offline_updates=5)
 
 
 # collecting -----------------------------------------------------------------------------------------------

@@ -191,7 +191,12 @@ class GivenData(AlgoConfig):
     """Settings of algorithms that can learn from given data."""
 
     ALIASES: ClassVar = {"expert_path": "data"}
-    READ_WITH: ClassVar = {"data_top": ("given_data", ()), "data_fraction": ("given_data", ())}
+    READ_WITH: ClassVar = {
+        "data_top": ("given_data", ()),
+        "data_fraction": ("given_data", ()),
+        "data_held_out": ("learns_offline", ()),
+        "data_epochs": ("learns_offline", ()),
+    }
 
     data: str | list[str] | None = None
     """Files with transitions to learn from: a path, a glob, a task directory, or a list of these (docs/offline.md).
@@ -200,6 +205,12 @@ class GivenData(AlgoConfig):
     """Share of the episodes of the data that are used: those with the highest returns."""
     data_fraction: PositiveFraction = 1.0
     """Share of these episodes that are used, drawn by the seed."""
+    data_held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of these episodes that is kept from learning, drawn by the seed: the metrics of an update from them are
+    columns validation_... of results/progress.csv."""
+    data_epochs: PositiveInt | None = None
+    """Length of a run that learns from the data alone, in passes over them: sets general_cfg.max_update to as many
+    minibatches as have all of their transitions so often. null: max_update is as written."""
 
     def offline_updates_of(self) -> int:
         return 0 if self.data is None else -1
@@ -209,12 +220,23 @@ class GivenData(AlgoConfig):
         if self.data is None:
             return None
         paths = (self.data,) if isinstance(self.data, str) else tuple(self.data)
-        return DataSpec(paths, self.data_top, self.data_fraction, share, self.offline_updates_of())
+        return DataSpec(paths, self.data_top, self.data_fraction, self.data_held_out, share, self.offline_updates_of())
+
+    def data_epochs_of(self) -> int | None:
+        return self.data_epochs if self.learns_offline else None
+
+    def held_out(self) -> float:
+        return self.data_held_out if self.learns_offline else 0.0
 
     @property
     def needs_data(self) -> bool:
         """True if there is nothing to learn from without data."""
         return self.OFFLINE or self.IMITATES
+
+    @property
+    def learns_offline(self) -> bool:
+        """True if there are updates from data alone."""
+        return self.offline_updates_of() != 0
 
     @property
     def given_data(self) -> bool:
@@ -225,6 +247,9 @@ class GivenData(AlgoConfig):
         yield from super().problems()
         if self.needs_data and self.data is None:
             yield Problem("data", "is required: the files to learn from, such as tasks/NAME/results/trajs*.pkl")
+        if self.data_epochs and self.offline_updates_of() > 0:
+            message = "is for a run from data alone; this one collects after offline_updates of them"
+            yield Problem("data_epochs", message, depends_on=("offline_updates",))
 
 
 class ReplayConfig(GivenData, NetworkConfig):

@@ -39,6 +39,10 @@ class DataServer:
         """Returns True while updates from given data alone are owed."""
         return self.memory.offline
 
+    def held_out(self) -> Chunk | None:
+        """Returns a minibatch of given data that are kept from learning."""
+        return self.memory.held_out
+
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         """Updates the priorities of sampled transitions."""
         self.memory.feedback(keys, priorities)

@@ -68,14 +68,17 @@ class LearnerActor:
         with self.busy, self.log.captured():
             if chunk is None:
                 return LearnerReport(Learned({}, 0), None, 0.0, self.busy.share), None
-            arrived = None if chunk.arrived is None else np.array(chunk.arrived)
-            columns = {name: np.array(value) for name, value in chunk.columns.items()}
-            own = chunk._replace(columns=columns, arrived=arrived)
-            self.shapes("chunk", columns)
+            own = _own(chunk)
+            self.shapes("chunk", own.columns)
             learned = self.learner.learn(own, progress)
             weights = self.learner.agent.weights() if self.rank == 0 else None
         keys = chunk.keys if learned.priorities is not None else None
         return LearnerReport(learned, keys, self.busy.seconds, self.busy.share, self.log.take()), weights
+
+    def validate(self, chunk: Chunk, progress: Progress) -> dict[str, float]:
+        """Returns the metrics of an update from a minibatch, and changes nothing."""
+        assert isinstance(self.learner, learner.Learner)
+        return self.learner.validate(_own(chunk), progress)
 
     def digest(self) -> str:
         """Returns a digest of all weights, which is the same for every learner."""
@@ -106,6 +109,12 @@ class LearnerActor:
     def pid(self) -> int:
         """Returns its process id."""
         return os.getpid()
+
+
+def _own(chunk: Chunk) -> Chunk:
+    """Returns a chunk whose arrays are this process's own, and may be written to."""
+    arrived = None if chunk.arrived is None else np.array(chunk.arrived)
+    return chunk._replace(columns={name: np.array(value) for name, value in chunk.columns.items()}, arrived=arrived)
 
 
 def _sum(tensors: list[torch.Tensor]) -> None:

@@ -285,6 +285,13 @@ class RayBackend:
 
     # the agents -------------------------------------------------------------------------------------------
 
+    def validate(self, now: Now) -> dict[str, float]:
+        if not self.config.algo.held_out():
+            return {}
+        chunk = self.server.held_out.remote()
+        found: list[dict[str, float]] = self._get([each.validate.remote(chunk, now()) for each in self.learners])
+        return {name: float(np.mean([metrics[name] for metrics in found])) for name in found[0]}
+
     def set_weights(self, weights: dict[str, Array]) -> None:
         self._get([each.load_weights.remote(weights) for each in self.learners])
         self.agent.load_weights(weights)

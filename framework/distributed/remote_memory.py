@@ -12,6 +12,7 @@ class RemoteMemory:
     """The data server's memory, for the process that saves checkpoints."""
 
     offline = False
+    held_out = None
 
     def __init__(self, ray: Any, server: Any, get: Callable[[Any], Any], node: str | None) -> None:
         """node: the driver's node, if the data server is on another one and cannot reach its files."""

@@ -24,6 +24,10 @@ class Memory(Protocol):
     def offline(self) -> bool:
         """True while updates are owed for which nothing has to be collected."""
 
+    @property
+    def held_out(self) -> Chunk | None:
+        """A minibatch of given data that are kept from learning; None if there are none."""
+
     def add(self, fragment: Fragment) -> None:
         """Stores a copy of the fragment."""
 

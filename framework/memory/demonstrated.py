@@ -19,6 +19,7 @@ class Demonstrated:
     transitions drawn uniformly from the given data. The data are in no checkpoint: it keeps their SHA-256 instead."""
 
     offline = False
+    held_out = None
 
     def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, given: Given) -> None:
         """rng: stream of the samples from the data."""

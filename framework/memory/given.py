@@ -1,16 +1,22 @@
 """Given data as a memory takes it: the chosen episodes, checked against the environment."""
 
+import functools
+import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from gymnasium.spaces import Space
 
 from config.schema import DataSpec
-from framework.dataset import Dataset, open_data
+from framework.dataset import Dataset, minari_sets, open_data
 from framework.dataset.fit import problems
+from framework.dataset.sources import files
+from framework.dataset.summary import Summary
 from framework.errors import JoystickError
 from framework.fragment import Columns
+from framework.output.formatting import counted
 from framework.seeding import stream
 
 if TYPE_CHECKING:
@@ -20,6 +26,9 @@ if TYPE_CHECKING:
 class Given:
     """The transitions of the chosen episodes, piece by piece."""
 
+    held_out: "Given | None" = None
+    """Those of the episodes that are kept from learning."""
+
     def __init__(self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None, returns: bool = False) -> None:
         """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order
         of the data; None: all of them. returns: adds the columns of Earnings."""
@@ -27,9 +36,7 @@ class Given:
         self._spaces: dict[str, Space] = {name: spec.observation_space for name in ("obs", "next_obs")}
         self._spaces["action"] = spec.action_space
         self.sha256: str = data.sha256
-        self.transitions = data.summary.transitions
-        if chosen is not None:
-            self.transitions = sum(len(piece["reward"]) for piece in self.pieces())
+        self.transitions = transitions(data.summary, chosen)
 
     def pieces(self) -> Iterator[Columns]:
         """Yields columns [K, ...] in order of time."""
@@ -76,10 +83,44 @@ class Earnings:
 
 def given(wanted: DataSpec, spec: "EnvSpec", seed: int) -> Given:
     """Opens the data that the settings name. Raises JoystickError if they do not suit the environment."""
-    data = open_data(wanted.paths)
+    data = _opened(wanted)
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
-    return Given(data, spec, _chosen(wanted, np.asarray(data.summary.returns), seed), wanted.returns)
+    chosen, held_out = _chosen(wanted, data.summary, seed)
+    found = Given(data, spec, chosen, wanted.returns)
+    if held_out is not None:
+        found.held_out = Given(data, spec, held_out, wanted.returns)
+    return found
+
+
+def updates_of(wanted: DataSpec, seed: int, epochs: int, size: int) -> int:
+    """Returns the number of updates in so many passes over the chosen episodes. size: transitions in a minibatch."""
+    summary = _opened(wanted).summary
+    return math.ceil(epochs * transitions(summary, _chosen(wanted, summary, seed)[0]) / size)
+
+
+def mean_return(wanted: DataSpec, seed: int) -> float:
+    """Returns the mean return, undiscounted, of the episodes that are learned from."""
+    summary = _opened(wanted).summary
+    chosen = _chosen(wanted, summary, seed)[0]
+    return float((summary.returns if chosen is None else summary.returns[chosen]).mean())
+
+
+def _opened(wanted: DataSpec) -> Dataset:
+    """Returns the data, read once as long as no file changes."""
+    parts = [part for path in files(wanted.paths) for part in (minari_sets.contents(path) if path.is_dir() else [path])]
+    return _read(wanted.paths, tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))
+
+
+@functools.lru_cache(maxsize=1)
+def _read(paths: tuple[str, ...], stamps: tuple[tuple[Path, int, int], ...]) -> Dataset:
+    """Returns the data. stamps: each file, its size and the time of its last change."""
+    return open_data(paths)
+
+
+def transitions(summary: Summary, chosen: np.ndarray | None) -> int:
+    """Returns the number of transitions of the chosen episodes; None: all of them."""
+    return summary.transitions if chosen is None else int(summary.lengths[chosen].sum())
 
 
 def check_same(then: str, now: str) -> None:
@@ -91,12 +132,23 @@ def check_same(then: str, now: str) -> None:
         )
 
 
-def _chosen(wanted: DataSpec, returns: np.ndarray, seed: int) -> np.ndarray | None:
-    """Returns which episodes are used: the best share, and of these a random share; None if all are."""
-    if wanted.top == 1.0 and wanted.fraction == 1.0:
-        return None
+def _chosen(wanted: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Returns which episodes are learned from, None if all are: the best share, and of these a random share. Then which
+    of them are held out, None if none are."""
+    if wanted.top == wanted.fraction == 1.0 and not wanted.held_out:
+        return None, None
+    returns = summary.returns
     best = np.argsort(-returns, kind="stable")[: max(1, round(wanted.top * len(returns)))]
     drawn = stream(seed, "data").permutation(best)[: max(1, round(wanted.fraction * len(best)))]
-    chosen = np.zeros(len(returns), bool)
+    chosen, held_out = np.zeros((2, len(returns)), bool)
+    if wanted.held_out:
+        count = max(1, round(wanted.held_out * len(drawn)))
+        if count >= len(drawn):
+            raise JoystickError(
+                f"algo_cfg.data_held_out: {wanted.held_out:g} of {counted(len(drawn), 'episode')} leaves none to learn "
+                "from"
+            )
+        drawn, kept = drawn[count:], drawn[:count]
+        held_out[kept] = True
     chosen[drawn] = True
-    return chosen
+    return chosen, held_out if wanted.held_out else None

@@ -17,6 +17,7 @@ class PerWorker:
     """One rollout per collector. Hands out full windows in the order in which they became full."""
 
     offline = False
+    held_out = None
 
     def __init__(self, spec: RolloutSpec, collectors: int) -> None:
         self._rollouts = [Rollout(spec) for _ in range(collectors)]

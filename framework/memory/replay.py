@@ -30,6 +30,7 @@ class Replay:
     drawn, by index arithmetic on the rings."""
 
     offline = False
+    held_out = None
 
     def __init__(
         self,

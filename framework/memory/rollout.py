@@ -16,6 +16,7 @@ class Rollout:
     """Joins fragments along T until the window is full. Its state holds everything, so that it writes no journal."""
 
     offline = False
+    held_out = None
 
     def __init__(self, spec: RolloutSpec) -> None:
         self.spec = spec

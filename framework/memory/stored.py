@@ -16,9 +16,12 @@ from framework.memory.given import Given, check_same
 from framework.memory.replay import Replay
 from framework.output.formatting import counted
 from framework.resources import MOST_AT_ONCE
+from framework.seeding import stream
 
 ENDLESS = 2**62
 """Number of updates that are owed if the whole run learns from the data alone."""
+MOST_HELD_OUT = 1024
+"""Number of transitions that are kept from learning of which the losses are measured, at most."""
 
 
 class Stored:
@@ -34,9 +37,10 @@ class Stored:
         goal: Goal | None = None,
         collectors: int = 1,
         most: int = MOST_AT_ONCE,
+        seed: int = 0,
     ) -> None:
-        """data_rng: stream of the samples from the data. most: largest number of minibatches in a chunk. Raises
-        JoystickError if the data are shorter than a sequence."""
+        """data_rng: stream of the samples from the data. most: largest number of minibatches in a chunk. seed: of the
+        run. Raises JoystickError if the data are shorter than a sequence."""
         assert spec.data is not None
         self._imitate = spec.data.imitate
         self.sha256, self.most, count = given.sha256, most, given.transitions
@@ -49,11 +53,23 @@ class Stored:
         share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
         self._alone = replace(spec, capacity=count, data=None)
         self._beside = replace(self._alone, batch_size=share)
-        self.given = Replay(self._alone, data_rng, goal)
+        self.given = self._filled(given, Replay(self._alone, data_rng, goal))
+        self.held_out = None if given.held_out is None else self._drawn(given.held_out, seed)
+        self.fresh = Replay(replace(spec, batch_size=spec.batch_size - share, data=None), rng, goal, collectors, most)
+
+    def _filled(self, given: Given, replay: Replay) -> Replay:
+        """Fills a replay memory with given data, and returns it."""
         for piece in given.pieces():
             rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
-            self.given.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
-        self.fresh = Replay(replace(spec, batch_size=spec.batch_size - share, data=None), rng, goal, collectors, most)
+            replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
+        return replay
+
+    def _drawn(self, given: Given, seed: int) -> Chunk | None:
+        """Returns one minibatch of data that are kept from learning, the same one after a resume."""
+        count = given.transitions
+        size = max(1, min(MOST_HELD_OUT, count) // self._alone.sequence)
+        spec = replace(self._alone, capacity=count, batch_size=size)
+        return self._filled(given, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
 
     @property
     def offline(self) -> bool:

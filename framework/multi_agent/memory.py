@@ -24,6 +24,7 @@ class MultiPolicyMemory:
     """Memories of the policies that learn. Hands out chunks of one policy at a time, in the order of the config."""
 
     offline = False
+    held_out = None
 
     def __init__(self, plan: Plan, seed: int, workers: int, apart: bool, most: int = MOST_AT_ONCE) -> None:
         """apart: True if fragments of several workers come in any order; each then has its own splitter and windows."""

@@ -49,6 +49,7 @@ class Outcome:
     best_update: int | None = None
     random_return: float | None = None
     expected_return: float | None = None
+    data_return: float | None = None
     figure: Path | None = None
     best_model: Path | None = None
     can_film: bool = True
@@ -282,7 +283,11 @@ def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
 
 
 def _compared(outcome: Outcome) -> str:
-    known = [("random policy", outcome.random_return), ("expected", outcome.expected_return)]
+    known = [
+        ("data", outcome.data_return),
+        ("random policy", outcome.random_return),
+        ("expected", outcome.expected_return),
+    ]
     text = ", ".join(f"{name} {short(value)}" for name, value in known if value is not None)
     mean = outcome.score["mean"] if outcome.score else None
     poor = ": not above the random policy" if not_above_random(mean, outcome.random_return) else ""

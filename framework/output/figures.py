@@ -51,6 +51,7 @@ def learning_curve(
     title: str,
     random_return: float | None = None,
     expected_return: float | None = None,
+    data_return: float | None = None,
     policies: Sequence[str] = (),
     score: str | None = None,
     show: bool = False,
@@ -70,6 +71,7 @@ def learning_curve(
     if len(eval_rows):
         _draw_evaluations(axes, eval_rows, palette)
     _draw_reference(axes, expected_return, "expected", palette.green)
+    _draw_reference(axes, data_return, "data", palette.ink)
     _draw_reference(axes, random_return, "random policy", palette.grey)
     what = f"return of {score}" if score else "return of all agents" if policies else "return"
     dress(axes, title, counted(len(train_rows), "episode"), what, palette, UPDATES if offline else STEPS)
@@ -152,6 +154,7 @@ def comparison(
     what: str,
     over: str,
     random_return: float | None = None,
+    data_return: float | None = None,
     show: bool = False,
     palette: Palette = LIGHT,
 ) -> None:
@@ -166,6 +169,7 @@ def comparison(
                 some = some_of(len(step))
                 axes.plot(step[some], value[some], **look)
                 look["label"] = None
+    _draw_reference(axes, data_return, "data", palette.ink)
     _draw_reference(axes, random_return, "random policy", palette.grey)
     most = max(len(curves) for curves in groups.values())
     beside = f"mean of {counted(most, 'seed')}, 95 % interval" if most > 1 else counted(len(groups), "run")

@@ -61,6 +61,7 @@ def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
         ("best evaluation", best["mean"] if best else None),
         ("random policy", run.get("random_return")),
         ("expected", run.get("expected_return")),
+        ("data", run.get("data_return")),
         ("episodes", run.get("episode", last.get("episode"))),
         ("steps", step),
         ("updates", run.get("update", last.get("update"))),
@@ -81,6 +82,7 @@ def _dark_curve(train: Rows, evaluations: Rows, run: Facts, title: str) -> bytes
         figures.learning_curve(
             train, evaluations, picture, title=title, palette=figures.DARK,
             random_return=_real(run.get("random_return")), expected_return=_real(run.get("expected_return")),
+            data_return=_real(run.get("data_return")),
             policies=list(several) if len(several := _several(run)) > 1 else [], score=run.get("score_policy"),
         )  # fmt: skip
     except Exception:  # matplotlib may raise anything; the page has the light one

@@ -68,7 +68,7 @@ class Experiment:
         say: Callable[[str], None] = _print,
         handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
-        self.config = with_seed(config)
+        self.config = build.with_updates(with_seed(config))
         self.stopping = stopping
         """True if the run was asked to stop."""
         self.facts = dict(facts or {})

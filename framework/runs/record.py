@@ -37,6 +37,7 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
     facts |= {
         "allow_import": list(config.allow_import),
         "seed": config.general.seed,
+        "data_return": build.data_return(config),
         "torch_threads": torch.get_num_threads(),
         "gpu": build.gpu_name(config),
     }

@@ -149,9 +149,7 @@ def draw(
     whose mean is a line; none for runs that differ in their seed alone."""
     path, config = folder / "learning_curves.png", configs[0]
     tasks = {one.folder: TaskDir(folder / one.folder) for one in results}
-    known = [task.read_run().get("random_return") for task in tasks.values()]
-    measured = [value for value in known if value is not None]
-    random_return = sum(measured) / len(measured) if measured else None
+    random_return, data_return = (_mean_fact(tasks.values(), name) for name in ("random_return", "data_return"))
     env = getattr(config.env, "id", config.general.env_name)
     try:
         lines, what, over = curves_of(tasks, all(each.general.online_eval for each in configs))
@@ -162,7 +160,10 @@ def draw(
                 name: [lines[one.folder] for one in group if one.folder in lines] for name, group in groups.items()
             }
             drawn = {name: group for name, group in drawn.items() if group}
-            figures.comparison(drawn, path, title=env, what=what, over=over, random_return=random_return, show=show)
+            figures.comparison(
+                drawn, path, title=env, what=what, over=over, show=show,
+                random_return=random_return, data_return=data_return,
+            )  # fmt: skip
             return path
         figures.seed_curves(
             list(lines.values()),
@@ -179,6 +180,13 @@ def draw(
         warn(f"warning: cannot draw the learning curves: {error}")
         return None
     return path
+
+
+def _mean_fact(tasks: Iterable[TaskDir], name: str) -> float | None:
+    """Returns the mean of a number in run.json over the runs that have it; None if none has."""
+    known = [task.read_run().get(name) for task in tasks]
+    found = [value for value in known if value is not None]
+    return sum(found) / len(found) if found else None
 
 
 # ------------------------------------------------------------------------------------------- printed table
