@@ -24,7 +24,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, page, rows, table  # noqa: E402
+from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, page, rows, table  # noqa: E402
 from config import cli  # noqa: E402
 from config.loader import ConfigError, load  # noqa: E402
 from framework import build  # noqa: E402
@@ -49,6 +49,8 @@ MODELS = {"best": "best", "last": "latest"}
 def measured(row: Row, seeds: str, jobs: int | None, episodes: int) -> dict[str, Any]:
     """Trains a group, tests its models and the random policy; returns an entry of learning.json."""
     command = row.command()
+    for words in collecting(row):
+        run(words, quiet=True)
     folder = Path("tasks") / f"Learning_{row.name.replace('/', '_').replace(' ', '_')}_{time.strftime('%Y%m%d-%H%M%S')}"
     more = [] if jobs is None else ["--jobs", str(jobs)]
     run([*command, "--seeds", seeds, *more, "--into", str(folder)])

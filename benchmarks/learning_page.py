@@ -41,6 +41,8 @@ class Row:
     words: tuple[str, ...] = ()
     score: str = "return"
     seeds: int = 3
+    data: str = ""
+    """Folder of given data that the preset learns from."""
     short: bool = False
     """True for a small part of the preset's run, which only shows that it trains."""
 
@@ -95,6 +97,13 @@ def table() -> dict[str, Any]:
     """Returns the content of learning.yaml: sources and rows."""
     found: dict[str, Any] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return found
+
+
+def collecting(row: Row) -> list[list[str]]:
+    """Returns the arguments of the commands that collect the data of a row; none if they are there or it needs none."""
+    if not row.data or Path(row.data).exists():
+        return []
+    return [words.split() for words in table()["data"][row.data]]
 
 
 def chosen(words: Iterable[str]) -> list[Row]:

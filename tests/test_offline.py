@@ -129,7 +129,7 @@ def test_episodes_that_are_held_out_are_in_no_minibatch_and_make_one_of_their_ow
     assert again is not None
     assert np.array_equal(again.columns["obs"], kept["obs"])
     with pytest.raises(JoystickError, match="leaves none to learn from"):
-        stored(data, held_out=0.9)
+        stored(data, held_out=0.95)
 
 
 # losses ---------------------------------------------------------------------------------------------------
