@@ -110,6 +110,21 @@ def test_a_row_shows_what_was_measured_beside_what_was_published() -> None:
     assert reached[9:] == ["490, reached", "", ""]
 
 
+def test_the_data_of_a_row_are_collected_if_they_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder of data has commands, of files that exist, and the last one writes it."""
+    monkeypatch.chdir(tmp_path)
+    table, named = learning_page.table()["data"], {row.data for row in learning_page.rows() if row.data}
+    assert named == set(table)
+    for folder, commands in table.items():
+        assert commands[-1].split()[-2:] == ["--into", folder]
+        files = [words[words.index("--yaml") + 1] for words in map(str.split, commands) if "--yaml" in words]
+        assert all((learning_page.ROOT / file).exists() for file in files)
+        row = Row("A", "B", data=folder)
+        assert learning_page.collecting(row) == [command.split() for command in commands]
+        Path(folder).mkdir(parents=True)
+        assert learning_page.collecting(row) == []
+
+
 def test_one_seed_has_no_interval_and_what_was_not_measured_is_empty() -> None:
     alone = entry(seeds=[4], best=[7.0], last=[6.0], steps=[10], seconds=[1.0], at_once=1)
     shown = ["10", "4", "**7**", "", "6", "1 s, 1 at once", "22.25"]
