@@ -24,11 +24,21 @@ class Demonstrated:
     def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, given: Given) -> None:
         """rng: stream of the samples from the data."""
         self.fresh, self.rng, self.sha256 = fresh, rng, given.sha256
-        pieces = list(given.pieces())
-        self._data: Columns = {
-            beside: np.concatenate([piece[name] for piece in pieces]) for name, beside in EXPERT.items()
-        }
-        self._count = given.transitions
+        self._count, self._data = given.transitions, self._whole(given)
+
+    @staticmethod
+    def _whole(given: Given) -> Columns:
+        """Returns the columns of all pieces, which are never in memory beside them."""
+        whole: Columns = {}
+        start = 0
+        for piece in given.pieces():
+            stop = start + len(piece["reward"])
+            for name, beside in EXPERT.items():
+                if beside not in whole:
+                    whole[beside] = np.empty((given.transitions, *piece[name].shape[1:]), piece[name].dtype)
+                whole[beside][start:stop] = piece[name]
+            start = stop
+        return whole
 
     def add(self, fragment: Fragment) -> None:
         self.fresh.add(fragment)
