@@ -132,7 +132,7 @@ class Agent(base.Agent):
 
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
-        told = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
+        extra = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
         outputs, values = self.policy.outputs(batch), self.policy.value(batch)
@@ -145,7 +145,7 @@ class Agent(base.Agent):
         explained = self.policy.explained_variance
         metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped, explained)
         stop = cfg.target_kl is not None and self.everywhere(policy.kl).item() > 1.5 * cfg.target_kl
-        return Result({**{name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, **told}, stop=stop)
+        return Result({**{name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, **extra}, stop=stop)
 
     def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
         cfg, distribution = self.cfg, self.policy.distribution
