@@ -1,5 +1,6 @@
 """The program as it is installed: its folder, its version, and the command that starts it."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -8,13 +9,17 @@ ROOT = Path(__file__).resolve().parent.parent
 MAIN = ROOT / "main.py"
 
 
+ENVIRONMENT = "JOYSTICK_COMMAND"
+"""Environment variable with PROGRAM, for the processes that this one starts: they cannot see what the user typed."""
+
+
 def _command() -> str:
     """Returns what starts this program in a shell. Only an installed folder is a package."""
     installed = (ROOT / "__init__.py").exists() or Path(*sys.argv[:1]).name in ("joystick", "joystick.exe")
     return "joystick" if installed else "python main.py"
 
 
-PROGRAM = _command()
+PROGRAM = os.environ.get(ENVIRONMENT) or _command()
 """First words of every command that is printed."""
 
 

@@ -87,9 +87,8 @@ def translate(source: Source, known: Known, hint: Callable[[str], str]) -> Itera
             continue
         except LookupError:
             if "algo_cfg" in known.models:
-                source.problems.append(
-                    f"{place.text}: {place.path}: {hint(key).removeprefix('; ') or 'has no counterpart here'}"
-                )
+                near = (hint(key) or did_you_mean(key, VALUES)).removeprefix("; ") or "has no counterpart here"
+                source.problems.append(f"{place.text}: {place.path}: {near}")
             continue
         _put(source, meaning, place)
         if note := _note(key, value, meaning):

@@ -133,6 +133,8 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
     for the run."""
     if unknown := [name for name in functions if name not in EVENTS]:
         raise JoystickError(f"callbacks: there is no event {unknown[0]!r}{did_you_mean(unknown[0], EVENTS)}")
+    if wrong := [name for name, function in functions.items() if not callable(function)]:
+        raise JoystickError(f"callbacks: {wrong[0]} is {functions[wrong[0]]!r}; a function of one dict is needed")
 
     def method(function: Callable[[dict[str, Any]], Any]) -> Callable[..., None]:
         def call(self: Callbacks, **given: Any) -> None:
@@ -196,9 +198,9 @@ def call(callbacks: Callbacks, event: str, *args: Any, **given: Any) -> Any:
     """Calls a callback. An error in it ends the run, with the name of the event."""
     try:
         return getattr(callbacks, event)(*args, **given)
-    except (JoystickError, EnvError, KeyboardInterrupt):
-        raise
     except Exception as error:
+        if isinstance(error, EnvError) or (isinstance(error, JoystickError) and type(error) is not JoystickError):
+            raise  # a failure of the run itself, which says what it is, and may forbid to save
         message = f"{type(callbacks).__name__}.{event} has failed: {type(error).__name__}: {error}"
         raise CallbackError(message) from error
 
@@ -239,6 +241,11 @@ class CallbackRecorder(Recorder):
                 raise CallbackError(f"{cls.__name__}: episode.metrics has {name!r}, which METRICS does not name{near}")
             if not np.isscalar(value) or isinstance(value, str | bytes | complex):
                 raise CallbackError(f"{cls.__name__}: episode.metrics[{name!r}] is {value!r}; a number is needed")
+            if not np.isfinite(value):
+                raise CallbackError(
+                    f"{cls.__name__}: episode.metrics[{name!r}] is {value}; a finite number is needed, or none: "
+                    "an episode may leave a name out"
+                )
         return {name: float(value) for name, value in metrics.items()}
 
     def drop(self, row: int) -> None:

@@ -129,6 +129,23 @@ def test_ctrl_c_ends_with_what_was_measured(
     ]
 
 
+def test_a_pipe_gets_a_line_for_each_combination_before_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = []
+
+    def measure(config, seconds, stopping):
+        shown.append(capsys.readouterr().out)
+        return Speed(1, 1)
+
+    monkeypatch.setattr(bench, "measure", measure)
+    assert run("--workers", "0", "--envs", "1,2,3,4,5,6,7,8,9,10,11,12", *TOY) == 0
+    assert len(shown) == 12
+    for number, text in enumerate(shown, start=1):
+        said = f"measuring general_cfg.mp_backend=single env_cfg.n_envs={number} ({number} of 12)\n"
+        assert text == said
+
+
 def test_a_combination_that_is_refused_is_a_row_and_all_of_them_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -255,3 +255,35 @@ def test_a_callback_may_save_and_must_not_train_or_close():
 
     to_the_end(run_of(with_metrics(on_train_result=after, on_checkpoint=lambda self, *, run, path: run.save())))
     assert said == [(1, False, None), (2, True, "max_total_step 400 reached")]
+
+
+def test_a_wrong_call_in_a_callback_names_the_event_and_the_run_is_saved():
+    def after(self, *, run, result):
+        run.train()
+
+    with pytest.raises(joystick.JoystickError, match=r"on_train_result has failed: JoystickError: train is not poss"):
+        to_the_end(run_of(with_metrics(on_train_result=after)))
+    assert CheckpointStore(Path("run/models")).newest(print).facts["step"] == 200
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_a_number_of_ones_own_is_finite_or_left_out(value):
+    def ended(self, *, episode, env):
+        if episode.episode_id % 2:
+            episode.metrics["odd"] = 1.0
+
+    def broken(self, *, episode, env):
+        episode.metrics["odd"] = value
+
+    rows = read_csv(to_the_end(run_of(with_metrics("odd", on_episode_end=ended), "half")) / "train.csv")
+    assert all(row["odd"] == 1 if row["seed"] % 2 else np.isnan(row["odd"]) for row in rows)
+    with pytest.raises(joystick.JoystickError, match=r"metrics\['odd'\] is -?(nan|inf); a finite number is needed"):
+        to_the_end(run_of(with_metrics("odd", on_episode_end=broken)))
+
+
+def test_what_is_no_function_and_metrics_without_functions_are_answered_before_anything_is_made():
+    with pytest.raises(joystick.JoystickError, match="on_episode_end is 3; a function of one dict is needed"):
+        run_of({"on_episode_end": 3})
+    with pytest.raises(joystick.ConfigError, match="metrics: only callbacks that are functions need it"):
+        joystick.Run("DQN", env_name="toy", env_cfg=ENV, callbacks=own_callbacks.Angle, metrics=("mine",))
+    assert not list(Path().iterdir())

@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from config import program
+from framework.runs import children
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("algos", "config", "envs", "framework")
@@ -184,6 +185,15 @@ def test_an_editable_install_makes_only_joystick_importable_and_runs_the_clone(c
     done = python(tmp_path, tmp_path, "-c", code, str(tmp_path / "site"), "lst")
     assert done.stdout == f"{clone / 'config' / '__init__.py'}\n", done.stderr
     assert done.stderr.endswith("did you mean list?\nSee: joystick --help\n")
+
+
+def test_runs_that_a_run_starts_are_called_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """They are started as main.py, in a clone and in an editable install."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from config import program; sys.exit(program.PROGRAM)"
+    monkeypatch.setattr(children, "PROGRAM", "joystick")
+    with open(tmp_path / "errors.txt", "wb") as errors:
+        assert children.of_command([sys.executable, "-c", code])(errors).wait() == 1
+    assert (tmp_path / "errors.txt").read_text() == "joystick\n"
 
 
 def docstrings(tree: ast.Module) -> set[int]:

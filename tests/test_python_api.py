@@ -297,9 +297,38 @@ def test_calls_with_wrong_numbers_and_texts_in_place_of_lists_are_answered():
                 call(wrong)
         with pytest.raises(joystick.JoystickError, match="is not a finite number"):
             run.set_weights({name: array * np.nan for name, array in run.weights().items()})
-    for options in ({"words": "algo_cfg.lr=0.1"}, {"allow_import": "my_mod"}, {"callbacks": 3}):
+        for wrong in (3, {name: "text" for name in run.weights()}):
+            with pytest.raises(joystick.JoystickError, match=r"set_weights: .*; expected "):
+                run.set_weights(wrong)
+    for options in (
+        {"words": "algo_cfg.lr=0.1"},
+        {"words": 3},
+        {"allow_import": "my_mod"},
+        {"allow_import": 3},
+        {"callbacks": 3},
+        {"algo_cfg": [1]},
+        {"env_cfg": {3: 1}},
+    ):
         with pytest.raises(joystick.ConfigError, match=r"Python: .*expected a"):
             run_of(**options)
     with pytest.raises(joystick.ConfigError, match=r"Python: env: got .*; expected an id, or the class or function"):
         joystick.Run("DQN", object())
     assert joystick.Run.branch("one", "latest", into="two").task == Path("two")
+
+
+def test_an_observation_that_does_not_fit_the_environment_is_answered():
+    policy = joystick.load(trained(joystick.Run("QLearning", "Taxi-v4", into="run"), 100), "latest")
+    assert policy.act(3, [False, True, False, False, False, False]) == 1
+    with pytest.raises(joystick.JoystickError, match=r"act: the observation has shape \(2,\); expected \(\)"):
+        policy.act([1, 2])
+    with pytest.raises(joystick.JoystickError, match="act: the observation does not fit Discrete"):
+        policy.act("left")
+
+
+def test_a_closed_run_outside_of_tasks_is_named_by_its_folder(tmp_path):
+    for into, name in ((tmp_path / "deep" / "run", str(tmp_path / "deep" / "run")), ("tasks/mine", "mine")):
+        run = run_of(into=into)
+        run.close()
+        with pytest.raises(joystick.JoystickError, match=f"Run.resume\\('{name}'\\) continues it"):
+            run.train()
+        joystick.Run.resume(name).close()

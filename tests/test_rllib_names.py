@@ -154,6 +154,7 @@ def test_our_sections_can_stand_beside_rllibs_names_and_a_word_wins_over_both() 
         ('{"algo_cfg": 3}', "--config: algo_cfg: got 3; expected lines of the form name: value"),
         ('{"gama": 0.9}', "--config: gama: did you mean gamma?"),
         ('{"xyzzy": 0.9}', "--config: xyzzy: has no counterpart here"),
+        ('{"numworkers": 2}', "--config: numworkers: did you mean num_workers?"),
         ('{"polyak": 0.9}', "--config: polyak: is tau here (tau is 1 - polyak); write algo_cfg.tau"),
         (
             '{"sgd_minibatch_size": 9}',

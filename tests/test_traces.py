@@ -20,6 +20,7 @@ from helpers_envs import assembled, counting_from
 
 import joystick
 from algos.base import Progress
+from framework.errors import JoystickError
 from framework.output import csv_log, traces
 from framework.output.csv_log import read_csv
 from framework.output.trace_reader import read_traces
@@ -412,8 +413,10 @@ def test_files_that_are_full_are_on_the_disk_before_the_next_begins(
 
 
 def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="holds no traces"):
+    with pytest.raises(JoystickError, match="holds no traces"):
         read_traces(tmp_path)
+    with pytest.raises(JoystickError, match="nowhere does not exist"):
+        read_traces(tmp_path / "nowhere")
     file = tmp_path / "output-2026-01-01_00-00-00_worker-0_0.json"
     bomb = base64.b64encode(zlib.compress(b"\0" * 2**21)).decode()
     for text, said in (
@@ -425,7 +428,7 @@ def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
         ('{"type":"SampleBatch","t":[0]}\n{"type":"SampleBatch","u":[0]}\n', "not all lines have the column t"),
     ):
         file.write_text(text)
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(JoystickError, match=said):
             read_traces(tmp_path)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from framework.errors import DataError
+
 NAME = re.compile(r"output-[\d_-]+_worker-(\d+)_(\d+)\.json")
 """Name of a file, with the numbers of its worker and of the file."""
 MOST_BYTES = 2**31
@@ -23,12 +25,14 @@ Columns = dict[str, np.ndarray]
 def read_traces(path: str | Path) -> dict[str, Any]:
     """Returns the columns of a file or of a folder of traces as arrays [steps, ...]; with several agents, a dict of
     them for each policy. The files of a folder are joined worker by worker, in the order in which they were written.
-    infos is an array of dicts. Raises ValueError if there are no traces. Never runs code."""
+    infos is an array of dicts. Raises DataError if there are no traces. Never runs code."""
     path = Path(path)
+    if not path.exists():
+        raise DataError(f"{path} does not exist")
     files = [file for file, _, _ in trace_files(path)] if path.is_dir() else [path]
     lines = [line for file in files for line in _lines(file)]
     if not lines:
-        raise ValueError(f"{path} holds no traces")
+        raise DataError(f"{path} holds no traces")
     batches: dict[str | None, list[Columns]] = {}
     for line in lines:
         for policy, columns in line.items():
@@ -37,14 +41,14 @@ def read_traces(path: str | Path) -> dict[str, Any]:
     if None not in found:
         return {str(policy): columns for policy, columns in found.items()}
     if len(found) > 1:
-        raise ValueError(f"{path} holds traces of a single agent and of several agents")
+        raise DataError(f"{path} holds traces of a single agent and of several agents")
     return found[None]
 
 
 def _joined(path: Path, batches: list[Columns]) -> Columns:
     first = batches[0].keys()
     if different := next((batch.keys() ^ first for batch in batches if batch.keys() != first), None):
-        raise ValueError(f"{path}: not all lines have the column {min(different)}")
+        raise DataError(f"{path}: not all lines have the column {min(different)}")
     return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
 
 
@@ -60,7 +64,7 @@ def _lines(path: Path) -> Iterator[dict[str | None, Columns]]:
                     policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
                 }
             except (ValueError, KeyError, AttributeError, TypeError, EOFError, zlib.error) as error:
-                raise ValueError(f"{path}: line {number} is no trace: {error}") from error
+                raise DataError(f"{path}: line {number} is no trace: {error}") from error
 
 
 def _batches(line: Any) -> dict[str | None, dict[str, Any]]:

@@ -69,6 +69,10 @@ class Run:
         if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
             env_name = "python"
         general = {"env_name": env_name, "seed": seed}
+        sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
+        for name, given in sections.items():
+            if not isinstance(given, Mapping | None) or not all(isinstance(key, str) for key in given or ()):
+                raise ConfigError([f"Python: {name}: got {given!r}; expected a mapping of settings by name"])
         values = {
             "general_cfg": {**(general_cfg or {}), **{k: value for k, value in general.items() if value is not None}},
             "algo_cfg": algo_cfg or {},
@@ -131,8 +135,11 @@ class Run:
         if flags.get("into") is not None:
             flags["into"] = str(flags["into"])
         for name, given in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
-            if isinstance(given, str):
-                raise ConfigError([f"Python: {name}: got {given!r} (text); expected a list"])
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                text = " (text)" if isinstance(given, str) else ""
+                raise ConfigError([f"Python: {name}: got {given!r}{text}; expected a list"])
+        if metrics and not isinstance(callbacks, Mapping):
+            raise ConfigError(["Python: metrics: only callbacks that are functions need it; a class has METRICS"])
         if isinstance(callbacks, Mapping):
             callbacks = from_functions(callbacks, metrics)
         if callbacks is not None:
@@ -192,6 +199,11 @@ class Run:
         return self._experiment.task.path
 
     @property
+    def _known_as(self) -> str:
+        """Name by which `resume` finds the run, or its folder."""
+        return self.task.name if self.task.parent == ROOT else str(self.task)
+
+    @property
     def count(self) -> Count:
         """Environment steps, episodes and updates so far."""
         return self._experiment.trainer.count
@@ -248,7 +260,7 @@ class Run:
         if self._busy:
             raise JoystickError(f"restore is not possible now: {self._busy}")
         if self._closed:
-            raise JoystickError(f"the run is closed; Run.resume({self.task.name!r}) continues it")
+            raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         experiment = self._experiment
         saved = experiment.store.read(self._name(checkpoint))
         number = int(saved.facts["update"])
@@ -299,7 +311,11 @@ class Run:
         """Replaces them, at the learner, and so at all workers from their next fragment on. Target networks and the
         optimizer keep what they have."""
         experiment = self._rested()
+        if not isinstance(weights, Mapping):
+            raise JoystickError(f"set_weights: got {type(weights).__name__}; expected arrays by name")
         for name, array in weights.items():
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+                raise JoystickError(f"set_weights: {name} is {type(array).__name__}; expected an array of numbers")
             if not np.isfinite(array).all():
                 raise JoystickError(f"set_weights: {name} has a value that is not a finite number")
         try:
@@ -321,7 +337,7 @@ class Run:
         """Sets the phase of the curriculum: every row gets it with its next episode. Needs general_cfg.curriculum
         without phases; a callback may call it in on_train_result."""
         if self._closed:
-            raise JoystickError(f"the run is closed; Run.resume({self.task.name!r}) continues it")
+            raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         trainer = self._experiment.trainer
         if trainer.phases.set(value):
             trainer.saved_at = None
@@ -391,7 +407,7 @@ class Run:
         """Gives the parts of the run to a call. An error in it leaves them in the middle of a round: after that, only
         restore and close are possible."""
         if self._closed:
-            raise JoystickError(f"the run is closed; Run.resume({self.task.name!r}) continues it")
+            raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         if self._broken:
             raise JoystickError(f"an error has broken off a round ({self._broken}); restore a checkpoint, or close")
         try:

@@ -66,7 +66,10 @@ def run(configured: Configured, workers: Iterable[int], rows: Iterable[int], sec
         with StopSignals(doing="stopping; what is complete is shown") as signals:
             for number, choice in enumerate(choices):
                 what = f"measuring {' '.join(choice.words())} ({number + 1} of {len(choices)})"
-                screen.draw(number / len(choices), what, [])
+                if isinstance(screen, terminal.Plain):
+                    screen.say(what)  # its draw leaves out some
+                else:
+                    screen.draw(number / len(choices), what, [])
                 try:
                     config = _lean(configured(choice.words()), folder / f"{choice.workers}-{choice.rows}")
                     results[choice] = measure(config, seconds, lambda: signals.received is not None)

@@ -1,6 +1,7 @@
 """Runs as processes of this one: at most so many at once; signals are forwarded to them."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import time
@@ -11,6 +12,7 @@ from typing import BinaryIO, Protocol
 
 from config import machine
 from config.loader import RunConfig
+from config.program import ENVIRONMENT, PROGRAM
 from framework.runs import signals
 from framework.runs.task_dir import take_lock
 
@@ -40,7 +42,12 @@ def of_command(command: list[str]) -> Begin:
 
     def begin(errors: BinaryIO) -> Process:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, process_group=0
+            command,
+            env={**os.environ, ENVIRONMENT: PROGRAM},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            process_group=0,
         )
 
     return begin

@@ -41,7 +41,18 @@ class TrainedPolicy:
 
     def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
         """Returns observations, states and masks of one row."""
-        return self._env.encode(obs)[None], self._state, None if mask is None else mask[None]
+        return self._observation(obs)[None], self._state, None if mask is None else np.asarray(mask, bool)[None]
+
+    def _observation(self, obs: Any) -> Array:
+        """Returns an observation as the agent gets it. Raises JoystickError for one that does not fit its space."""
+        wanted = self._env.observation_space
+        try:
+            found = self._env.encode(obs)
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise JoystickError(f"act: the observation does not fit {wanted}: {error}") from error
+        if found.shape != wanted.shape:
+            raise JoystickError(f"act: the observation has shape {found.shape}; expected {wanted.shape}")
+        return found
 
     def _decoded(self, action: Array) -> Any:
         """Returns the action of one row as the environment takes it."""
