@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import pickle
 import struct
 import tracemalloc
 import zipfile
@@ -384,3 +385,11 @@ def test_the_command_line_answers_with_one_line_and_status_2(
     assert said.out == ""
     assert " ".join(said.err.split()).startswith(f"error: {path}: was not loaded: it refers to")
     assert os.listdir(tmp_path) == ["a.pkl"]
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.0, "it is empty"), (0.5, "it is cut off")])
+def test_a_pickle_that_ends_too_early_is_said_to(share: float, words: str, tmp_path: Path) -> None:
+    content = pickle.dumps({"states": [[0.0]] * 9, "actions": [0] * 9, "rewards": [0.0] * 9, "dones": [True] * 9}, 2)
+    path = tmp_path / "a.pkl"
+    path.write_bytes(content[: int(share * len(content))])
+    refused(path, f"ends too early: {words}")
