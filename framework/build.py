@@ -26,7 +26,7 @@ from framework.fragment import Recorder
 from framework.iteration import EpisodeRows
 from framework.learner import Learner
 from framework.memory.demonstrated import Demonstrated
-from framework.memory.given import given, mean_return, updates_of
+from framework.memory.given import Given, given, mean_return, updates_of
 from framework.memory.stored import Stored
 from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.learner import MultiPolicyLearner
@@ -159,12 +159,22 @@ def make_memory(
     wanted = plan.single.memory
     if wanted.data is None:
         return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most)
-    found, rng = given(wanted.data, plan.single.spec, seed), stream(seed, "memory/data")
-    resources.data_that_fit(config, plan.single, found.transitions)
+    found, rng = given_data(config, plan.single, seed), stream(seed, "memory/data")
+    assert found is not None
     if isinstance(wanted, RolloutSpec):
         return Demonstrated(memory.rollout(wanted, collectors, apart), rng, found)
     pace = _pace(config, wanted.data.updates, most)
     return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed)
+
+
+def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None:
+    """Opens the data that a policy is given; None if it is given none. Raises JoystickError if they do not suit the
+    environment, or do not fit into this machine."""
+    if (wanted := policy.memory.data) is None:
+        return None
+    found = given(wanted, policy.spec, seed)
+    resources.data_that_fit(config, policy, found.transitions)
+    return found
 
 
 def with_updates(config: RunConfig) -> RunConfig:

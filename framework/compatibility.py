@@ -101,7 +101,7 @@ def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tu
         if _has_several(cls(), env):
             return [("algo_cfg.critic_input", f"global {needed}; set it to own")]
         faults = [f"{name} {needed}"]
-    able = ", ".join(_able(env)) or "none"
+    able = ", ".join(_able(env, algos.offline() if cls.OFFLINE else algos.learning())) or "none"
     return [("general_cfg.algo_name", f"{'. '.join(faults)}. Algorithms that can: {able}")] if faults else []
 
 
@@ -164,10 +164,10 @@ def _has_several(algo: AlgoConfig, env: VectorEnv) -> bool:
     return algo.JOINT or not algo.needs_global_state() or env.joint is not None
 
 
-def _able(env: VectorEnv) -> list[str]:
-    """Returns the algorithms that suit this environment with their default settings."""
+def _able(env: VectorEnv, names: list[str]) -> list[str]:
+    """Returns those of the algorithms that suit this environment with their default settings."""
     action, observation = type(env.action_space).__name__, type(env.observation_space).__name__
-    configs = {name: algos.get(name).Config() for name in algos.learning()}
+    configs = {name: algos.get(name).Config() for name in names}
     return [
         name
         for name, algo in configs.items()

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import pickle
 import struct
 import tracemalloc
 import zipfile
@@ -384,3 +385,11 @@ def test_the_command_line_answers_with_one_line_and_status_2(
     assert said.out == ""
     assert " ".join(said.err.split()).startswith(f"error: {path}: was not loaded: it refers to")
     assert os.listdir(tmp_path) == ["a.pkl"]
+
+
+@pytest.mark.parametrize(("kept", "words"), [(0, "it is empty"), (-1, "it is cut off")])
+def test_a_pickle_that_ends_too_early_is_said_to(kept: int, words: str, tmp_path: Path) -> None:
+    content = pickle.dumps({"states": [[0.0]], "actions": [0], "rewards": [0.0], "dones": [True]}, 2)
+    path = tmp_path / "a.pkl"
+    path.write_bytes(content[:kept])
+    refused(path, f"is damaged: {words}")

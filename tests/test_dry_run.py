@@ -1,5 +1,8 @@
 """What --dry-run says of a run."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from config.loader import ConfigError, load
@@ -103,3 +106,31 @@ def test_more_environments_than_fit_are_answered_with_an_estimate_at_once() -> N
     config = load(None, ["env_cfg.n_envs=100000000000"], find_algo=ALGOS, find_env=ENVS)
     with pytest.raises(ConfigError, match=r"env_cfg\.n_envs: 100,000,000,000 environments need at least 190,735 GiB"):
         compatibility.check(config)
+
+
+@pytest.mark.parametrize(
+    ("algo", "setting", "words"),
+    [
+        ("BC", "data=nowhere.npz", r"^algo_cfg\.data: nowhere\.npz does not exist"),
+        ("GAIL", "data=nowhere.npz", r"^algo_cfg\.data: nowhere\.npz does not exist"),
+        ("DAgger", "expert=nowhere", r"^algo_cfg\.expert: 'nowhere' does not exist"),
+    ],
+)
+def test_data_and_experts_that_are_missing_are_refused(algo: str, setting: str, words: str) -> None:
+    overrides = [f"general_cfg.algo_name={algo}", "env_cfg.id=CartPole-v1", f"algo_cfg.{setting}"]
+    with pytest.raises(JoystickError, match=words):
+        dry_run.describe(load(None, overrides, find_algo=ALGOS, find_env=ENVS))
+
+
+def test_data_have_a_line_and_a_memory_that_nothing_enters_has_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = np.arange(40) % 10 == 9
+    np.savez(tmp_path / "a.npz", obs=np.zeros((40, 4), np.float32), action=ends * 1, reward=ends * 1.0, terminated=ends)
+    overrides = ["general_cfg.algo_name=BC", "env_cfg.id=CartPole-v1", f"algo_cfg.data={tmp_path / 'a.npz'}"]
+    config = load(None, [*overrides, "algo_cfg.data_held_out=0.25"], find_algo=ALGOS, find_env=ENVS)
+    assert dry_run.describe(config) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [line] = [line for line in lines if line.startswith("data  ")]
+    assert line.startswith("data          30 transitions, 10 more are held out, SHA-256 ")
+    assert not [line for line in lines if line.startswith("memory  ")]

@@ -16,14 +16,16 @@ from algos.dqn.agent import conservatism
 from algos.iql.agent import expectile_loss, weighted_cloning_loss
 from algos.sac.agent import conservatism as sac_conservatism
 from algos.td3.agent import cloning_loss as td3_loss
-from config.loader import ConfigError
+from config.loader import ConfigError, load
 from config.schema import DataSpec, ReplaySpec
 from envs import given as env_of
 from framework import resources
+from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.output.csv_log import read_csv
+from framework.runs import entry
 from framework.seeding import stream
 
 UNIT = np.float32(0.005)
@@ -240,6 +242,21 @@ def test_data_that_are_missing_are_said(settings: dict[str, Any], words: str, tm
     with pytest.raises((ConfigError, JoystickError), match=words):
         joystick.Run("BC", "CartPole-v1", into=tmp_path / "run", algo_cfg=settings)
     assert not (tmp_path / "run").exists()
+
+
+def test_several_runs_without_their_data_are_refused_before_anything_is_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    overrides = ["general_cfg.algo_name=BC", "env_cfg.id=CartPole-v1", "algo_cfg.data=nowhere"]
+    config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
+    assert entry.run_seeds(config, [], (1, 2), None) == 2
+    assert entry.run_experiments({"A": config}, "A", [], (1, 2), None) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: algo_cfg.data: nowhere does not exist",
+        "error: A: algo_cfg.data: nowhere does not exist",
+    ]
+    assert not list(tmp_path.iterdir())
 
 
 def test_limits_of_what_is_collected_are_refused_when_nothing_is(tmp_path: Path) -> None:

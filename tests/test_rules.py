@@ -143,6 +143,11 @@ def refused(*overrides):
     return str(caught.value)
 
 
+def test_in_the_place_of_an_algorithm_for_given_data_others_for_them_are_named():
+    message = refused("general_cfg.algo_name=IQL", "env_cfg.id=CartPole-v1", "algo_cfg.data=x.npz")
+    assert message.partition("Algorithms that can: ")[2] == "BC, DecisionTransformer, DiscreteBCQ, DiscreteCQL"
+
+
 def test_who_plans_is_refused_where_there_are_no_rules(monkeypatch):
     words = ("general_cfg.algo_name=QLearning", "general_cfg.env_name=toy")
     monkeypatch.setattr(algos.get("QLearning").Config, "NEEDS_MODEL", True)

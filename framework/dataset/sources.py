@@ -1,12 +1,13 @@
 """Finds the data files that paths, patterns and folders mean."""
 
+import contextlib
 import glob
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from framework.dataset import minari_sets
-from framework.errors import DataError
+from framework.errors import DataError, JoystickError
 
 SUFFIXES = (".pkl", ".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")
 """Endings of data files."""
@@ -22,6 +23,15 @@ def files(words: str | Path | Sequence[str | Path]) -> list[Path]:
         raise DataError("no data are given; name a file, a pattern such as data/*.npz, or a task directory")
     found = {path.absolute(): path for word in given for path in _meant(str(word))}
     return sorted(found.values(), key=natural)
+
+
+@contextlib.contextmanager
+def naming_setting() -> Iterator[None]:
+    """Turns what is wrong with the data of a run into an error with the setting that names them."""
+    try:
+        yield
+    except DataError as error:
+        raise JoystickError(f"algo_cfg.data: {error}") from error
 
 
 def natural(path: Path) -> list[tuple[int, str]]:

@@ -12,7 +12,7 @@ from gymnasium.spaces import Space
 from config.schema import DataSpec
 from framework.dataset import Dataset, minari_sets, open_data
 from framework.dataset.fit import problems
-from framework.dataset.sources import files
+from framework.dataset.sources import files, naming_setting
 from framework.dataset.summary import Summary
 from framework.errors import JoystickError
 from framework.fragment import Columns
@@ -108,8 +108,10 @@ def mean_return(wanted: DataSpec, seed: int) -> float:
 
 def _opened(wanted: DataSpec) -> Dataset:
     """Returns the data, read once as long as no file changes."""
-    parts = [part for path in files(wanted.paths) for part in (minari_sets.contents(path) if path.is_dir() else [path])]
-    return _read(wanted.paths, tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))
+    with naming_setting():
+        paths = files(wanted.paths)
+        parts = [part for path in paths for part in (minari_sets.contents(path) if path.is_dir() else [path])]
+        return _read(wanted.paths, tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))
 
 
 @functools.lru_cache(maxsize=1)

@@ -143,6 +143,8 @@ def load(path: Path) -> Any:
         return machine.finished(machine.load())
     except UnsafePickle as error:
         raise UnsafePickle(f"{path} was not loaded: {error}") from None
+    except EOFError as error:
+        raise UnsafePickle(f"{path} is damaged: it is {'cut off' if data else 'empty'}") from error
     except KeyError as error:
         raise UnsafePickle(f"{path} was not loaded: it uses an instruction that is not known here: {error}") from None
     except Exception as error:

@@ -12,6 +12,8 @@ from config.loader import RunConfig
 from config.program import PROGRAM
 from config.schema import ReplaySpec, RolloutSpec
 from framework import build, compatibility, resources
+from framework.expert import expert_of
+from framework.memory.given import Given
 from framework.output.formatting import counted
 from framework.plan import Plan, PolicyPlan, plan
 
@@ -28,6 +30,9 @@ def describe(config: RunConfig) -> int:
         weights = agent.weights()
         its = plan(config, spec)
         resources.memories_that_fit(config, its)
+        expert_of(config, spec, build.make_agent)
+        seed = config.general.seed or 1
+        given = {policy.name: build.given_data(config, policy, seed) for policy in its.learning}
         workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
         windows = workers * env.rows // spec.rows
         width = max(28, 1 + max(map(len, weights), default=0))
@@ -40,6 +45,7 @@ def describe(config: RunConfig) -> int:
             *(line for policy in its.policies for line in _policy(policy)),
             f"parameters    {agent.parameter_count():,}",
             *(f"  {name:<{width}}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
+            *(line for policy in its.learning for line in _data(given[policy.name])),
             *(line for policy in its.learning for line in _memory(config, policy, windows)),
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
             f"disk          {_disk(config, its, per_save, resources.journal_bytes(config, its))}",
@@ -89,9 +95,18 @@ def _policy(policy: PolicyPlan) -> Iterator[str]:
     yield f"action        {_space(policy.spec.action_space)}"
 
 
+def _data(given: Given | None) -> Iterator[str]:
+    """Yields the line about the data that a policy is given."""
+    if given is not None:
+        held_out = f", {given.held_out.transitions:,} more are held out" if given.held_out else ""
+        yield f"data          {counted(given.transitions, 'transition')}{held_out}, SHA-256 {given.sha256[:12]}"
+
+
 def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str]:
-    """Yields the line about the memory of a policy."""
+    """Yields the line about the memory of what a policy collects."""
     wanted = policy.memory
+    if wanted.data is not None and wanted.data.updates < 0:
+        return  # nothing is collected
     size = _size(resources.policy_bytes(config, policy) * windows) + " when full"
     if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
         size = _size(resources.step_bytes(config, policy)) + " for each step of them"

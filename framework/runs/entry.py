@@ -9,6 +9,7 @@ from config.loader import ConfigError, RunConfig
 from config.tuning import Tuning
 from envs.base import EnvError
 from framework import compatibility
+from framework.dataset.sources import files, naming_setting
 from framework.errors import MISTAKE, JoystickError, Stopped, silence
 from framework.output.formatting import counted
 from framework.output.terminal import choose, print_error
@@ -39,7 +40,7 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
     """Trains once for each seed, each in its own process."""
 
     def work() -> int:
-        _check(config)
+        _check_training(config)
         from framework.runs import many_runs
 
         return many_runs.run_seeds(config, command_line, seeds, jobs)
@@ -59,7 +60,7 @@ def run_experiments(
     def work() -> int:
         from framework.runs import many_runs
 
-        return many_runs.run_experiments(configs, title, command_line, seeds, jobs, _check)
+        return many_runs.run_experiments(configs, title, command_line, seeds, jobs, _check_training)
 
     return _guarded(work)
 
@@ -70,7 +71,7 @@ def tune(tuning: Tuning, command_line: list[str], folder: Path | None) -> int:
     def work() -> int:
         from framework.tuning import session
 
-        return session.run(tuning, _check, choose(sys.stdout), command_line, folder)[1]
+        return session.run(tuning, _check_training, choose(sys.stdout), command_line, folder)[1]
 
     return _guarded(work)
 
@@ -154,6 +155,16 @@ def _check(config: RunConfig) -> None:
 
     with Watchdog(limit, watch, hangs), watch("make"):
         compatibility.check(config)
+
+
+def _check_training(config: RunConfig) -> None:
+    """Checks a configuration that several processes will train with: what each of them would refuse is refused once,
+    before anything is created."""
+    _check(config)
+    memory = None if config.policies else config.algo.memory(config.env.n_envs)
+    if memory is not None and memory.data is not None:
+        with naming_setting():
+            files(memory.data.paths)
 
 
 def _guarded(work: Callable[[], int]) -> int:
