@@ -34,8 +34,9 @@ def of_training(
     JoyRL's defaults (100 episodes of at most 200 steps) hold if max_episode is written or no limit is.
     """
     limits = [key for key in RUN_LIMITS if key in written and getattr(general, key) > 0]
-    if epochs and not limits:
-        return {key: -1 for key in ("max_episode", "max_step") if key not in written}, ""
+    if epochs:
+        note = f"max_update becomes that of data_epochs: {epochs}" if "max_update" in limits else ""
+        return {key: -1 for key in ("max_episode", "max_step") if key not in written}, note
     if offline and not limits:
         updates = OFFLINE_UPDATES if offline < 0 else offline
         values = {key: -1 for key in ("max_episode", "max_step") if key not in written}
