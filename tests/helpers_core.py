@@ -170,6 +170,9 @@ class PolicyOfNothing:
     def initial_state(self, rows):
         return None
 
+    def rewarded(self, state, reward):
+        return state
+
     def sample_action(self, obs, state, progress, rng, mask=None):
         return Act(rng.integers(0, self.actions, len(obs)))
 
