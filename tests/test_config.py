@@ -428,8 +428,8 @@ def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(f
         (["algo_cfg.per_alpha=0.3"], "algo_cfg.per_alpha (buffer_type is REPLAY_QUE)"),
         (["algo_cfg.per_alpha=0.3", "algo_cfg.buffer_type=PER"], None),
         (["algo_cfg.per_alpha=0.6"], None),
-        (["algo_cfg.temperature=2", "algo_cfg.std_init=0.1"], "algo_cfg.std_init (noisy is false); "
-         "algo_cfg.temperature (no softmax or soft values)"),
+        (["algo_cfg.temperature=2", "algo_cfg.std_init=0.1"], "algo_cfg.temperature (no softmax or soft "
+         "values); algo_cfg.std_init (noisy is false)"),
         (["algo_cfg.temperature=2", "algo_cfg.soft=true"], None),
         (["algo_cfg.burn_in=3"], "algo_cfg.burn_in (no lstm or gru layers)"),
         (["algo_cfg.burn_in=3", "algo_cfg.value_layers=[{layer_type: gru, layer_size: 8}]"], None),

@@ -117,8 +117,7 @@ class Agent(base.Agent):
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
         rates = (self.optimizer, cfg.critic_lr), (self.actor_optimizer, cfg.actor_lr), (self.vae_optimizer, cfg.vae_lr)
-        for optimizer, lr in rates:
-            optim.set_lr(optimizer, optim.lr_at(cfg.lr_schedule, lr, progress.fraction))
+        optim.follow(cfg.lr_schedule, progress.fraction, *rates)
         return window
 
     def update(self, batch: Batch) -> Result:

@@ -116,7 +116,7 @@ class Discriminator:
     @torch.no_grad()
     def prepare(self, window: Batch, fraction: float) -> Batch:
         """Returns the window [T, N, ...] with this discriminator's rewards. fraction: share of the run that is done."""
-        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.discriminator_lr, fraction))
+        optim.follow(self.cfg.lr_schedule, fraction, (self.optimizer, self.cfg.discriminator_lr))
         odds = self.log_odds(*(window[name].flatten(0, 1) for name in self.READS))
         form, ends = self.cfg.imitation_reward, window["terminated"]
         reward = imitation_reward(odds, form).view(ends.shape)

@@ -73,6 +73,12 @@ def set_lr(optimizer: Optimizer, lr: float) -> None:
         group["lr"] = lr
 
 
+def follow(schedule: str, fraction: float, *rates: tuple[Optimizer, float]) -> None:
+    """Sets the learning rate of each (optimizer, initial learning rate) for this fraction of the planned run."""
+    for optimizer, lr in rates:
+        set_lr(optimizer, lr_at(schedule, lr, fraction))
+
+
 @torch.no_grad()
 def norm_of(grads: list[Tensor]) -> Tensor:
     """Returns the Euclidean norm over all gradients, 0-dimensional."""

@@ -50,20 +50,40 @@ def _not_noisy(value: Any) -> Any:
 Exploration = Annotated[
     Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration), BeforeValidator(_not_noisy)
 ]
+TableExploration = Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
 
-READ_WITH_EPSILON: dict[str, tuple[str, tuple[Any, ...]]] = {
-    key: ("exploration_type", ("e-greedy",))
-    for key in ("epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule")
-}
+class EpsilonConfig(AlgoConfig):
+    """Settings of algorithms that explore by the values of actions."""
 
+    READ_WITH: ClassVar = {
+        "epsilon_start": ("exploration_type", ("e-greedy",)),
+        "epsilon_end": ("exploration_type", ("e-greedy",)),
+        "epsilon_decay": ("exploration_type", ("e-greedy",)),
+        "epsilon_schedule": ("exploration_type", ("e-greedy",)),
+        "temperature": ("exploration_type", ("softmax",)),
+    }
 
-def problems_of_epsilon(cfg: Any) -> Iterator[Problem]:
-    """Yields the contradictions between the settings of exploration_type e-greedy."""
-    if cfg.exploration_type == "e-greedy" and cfg.epsilon_end > cfg.epsilon_start:
-        message = f"{cfg.epsilon_end} is more than epsilon_start, {cfg.epsilon_start}"
-        yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
+    exploration_type: Exploration = "e-greedy"
+    """e-greedy: the best action, or with probability epsilon a random one; softmax: in proportion to
+    exp(value / temperature); none: the best action."""
+    temperature: Positive = 1.0
+    """Softmax temperature, with exploration_type softmax: a higher one makes worse actions more likely."""
+    epsilon_start: Fraction = 1.0
+    """Probability of a random action at the start."""
+    epsilon_end: Fraction = 0.05
+    """Probability of a random action at the end."""
+    epsilon_decay: Decay = 2000
+    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
+    epsilon_schedule: Literal["exponential", "linear"] = "exponential"
+    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.exploration_type == "e-greedy" and self.epsilon_end > self.epsilon_start:
+            message = f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}"
+            yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
 
 
 class NetworkConfig(AlgoConfig):
@@ -150,41 +170,24 @@ USERS_OF_SPECIAL_LAYERS = {
 """Layers that need support by the algorithm, and algorithms that give it."""
 
 
-class TableConfig(AlgoConfig):
+class TableConfig(EpsilonConfig):
     """Settings of every algorithm that learns a table of action values from experience."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
     ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
-    READ_WITH: ClassVar = {
-        **READ_WITH_EPSILON,
-        "temperature": ("exploration_type", ("softmax",)),
-        "ucb_c": ("exploration_type", ("ucb",)),
-    }
+    READ_WITH: ClassVar = {"ucb_c": ("exploration_type", ("ucb",))}
 
-    exploration_type: Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)] = (
-        "e-greedy"
-    )
+    exploration_type: TableExploration = "e-greedy"  # type: ignore[assignment]  # one kind more than with networks
     """e-greedy: a random action with probability epsilon, otherwise the best one; softmax: Boltzmann exploration at the
     temperature; ucb: the action with the highest upper confidence bound; none: the best action."""
     epsilon_start: Fraction = 0.95
-    """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.01
-    """Final probability of a random action."""
     epsilon_decay: Decay = 300
-    """Environment steps: time constant of the exponential, or steps until epsilon_end with epsilon_schedule linear."""
-    epsilon_schedule: Literal["exponential", "linear"] = "exponential"
-    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
-    temperature: Positive = 1.0
-    """With exploration_type softmax: temperature of the Boltzmann distribution; higher explores more."""
     ucb_c: NonNegative = 1.0
     """With exploration_type ucb: weight of the exploration bonus."""
     initial_value: float = 0.0
     """Initial value of every action; a high one encourages exploration (optimistic initialization)."""
-
-    def checks(self) -> Iterator[Problem]:
-        yield from super().checks()
-        yield from problems_of_epsilon(self)
 
 
 class GivenData(AlgoConfig):

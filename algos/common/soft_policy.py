@@ -85,7 +85,7 @@ class SoftPolicy:
     def follow_schedule(self, fraction: float) -> None:
         """Sets the learning rates for this part of the run."""
         cfg = self.cfg
-        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, fraction))
+        optim.follow(cfg.lr_schedule, fraction, (self.optimizer, cfg.actor_lr))
         self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
 
     # checkpoints ------------------------------------------------------------------------------------------

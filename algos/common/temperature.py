@@ -45,7 +45,7 @@ class Temperature(nn.Module):
     def follow(self, schedule: str, lr: float, fraction: float) -> None:
         """Sets the learning rate for this part of the run."""
         if self.optimizer is not None:
-            optim.set_lr(self.optimizer, optim.lr_at(schedule, lr, fraction))
+            optim.follow(schedule, fraction, (self.optimizer, lr))
 
     def state(self) -> Tree | None:
         """Returns the state of the optimizer; alpha itself is a weight."""

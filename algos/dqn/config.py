@@ -1,19 +1,18 @@
 """Defaults of DQN: the values of the quick start, with a learning rate that is reliable in 100 episodes."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from algos.common.settings import READ_WITH_EPSILON, Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
+from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
 from config.schema import Decay, Fraction, Layers, NonNegative, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
-class Config(ReplayConfig, TargetConfig):
+class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """DQN: a network learns the value of each action from a replay buffer."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "noisy_linear")
     READ_WITH: ClassVar = {
-        **READ_WITH_EPSILON,
         "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "std_init": ("noisy", (True,)),
         "temperature": ("softmax_or_soft_values", ()),
@@ -56,17 +55,9 @@ class Config(ReplayConfig, TargetConfig):
 
     buffer_size: PositiveInt = 100_000
 
-    exploration_type: Exploration = "e-greedy"
-    """e-greedy: the best action, or with probability epsilon a random one; softmax: in proportion to
-    exp(value / temperature); none: the best action."""
     epsilon_start: Fraction = 0.95
-    """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.01
-    """Probability of a random action at the end."""
     epsilon_decay: Decay = 500
-    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
-    epsilon_schedule: Literal["exponential", "linear"] = "exponential"
-    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
 
     eval_epsilon: Fraction = 0.0
     """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or
@@ -80,7 +71,6 @@ class Config(ReplayConfig, TargetConfig):
             yield Problem("soft", "is for single values, and this algorithm learns distributions")
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")
-        yield from problems_of_epsilon(self)
 
     @property
     def softmax_or_soft_values(self) -> bool:

@@ -1,18 +1,18 @@
 """Defaults of HierarchicalDQN."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from algos.common import own_layers
-from algos.common.settings import READ_WITH_EPSILON, Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
-from config.schema import Decay, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from algos.common.settings import EpsilonConfig, Exploration, ReplayConfig, TargetConfig
+from config.schema import Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 GOAL_NUMBERS = 6
 """Numbers of 4 bytes of a goal: itself, where it was chosen, and what was earned since; in the recurrent state, and as
 columns of a transition."""
 
 
-class Config(ReplayConfig, TargetConfig):
+class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """HierarchicalDQN: a meta-controller chooses a state as the goal, and a controller learns to reach it."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
@@ -20,7 +20,6 @@ class Config(ReplayConfig, TargetConfig):
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     FIXED: ClassVar = {"n_step": 1, "her_ratio": 0.0, "reward_clip": "none", "data": None}
     """A goal is of single steps, their rewards are summed as they are, and data have none."""
-    READ_WITH: ClassVar = {**READ_WITH_EPSILON, "temperature": ("exploration_type", ("softmax",))}
 
     controller_layers: Layers = mlp(64)
     """Layers of the network that chooses actions, from the state and the goal; its output layer is added
@@ -35,27 +34,15 @@ class Config(ReplayConfig, TargetConfig):
     target_update: PositiveInt = 4
     tau: PositiveFraction = 0.05
     buffer_size: PositiveInt = 100_000
-
     exploration_type: Exploration = "e-greedy"
-    """How actions and goals are chosen. e-greedy: the best one, or with probability epsilon a random one; softmax: in
-    proportion to exp(value / temperature); none: the best one."""
-    epsilon_start: Fraction = 1.0
-    """Probability of a random one at the start."""
-    epsilon_end: Fraction = 0.05
-    """Probability of a random one at the end."""
-    epsilon_decay: Decay = 2000
-    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
-    epsilon_schedule: Literal["exponential", "linear"] = "exponential"
-    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
-    temperature: Positive = 1.0
-    """Softmax temperature, with exploration_type softmax: a higher one makes worse ones more likely."""
+    """Exploration with actions, and with goals alike. e-greedy: the best one, or with probability epsilon a random one;
+    softmax: in proportion to exp(value / temperature); none: the best one."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if any(map(own_layers.is_recurrent, self.meta_layers)):
             message = "goals are learned from the states where they were chosen and reached, without those in between"
             yield Problem("meta_layers", f"{message}; put lstm and gru layers in controller_layers")
-        yield from problems_of_epsilon(self)
 
     def state_size(self) -> int:
         return super().state_size() + GOAL_NUMBERS

@@ -79,7 +79,7 @@ class Agent(base.Agent):
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.lr, progress.fraction))
+        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.lr))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
             window = self.carried.recomputed(window, cfg.lookup_step)

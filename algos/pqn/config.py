@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from algos.common.settings import READ_WITH_EPSILON, Exploration, NetworkConfig, problems_of_epsilon
+from algos.common.settings import EpsilonConfig, NetworkConfig
 from config.schema import Decay, Fraction, Int, LayerNorm, Layers, Linear, Positive, PositiveInt, Problem, RolloutSpec
 
 
@@ -15,13 +15,12 @@ def _normalised(*sizes: int) -> Layers:
     return [layer for pair in pairs for layer in pair]
 
 
-class Config(NetworkConfig):
+class Config(NetworkConfig, EpsilonConfig):
     """PQN: on-policy Q-learning in many environments at once, stabilised by layer normalisation."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     MAY_LAG: ClassVar = True
-    READ_WITH: ClassVar = {**READ_WITH_EPSILON, "temperature": ("exploration_type", ("softmax",))}
 
     value_layers: Layers = _normalised(128, 128)
     """Layers between the observation and the values; without layer normalisation learning may diverge. The output layer
@@ -49,19 +48,8 @@ class Config(NetworkConfig):
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: number of steps in a training sequence."""
 
-    exploration_type: Exploration = "e-greedy"
-    """e-greedy: the best action, or with probability epsilon a random one; softmax: in proportion to
-    exp(value / temperature); none: the best action."""
-    temperature: Positive = 1.0
-    """Softmax temperature, with exploration_type softmax: a higher one makes worse actions more likely."""
-    epsilon_start: Fraction = 1.0
-    """Probability of a random action at the start."""
-    epsilon_end: Fraction = 0.05
-    """Probability of a random action at the end."""
     epsilon_decay: Decay = 20_000
-    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
     epsilon_schedule: Literal["exponential", "linear"] = "linear"
-    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
     reward_scale: Positive = 1.0
     """Factor on every reward before learning."""
     normalize_reward: bool = False
@@ -74,7 +62,7 @@ class Config(NetworkConfig):
         )
 
     def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
         if self.sgd_batch_size > self.batch_size:
             message = f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
             yield Problem("sgd_batch_size", message, depends_on=("batch_size",))
-        yield from problems_of_epsilon(self)

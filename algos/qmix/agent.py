@@ -92,7 +92,7 @@ class Agent(base.Agent):
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.set_lr(self.optimizer, optim.lr_at(self.cfg.lr_schedule, self.cfg.lr, progress.fraction))
+        optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
         return window
 
     def update(self, batch: Batch) -> Result:

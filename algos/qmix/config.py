@@ -4,20 +4,18 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from algos.common import own_layers
-from algos.common.settings import READ_WITH_EPSILON, Exploration, ReplayConfig, TargetConfig, problems_of_epsilon
-from config.schema import Decay, Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from algos.common.settings import EpsilonConfig, Exploration, ReplayConfig, TargetConfig
+from config.schema import Decay, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
 
 
-class Config(ReplayConfig, TargetConfig):
+class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """QMIX: cooperating agents share a value network; a monotonic mix of their values is learned as one."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     JOINT: ClassVar = True
     READ_WITH: ClassVar = {
-        **READ_WITH_EPSILON,
         "adam_epsilon": ("optimizer", ("adam", "adamw")),
-        "temperature": ("exploration_type", ("softmax",)),
         "mixer_size": ("mixer", ("monotonic",)),
         "hyper_layers": ("mixer", ("monotonic",)),
     }
@@ -48,16 +46,8 @@ class Config(ReplayConfig, TargetConfig):
     exploration_type: Exploration = "e-greedy"
     """For each agent by itself: e-greedy, the best action, or with probability epsilon a random one; softmax, in
     proportion to exp(value / temperature); none, the best action."""
-    temperature: Positive = 1.0
-    """Softmax temperature, with exploration_type softmax: a higher one makes worse actions more likely."""
-    epsilon_start: Fraction = 1.0
-    """Probability of a random action at the start."""
-    epsilon_end: Fraction = 0.05
-    """Probability of a random action at the end."""
     epsilon_decay: Decay = 50_000
-    """Time constant of the exponential in environment steps; with epsilon_schedule linear, steps until epsilon_end."""
     epsilon_schedule: Literal["exponential", "linear"] = "linear"
-    """exponential: end + (start - end) exp(-step / decay); linear: a straight line."""
 
     def needs_global_state(self) -> bool:
         return self.mixer == "monotonic"
@@ -66,4 +56,3 @@ class Config(ReplayConfig, TargetConfig):
         yield from super().problems()
         if any(own_layers.is_recurrent(layer) for layer in self.hyper_layers):
             yield Problem("hyper_layers", "the mixer has no recurrent state; put lstm and gru layers in value_layers")
-        yield from problems_of_epsilon(self)

@@ -83,7 +83,7 @@ class Agent(base.Agent):
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
         self.policy.follow_schedule(progress.fraction)
-        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.critic_lr))
         return window
 
     def update(self, batch: Batch) -> Result:

@@ -91,8 +91,8 @@ class Agent(base.Agent):
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg, fraction = self.cfg, progress.fraction
-        optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, fraction))
-        optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, fraction))
+        rates = (self.actor_optimizer, cfg.actor_lr), (self.critic_optimizer, cfg.critic_lr)
+        optim.follow(cfg.lr_schedule, fraction, *rates)
         self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
         return window
 

@@ -100,8 +100,8 @@ class Agent(base.Agent):
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        optim.set_lr(self.actor_optimizer, optim.lr_at(cfg.lr_schedule, cfg.actor_lr, progress.fraction))
-        optim.set_lr(self.critic_optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        rates = (self.actor_optimizer, cfg.actor_lr), (self.critic_optimizer, cfg.critic_lr)
+        optim.follow(cfg.lr_schedule, progress.fraction, *rates)
         return window
 
     def update(self, batch: Batch) -> Result:

@@ -64,7 +64,7 @@ class Agent(base.Agent):
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        optim.set_lr(self.optimizer, optim.lr_at(cfg.lr_schedule, cfg.critic_lr, progress.fraction))
+        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.critic_lr))
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
