@@ -52,9 +52,9 @@ def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
         return f"--algo {','.join(names)}: names of algorithms with commas between them, such as PPO,DQN"
     if twice := {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}:
         return f"--algo {','.join(names)}: {min(twice)} is named twice"
-    return f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or name one algorithm" * bool(
-        yaml_path
-    )
+    if yaml_path:
+        return f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or name one algorithm"
+    return ""
 
 
 def _each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:

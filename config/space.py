@@ -20,9 +20,9 @@ class Domain(NamedTuple):
     """A setting, and the values that may be tried for it."""
 
     path: str
-    """As it is written, such as algo_cfg.lr."""
+    """The setting's name with its section, such as algo_cfg.lr."""
     keys: tuple[str | int, ...]
-    """Way to it from the top of the document."""
+    """Keys and list indices that lead to the setting from the top of the document."""
     kind: str
     values: tuple[Any, ...]
     """All values, or the lowest and the highest."""

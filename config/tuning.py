@@ -25,7 +25,7 @@ FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
 
 
 class TuneConfig(Strict):
-    """What is tried, how trials are compared, and how many run at once. Only tuning reads it."""
+    """Settings of tuning: the trials, how they are compared, and how many run at once."""
 
     READ_WITH: ClassVar = {
         "rungs": ("scheduler", ("halving", "asha", "pbt")),
@@ -89,7 +89,7 @@ class Tuning:
     into: Path | None = None
     notes: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
-    """Where the settings of tune_cfg are written."""
+    """File and line of each setting of tune_cfg."""
 
     def where(self, key: str) -> str:
         """Returns where a setting of tune_cfg is written."""

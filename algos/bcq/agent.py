@@ -15,7 +15,7 @@ from algos.common.continuous import Bounds, standard_normal
 from algos.common.normalize import normalizer_for
 
 LOG_STD_RANGE = (-4.0, 15.0)
-"""Of the encoder, as in the authors' code."""
+"""Bounds of the encoder's log standard deviation, as in the authors' code."""
 LATENT_LIMIT = 0.5
 """Latents are clipped to -0.5..0.5 where actions are drawn: the decoder imitates best near the middle."""
 

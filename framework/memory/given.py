@@ -27,7 +27,7 @@ class Given:
     """The transitions of the chosen episodes, piece by piece."""
 
     held_out: "Given | None" = None
-    """Those of the episodes that are kept from learning."""
+    """Transitions of the episodes that are kept from learning; None without data_held_out."""
 
     def __init__(self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None, returns: bool = False) -> None:
         """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order

@@ -8,7 +8,7 @@ import numpy as np
 MOST_POINTS = 1500
 """Number of points of a line; more cannot be told apart."""
 STEPS, UPDATES = "environment steps", "updates"
-"""What an axis counts."""
+"""Labels of the horizontal axis."""
 
 
 Rows = Sequence[Mapping[str, Any]]

@@ -37,10 +37,10 @@ svg path:hover, svg.many path:hover { opacity: 1; stroke-width: 4; }
 
 
 class Line(NamedTuple):
-    """How a line looks."""
+    """Style and tooltip of a line."""
 
     about: str
-    """Shown when the pointer is on it."""
+    """Text of the tooltip."""
     share: float | None
     """Its colour: 0 for the worst line, 1 for the best; None: it has no score."""
     kind: str = ""

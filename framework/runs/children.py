@@ -21,7 +21,7 @@ POLL_SECONDS = 0.1
 
 
 class Process(Protocol):
-    """What is used of subprocess.Popen."""
+    """The methods of subprocess.Popen that are used here."""
 
     def poll(self) -> int | None: ...
 

@@ -164,7 +164,7 @@ class Experiment:
 
     @functools.cached_property
     def sampler(self) -> Sampler:
-        """What plays the samples of a program's own loop, in an environment of its own."""
+        """The collector of Run.sample, with an environment of its own."""
         if self.env.joint is not None:
             raise JoystickError("sample is for a run of one agent; train() trains several policies")
         env = self._stack.enter_context(build.opened_env(self.config, self.config.env.n_envs, self.watch))

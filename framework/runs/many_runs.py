@@ -104,7 +104,7 @@ def refuse_loaded(config: RunConfig, who: str, otherwise: str) -> None:
 
 
 class Checked(NamedTuple):
-    """What is known of a run before it starts."""
+    """Facts about a run that are known before it starts."""
 
     env_id: str
     fitting: float

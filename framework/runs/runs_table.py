@@ -133,8 +133,8 @@ def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool) -> Curves:
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str, over: str) -> Curve:
-    points = np.array([(row["update" if over == UPDATES else "step"], row[name]) for row in rows], float)
-    return points.reshape(-1, 2)[:, 0], points.reshape(-1, 2)[:, 1]
+    counted = "update" if over == UPDATES else "step"
+    return np.array([row[counted] for row in rows], float), np.array([row[name] for row in rows], float)
 
 
 def draw(

@@ -1,7 +1,8 @@
-"""What a tuning will do, checked before anything is created: trials, rungs, disk space."""
+"""The plan of a tuning, checked before anything is created: trials, rungs, disk space."""
 
 import contextlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +44,7 @@ class Ready:
     """None for a function of the user's own."""
 
 
-class Plan:
+class Plan(ABC):
     """The search, the trials of its first batch, and the course of their training."""
 
     def __init__(self, domains: Sequence[Domain], cfg: TuneConfig) -> None:
@@ -78,17 +79,17 @@ class Plan:
         """Environment steps of a run; None if they are not known."""
         return None
 
+    @abstractmethod
     def ready(self, settings: Settings) -> Ready:
         """Returns what a trial is trained with. Raises ConfigError if that is not valid."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
         """Returns the settings of a copy of a trial."""
-        raise NotImplementedError
 
+    @abstractmethod
     def resume_command(self, folder: Path) -> str:
         """Returns what continues the tuning in a folder."""
-        raise NotImplementedError
 
     @cached_property
     def rungs(self) -> list[int | None]:
