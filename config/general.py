@@ -119,6 +119,10 @@ class GeneralConfig(Strict):
     """Name of a folder under tasks/, or a path to a task directory. Read only when load_checkpoint is true."""
     load_model_step: Literal["best", "latest"] | Annotated[Int, Field(ge=0)] = "best"
     """Model to load: best, latest, or an update step. Training resumes from latest unless a step is given."""
+    start_from: Annotated[str, Field(min_length=1)] | None = None
+    """Run whose weights a new run starts with: a folder under tasks/, or a path. Weights of the same name and shape are
+    taken from its best model, or its newest one, such as the policy of BC for PPO; a line of output names the others.
+    Everything else is new. With several policies, policies_cfg.NAME.load."""
     explore: bool = False
     """In a test, act with the exploration that training had at the checkpoint: a stochastic policy draws its actions.
     Data to learn from (collect_traj) need it: without it they have one action for each state."""
