@@ -54,7 +54,7 @@ def test_a_run_that_is_resumed_keeps_its_own_weights(capsys: Any) -> None:
     assert main(["resume", "second", "general_cfg.max_total_step=128", "algo_cfg.lr=1e-12"]) == 0
     for key, value in weights("second").items():
         np.testing.assert_allclose(value, before[key], atol=1e-9)
-    assert main(["resume", "second", "general_cfg.start_from=second"]) == 1
+    assert main(["resume", "second", "general_cfg.start_from=second"]) == 2
     assert "cannot change in a resumed run" in capsys.readouterr().err
 
 
