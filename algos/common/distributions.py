@@ -177,9 +177,10 @@ class Shift(nn.Module):
 class Bernoulli(_Plain):
     """0 or 1 in each of n places, from the logit of each 1.
 
-    A space may have two attributes for actions of which few are 1 at a time. `likely` is the mean number of ones that an
-    untrained policy chooses, instead of n / 2. With `never_empty` the mode has a 1 at the largest logit, if none is above
-    0: where none is likely by itself, all zeros would be the mode though such an action is hardly ever sampled."""
+    A space may have two attributes for actions of which few are 1 at a time. `likely` is the mean number of ones that
+    an untrained policy chooses, instead of n / 2. With `never_empty` the mode has a 1 at the largest logit, if none is
+    above 0: where none is likely by itself, all zeros would be the mode though such an action is hardly ever sampled.
+    """
 
     def __init__(self, space: MultiBinary) -> None:
         self.shape = space.shape
