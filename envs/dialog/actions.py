@@ -1,6 +1,6 @@
 """The three action spaces: a bit for each act, one act, or one act or a frequent set of acts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,13 +21,15 @@ class ActBits(MultiBinary):
 class Actions(Protocol):
     """What an action means."""
 
-    space: Space
+    @property
+    def space(self) -> Space:
+        """The space of the environment's actions."""
 
     def chosen(self, action: Any) -> Sequence[int]:
         """Returns the numbers of the acts."""
 
-    def of(self, acts: Sequence[int]) -> Any:
-        """Returns the action that is nearest to some acts."""
+    def of(self, acts: Sequence[int], before: Collection[int] = ()) -> Any:
+        """Returns the action that is nearest to some acts; before: what the system has said last."""
 
 
 class Bits:
@@ -40,7 +42,7 @@ class Bits:
         acts: list[int] = np.flatnonzero(action).tolist()
         return acts
 
-    def of(self, acts: Sequence[int]) -> Any:
+    def of(self, acts: Sequence[int], before: Collection[int] = ()) -> Any:
         bits = np.zeros(self.space.shape, self.space.dtype)
         bits[list(acts)] = 1
         return bits
@@ -57,11 +59,11 @@ class Sets:
     def chosen(self, action: Any) -> Sequence[int]:
         return self.sets[int(action)]
 
-    def of(self, acts: Sequence[int]) -> Any:
-        """Returns the set itself, or its largest part, the first one of several."""
+    def of(self, acts: Sequence[int], before: Collection[int] = ()) -> Any:
+        """Returns the set itself, or the largest part of what was not said before, the first one of several."""
         number = self._number.get(tuple(acts))
         if number is None:
-            whole = set(acts)
+            whole = set(acts) - set(before) or set(acts)
             number = self._number[max((part for part in self.sets if whole.issuperset(part)), key=len)]
         return np.int64(number)
 
@@ -79,4 +81,4 @@ class Expert:
 
     def __call__(self, obs: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """Returns actions [N, ...] for observations [N, D]. The mask is not needed: what it says can be said."""
-        return np.stack([self.actions.of(self.policy.acts(row)) for row in obs])
+        return np.stack([self.actions.of(self.policy.acts(row), self.policy.codec.last_said(row)) for row in obs])

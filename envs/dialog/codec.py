@@ -60,6 +60,11 @@ class Codec:
             obs[self.place["turn",]] = time
         return obs
 
+    def last_said(self, obs: np.ndarray) -> list[int]:
+        """Returns the numbers of the acts that the system has said last, from an observation [D]."""
+        acts: list[int] = np.flatnonzero(obs[len(self.user) : len(self.user) + len(self.system)]).tolist()
+        return acts
+
 
 class _Places:
     """Positions of what is known of one domain; None for what the observation does not tell."""

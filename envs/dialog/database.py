@@ -107,14 +107,16 @@ class Database:
     def __init__(self, tables: Mapping[str, Table], taxi: Mapping[str, Sequence[str]] | None) -> None:
         self.tables, self._taxi = dict(tables), taxi
         self.domains = tuple(name for name in DOMAINS if name in tables or (name == "taxi" and taxi))
-        self.places = tuple(dict.fromkeys(place for table in tables.values() for place in table.columns.get("name", ())))
+        places = (place for table in tables.values() for place in table.columns.get("name", ()))
+        self.places = tuple(dict.fromkeys(places))
+        """Names of everything, from and to which taxis go."""
 
     def of_dialogue(self, rng: np.random.Generator) -> dict[str, Table]:
         """Returns the tables of one dialogue: a taxi is drawn for it."""
         if self._taxi is None:
             return self.tables
         colours, types = self._taxi["taxi_colors"], self._taxi["taxi_types"]
-        car = f"{colours[rng.integers(len(colours))]} {types[rng.integers(len(types))]}"
+        car = f"{colours[int(rng.integers(len(colours)))]} {types[int(rng.integers(len(types)))]}"
         taxi = {"car type": car, "phone": f"{rng.integers(10**10, 10**11)}"}
         return {**self.tables, "taxi": Table(DOMAINS["taxi"], [taxi])}
 
@@ -150,7 +152,7 @@ def _entities(folder: Path, domain: Domain) -> list[Entity]:
         raise DatabaseError(f"{path} is no list of objects, one for each {domain.name}")
     if not found:
         raise DatabaseError(f"{path} has no entity")
-    entities = [{slot: _text(each.get(slot)) for slot in sorted(domain.slots)} for each in found]
+    entities: list[Entity] = [{slot: _text(each.get(slot)) for slot in sorted(domain.slots)} for each in found]
     for slot in (slot for group in domain.needed for slot in group):
         if all(entity[slot] is None for entity in entities):
             raise DatabaseError(f"{path} has no {slot} in any object, which every {domain.name} needs")

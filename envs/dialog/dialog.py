@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from envs.dialog import templates
-from envs.dialog.acts import Act, Mark
 from envs.dialog.actions import Actions, Expert, Sets
+from envs.dialog.acts import Act, Mark
 from envs.dialog.channel import Channel
 from envs.dialog.codec import Codec
 from envs.dialog.config import Config

@@ -11,9 +11,11 @@ import numpy as np
 from envs.dialog.ontology import DAYS, IDS
 
 SEED = 0
-ADJECTIVES = ("amber", "blue", "bright", "calm", "copper", "crooked", "distant", "early", "gentle", "golden", "green",
-              "hidden", "hollow", "idle", "ivory", "lonely", "lucky", "mellow", "merry", "misty", "narrow", "noble",
-              "old", "painted", "pale", "quiet", "red", "silver", "sleepy", "sunny", "tall", "velvet", "white", "wild")  # fmt: skip
+ADJECTIVES = (
+    "amber", "blue", "bright", "calm", "copper", "crooked", "distant", "early", "gentle", "golden", "green", "hidden",
+    "hollow", "idle", "ivory", "lonely", "lucky", "mellow", "merry", "misty", "narrow", "noble", "old", "painted",
+    "pale", "quiet", "red", "silver", "sleepy", "sunny", "tall", "velvet", "white", "wild",
+)  # fmt: skip
 PLACES = {
     "restaurant": ("kitchen", "table", "oven", "spoon", "kettle", "pantry", "garden", "terrace", "cellar", "lantern"),
     "hotel": ("lodge", "house", "inn", "rest", "court", "manor", "pillow", "gate"),

@@ -137,7 +137,7 @@ def _constraints(name: str, database: Database, rng: np.random.Generator, chance
         ends = {"departure": database.places[start], "destination": database.places[end]}
         return {**ends, _one_of((AFTER, BEFORE), rng): _one_of(BOOKING_VALUES["time"], rng)}
     table = database.tables[name]
-    entity = table.entities[rng.integers(len(table.entities))]
+    entity = table.entities[int(rng.integers(len(table.entities)))]
     known = {slot: value for slot in table.domain.informable if (value := entity[slot]) is not None}
     if table.domain.named:
         return _of_place(known, rng, chances)

@@ -9,6 +9,8 @@ from envs.dialog.codec import Codec
 from envs.dialog.ontology import DOMAINS, GENERAL, Domain
 from envs.dialog.speech import ACTIVE, REFERENCE
 
+NOTHING_ELSE = Entry("reqmore", GENERAL)
+
 
 class RulePolicy:
     """Asks for what a search needs, answers, offers, and books."""
@@ -20,26 +22,27 @@ class RulePolicy:
     def acts(self, obs: np.ndarray) -> list[int]:
         """Returns the numbers of the acts for an observation [D]."""
         ones = {int(place) for place in np.flatnonzero(obs == 1.0)}
-        view = _View(self.codec, ones, [self._heard[place] for place in sorted(ones) if place in self._heard])
-        return sorted({self._number(entry) for entry in _chosen(view)})
+        heard = [self._heard[place] for place in sorted(ones) if place in self._heard]
+        view = _View(self.codec, ones, heard, [self.codec.system[number] for number in self.codec.last_said(obs)])
+        numbers = {number for entry in _chosen(view) if (number := self._number(entry)) is not None}
+        return sorted(numbers) or [self.codec.number[NOTHING_ELSE]]
 
-    def _number(self, entry: Entry) -> int:
-        """Returns the number of an act; ConvLab-2 has another domain for bookings."""
-        numbers = self.codec.number
-        if entry in numbers:
-            return numbers[entry]
-        return numbers[entry._replace(domain=ACTIVE, slot=REFERENCE if entry.intent == "book" else entry.slot)]
+    def _number(self, entry: Entry) -> int | None:
+        """Returns the number of an act, None if there is no such act. ConvLab-2 has another domain for bookings."""
+        of_active = entry._replace(domain=ACTIVE, slot=REFERENCE if entry.intent == "book" else entry.slot)
+        return self.codec.number.get(entry, self.codec.number.get(of_active))
 
 
 class _View:
     """What an observation tells of the active domain."""
 
-    def __init__(self, codec: Codec, ones: set[int], heard: list[UserEntry]) -> None:
+    def __init__(self, codec: Codec, ones: set[int], heard: list[UserEntry], said: list[Entry]) -> None:
         self._codec, self._ones, self.heard = codec, ones, heard
         self.tells_bookings = any(name[0] == "booking" for name in codec.place)
-        self.active: str | None = next((name for name in codec.domains if self._is("active", name)), None)
-        if self.active is None:
-            self.active = next((name for _, name, _ in heard if name != GENERAL), None)
+        known = (name for name in codec.domains if self._is("active", name))
+        # without it: the domain of what was said last, by the user or else by the system
+        spoken = (name for _, name, *_ in (*heard, *said) if name in codec.domains)
+        self.active: str | None = next(known, None) or next(spoken, None)
 
     def _is(self, *name: object) -> bool:
         return self._codec.place.get(name) in self._ones

@@ -102,5 +102,3 @@ def _edits(a: str, b: str) -> int:
         for j, right in enumerate(b, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
     return row[-1]
-
-

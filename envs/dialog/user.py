@@ -15,12 +15,14 @@ Reason = Literal["complete", "nooffer", "nobook", "max_turn", "patience"]
 class Speaker(Protocol):
     """Who talks to the system: the simulated user, or a person in its place."""
 
-    reason: str | None
-    """Why it closed; None while it talks."""
     ended: bool
     """True once it has said its last act."""
     turn: int
     """Turns that were spoken, two for each exchange."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why it closed; None while it talks."""
 
     def open(self) -> list[Act]:
         """Returns the first acts of the dialogue."""
@@ -41,6 +43,7 @@ class User:
         self.goal, self.max_turn, self.patience, self.max_initiative = goal, max_turn, patience, max_initiative
         self.turn, self.ended = 0, False
         self.reason: Reason | None = None
+        """Why it closed; None while it talks."""
         self.constraints = {name: part.unsatisfiable or part.constraints for name, part in goal.parts.items()}
         """Domain -> constraints that count now: unsatisfiable ones until the system offers nothing."""
         self.values: dict[str, dict[str, Value]] = {name: {} for name in goal.parts}
@@ -75,7 +78,8 @@ class User:
     def done(self, name: str) -> bool:
         """Returns True if all questions of a domain are answered, and its booking is made."""
         part = self.goal.parts[name]
-        return (part.booking is None or name in self.booked) and all(slot in self.values[name] for slot in part.requests)
+        booked = part.booking is None or name in self.booked
+        return booked and all(slot in self.values[name] for slot in part.requests)
 
     def finished(self) -> int:
         return sum(map(self.done, self.goal.parts))
