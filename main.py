@@ -88,7 +88,7 @@ def _look_up(request: argparse.Namespace) -> int:
 
 
 FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "allow_import", "config", "stop",
-         "checkpoint_freq", "episodes", "model", "word")  # fmt: skip
+         "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
 """Flags that become settings."""
 
 

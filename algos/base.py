@@ -57,6 +57,9 @@ class EnvSpec:
     parts: tuple[Part, ...] = ()
     model: Model | None = None
     """Transition model, if the environment has one; for planning only."""
+    expert: Callable[[Array, Array | None], Array] | None = field(default=None, compare=False)
+    """Returns the actions [N, ...] of the environment's own expert for observations [N, ...] and masks of legal actions
+    [N, A] or None; None if it has none."""
     joint: Any = None
     """Layout of joint observations (envs.joint.JointLayout) for the agent of several policies; None for one policy."""
     agents: int = 1
@@ -129,7 +132,8 @@ class Agent(ABC):
 
     expert: Callable[[Array, Array | None], Array] | None = None
     """Returns the actions [N, ...] of an expert for observations [N, ...] and masks of legal actions [N, A] or None.
-    Set in the processes that collect, for algorithms whose settings name one (AlgoConfig.asked_expert)."""
+    Set in the processes that collect, for algorithms whose settings name one (AlgoConfig.asked_expert), and in all
+    processes for those that act as it does (EXPERT_ACTS)."""
 
     normalizer: Any = None
     """Statistics of observations, an algos.common.normalize.Normalizer; None without normalize_obs."""

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from config import arguments, bench_words, contradictions, tune_words
+from config import arguments, bench_words, contradictions, convlab, tune_words
 from config.joyrl import SECTIONS
 from config.names import did_you_mean, printable
 from config.program import PROGRAM, version
@@ -144,8 +144,9 @@ def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) 
         ):
             parser.error(_not_a_setting(override, after, setting_of))
     own = {"bench": bench_words.problems, "tune": tune_words.problems}.get(word, lambda request: ())
-    for problem in (*own(request), *contradictions.found(request)):
+    for problem in (*own(request), *contradictions.found(request), *convlab.problems(request)):
         parser.error(problem)
+    request.abbreviated = convlab.settings(request)
     if request.seeds:
         request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run
     return request
@@ -238,6 +239,7 @@ def _run_parser() -> _Parser:
     one("--config", "JSON", "settings by RLlib's names, or in our sections")
     one("--stop", "JSON", "RLlib's stop rules, such as {training_iteration: 9}")
     one("--checkpoint-freq", "N", "save every N iterations, as in RLlib", arguments.count)
+    convlab.add_flags(parser)
     _add_permission(parser)
     parser.add_argument("--print-config", action="store_true", help="show all settings as YAML, and stop")
     parser.add_argument("--dry-run", action="store_true", help="check and build everything, train nothing")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import joyrl, limits, own, packages, policies, presets, rllib, sources, tasks, unread
+from config import convlab, joyrl, limits, own, packages, policies, presets, rllib, sources, tasks, unread
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
@@ -57,15 +57,19 @@ def load(
     episodes: int | None = None,
     model: str | int | None = None,
     word: str = "",
+    abbreviated: Sequence[convlab.Abbreviated] = (),
     file: Document | sources.Source | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
     """Returns the configuration of a run; the arguments from algo to model are the flags of these names. values:
-    settings by section from a Python program. word: the command that stands for --resume or --test. file: what was read
+    settings by section from a Python program. word: the command that stands for --resume or --test. abbreviated: flags
+    that stand for settings. file: what was read
     from yaml_path, if it has been read: all of it, or one of its experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
     flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model, word)
+    flags += abbreviated
+    work.notes.append(convlab.note(abbreviated))
     if values is not None:
         flags = [("Python", path, value) for _, path, value in flags]
     typed = sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))

@@ -85,6 +85,10 @@ __all__ = [
 # ------------------------------------------------------------------------------------ sections of algo and env
 
 
+OF_THE_ENVIRONMENT = "environment"
+"""Name of the expert that comes with the environment."""
+
+
 class AlgoConfig(Strict):
     """Settings that every algorithm has."""
 
@@ -101,6 +105,8 @@ class AlgoConfig(Strict):
     NEEDS_MODEL: ClassVar[bool] = False
     """True if the algorithm plans with the environment's transition model (EnvSpec.model)."""
 
+    EXPERT_ACTS: ClassVar[bool] = False
+    """True if the expert (asked_expert) acts in evaluation and test, too."""
     LEARNS: ClassVar[bool] = True
     """False for an algorithm that only acts, as an opponent of policies that learn (policies_cfg)."""
     JOINT: ClassVar[bool] = False
@@ -148,8 +154,8 @@ class AlgoConfig(Strict):
         return 0
 
     def asked_expert(self) -> str | None:
-        """Returns the policy that says what it would do in each state that is visited: a task directory, or a function
-        of the user's own; None if there is none."""
+        """Returns the policy that says what it would do in each state that is visited: a task directory, a function of
+        the user's own, or `environment`; None if there is none."""
         return None
 
     def data_epochs_of(self) -> int | None:

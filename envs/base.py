@@ -106,6 +106,12 @@ class VectorEnv(ABC):
     None if all actions are always legal."""
     goal: Goal | None = None
     """Goal interface; None if the environment has no goals."""
+    metrics: tuple[str, ...] = ()
+    """Names of the numbers that `info(row)` may have in the step that ends an episode: columns of train.csv, eval.csv
+    and test.csv."""
+    expert: Callable[[Array, Array | None], Array] | None = None
+    """Returns the actions [N, ...] of a good policy for observations [N, ...] and masks of legal actions [N, A] or
+    None; None if the environment has no such policy."""
     joint: Any = None
     """envs.joint.JointLayout of the joint observations and actions of a multi-agent environment; None for one agent."""
 

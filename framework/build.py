@@ -19,6 +19,7 @@ from envs.base import EnvContext, Goal, VectorEnv
 from framework import callbacks, memory, resources
 from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.collector import Collector
+from framework.episode_numbers import EpisodeNumbers
 from framework.errors import JoystickError
 from framework.evaluator import Evaluator
 from framework.expert import expert_of
@@ -87,7 +88,8 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     rules = env.model if config.algo.NEEDS_MODEL else None
     model = Model(*rules) if rules else None
     env_id = getattr(config.env, "id", config.general.env_name)
-    return EnvSpec(env_id, env.observation_space, env.action_space, env.rows, parts, model, env.joint)
+    spaces = env.observation_space, env.action_space
+    return EnvSpec(env_id, *spaces, env.rows, parts, model, expert=env.expert, joint=env.joint)
 
 
 def device_of(config: RunConfig) -> torch.device:
@@ -120,7 +122,11 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     own.provide(config.objects)
     plan = plan_of(config, replace(spec, shared={}))  # shared layers are those of one agent
     agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
-    return agents[""] if plan.single else MultiPolicyAgent(plan, spec, agents, device)
+    if plan.single is None:
+        return MultiPolicyAgent(plan, spec, agents, device)
+    if config.algo.EXPERT_ACTS:
+        agents[""].expert = expert_of(config, spec, make_agent)
+    return agents[""]
 
 
 def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
@@ -216,12 +222,12 @@ def _check_sequences(policy: PolicyPlan) -> None:
         )
 
 
-def make_rows(config: RunConfig, agent: Agent, plan: Plan, callbacks: Callbacks | None) -> EpisodeRows:
+def make_rows(config: RunConfig, agent: Agent, plan: Plan, env: VectorEnv, callbacks: Callbacks | None) -> EpisodeRows:
     """Makes what turns episodes into rows of train.csv and progress.csv."""
-    custom = (*return_names(plan), *(callbacks.METRICS if callbacks else ()))
+    custom = (*env.metrics, *return_names(plan), *(callbacks.METRICS if callbacks else ()))
     policies = [] if plan.single else [policy.name for policy in plan.policies]
     validated = config.algo.held_out() > 0
-    return EpisodeRows(agent, custom, config.general.curriculum is not None, policies, validated)
+    return EpisodeRows(agent, custom, config.general.curriculum is not None, policies, validated, env.metrics)
 
 
 def make_callbacks(config: RunConfig) -> Callbacks | None:
@@ -246,9 +252,16 @@ def _plan_in(config: RunConfig, env: VectorEnv) -> Plan:
     return plan_of(config, env_spec(config, env))
 
 
-def agent_returns(config: RunConfig, env: VectorEnv, training: bool) -> list[Recorder]:
-    """Makes what sums the rewards of the agents of each policy; nothing for a single agent."""
-    return [AgentReturns(_plan_in(config, env), env.rows, training)] if env.joint else []
+def numbers_of_episodes(plan: Plan, env: VectorEnv) -> tuple[str, ...]:
+    """Returns the names of the numbers of an episode besides its return: those of the environment, and the returns of
+    several policies."""
+    return (*env.metrics, *return_names(plan))
+
+
+def _numbering(config: RunConfig, env: VectorEnv, training: bool) -> list[Recorder]:
+    """Makes what gives the episodes these numbers."""
+    recorders: list[Recorder] = [EpisodeNumbers()] if env.metrics else []
+    return [*recorders, AgentReturns(_plan_in(config, env), env.rows, training)] if env.joint else recorders
 
 
 def make_evaluator(
@@ -262,7 +275,7 @@ def make_evaluator(
     """Makes what plays whole episodes without exploration. recorders: see every evaluation."""
     cfg = config.general
     score = return_name(cfg.score_policy) if cfg.score_policy else None
-    seeing = (*agent_returns(config, env, training=False), *recorders)
+    seeing = (*_numbering(config, env, training=False), *recorders)
     return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
 
 
@@ -276,7 +289,7 @@ def trajectories(config: RunConfig, env: VectorEnv, writer: Writer | None) -> Re
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
     """Makes what records the episodes of a collector in training."""
     cfg = config.general
-    recorders = agent_returns(config, env, training=True)
+    recorders = _numbering(config, env, training=True)
     if callbacks is not None and sees_episodes(callbacks):
         recorders.append(CallbackRecorder(callbacks, env.rows, worker))
     if cfg.collect_traj:
@@ -311,7 +324,7 @@ def make_collector(
     later incarnation, with a stream of its own, and continues with these episode numbers [N] in the present phase."""
     curriculum = config.general.curriculum
     first = curriculum.first if curriculum and phase is None else phase
-    agent.expert = expert_of(config, agent.spec, make_agent)
+    agent.expert = agent.expert or expert_of(config, agent.spec, make_agent)
 
     def seed_of(row: int, episode: int) -> int:
         return number(seed, "episode", worker, row, episode)

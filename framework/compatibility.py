@@ -1,6 +1,6 @@
 """Checks that an algorithm can be used with an environment and with several processes, before torch is imported."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import algos
 import envs
 from config import machine
 from config.loader import ConfigError, RunConfig
-from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
+from config.schema import OF_THE_ENVIRONMENT, AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import VectorEnv
 from framework import resources
 from framework.multi_agent.assignment import assign
@@ -91,6 +91,9 @@ def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tu
         faults = [f"{name} needs a transition model, and {env_id} has none ({_WITH_MODEL})"]
     if not faults and not _has_bounds(algo, env):
         faults = [f"{name} needs bounded actions; those of {env_id} are unbounded ({_described(env.action_space)})"]
+    if not faults and not _has_expert(algo, env):
+        needed = f"needs an expert, and {env_id} has none of its own"
+        faults = [f"{name} {needed}; algo_cfg.expert can name a task directory, or a function of your own"]
     if not faults and not _has_goal(algo, env):
         needed = f"needs an environment with goals, and {env_id} has none ({_WITH_GOAL})"
         if _has_goal(cls(), env):
@@ -111,8 +114,13 @@ def _wrong_spaces(name: str, algo: AlgoConfig, observation: Space, action: Space
         ("actions", action, type(algo).ACTION_SPACES),
         ("observations", observation, type(algo).OBSERVATION_SPACES),
     ):
-        if type(space).__name__ not in known:
+        if not _is_one_of(space, known):
             yield f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_described(space)}"
+
+
+def _is_one_of(space: Space, names: Sequence[str]) -> bool:
+    """Returns True if a space is of one of these classes, or of a subclass."""
+    return any(kind.__name__ in names for kind in type(space).__mro__)
 
 
 def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[tuple[str, str]]:
@@ -160,20 +168,24 @@ def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
     return not (isinstance(spec, ReplaySpec) and spec.relabel) or env.goal is not None
 
 
+def _has_expert(algo: AlgoConfig, env: VectorEnv) -> bool:
+    return algo.asked_expert() != OF_THE_ENVIRONMENT or env.expert is not None
+
+
 def _has_several(algo: AlgoConfig, env: VectorEnv) -> bool:
     return algo.JOINT or not algo.needs_global_state() or env.joint is not None
 
 
 def _able(env: VectorEnv, names: list[str]) -> list[str]:
     """Returns those of the algorithms that suit this environment with their default settings."""
-    action, observation = type(env.action_space).__name__, type(env.observation_space).__name__
     configs = {name: algos.get(name).Config() for name in names}
     return [
         name
         for name, algo in configs.items()
-        if action in algo.ACTION_SPACES and observation in algo.OBSERVATION_SPACES
+        if _is_one_of(env.action_space, algo.ACTION_SPACES)
+        and _is_one_of(env.observation_space, algo.OBSERVATION_SPACES)
         if _has_model(algo, env) and _has_bounds(algo, env) and _has_goal(algo, env)
-        if _has_several(algo, env)
+        if _has_expert(algo, env) and _has_several(algo, env)
     ]
 
 

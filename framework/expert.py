@@ -1,4 +1,5 @@
-"""The expert that an algorithm asks what to do: the policy of another run, or a function of the user's own."""
+"""The expert that an algorithm asks what to do: the policy of another run, a function of the user's own, or
+one that comes with the environment."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -13,6 +14,7 @@ from algos.base import Agent, Array, EnvSpec
 from config import own, tasks
 from config.loader import RunConfig
 from config.loader import load as load_config
+from config.schema import OF_THE_ENVIRONMENT
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore
 from framework.errors import JoystickError
@@ -31,7 +33,10 @@ def expert_of(config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> "Exper
     if name is None:
         return None
     try:
-        ask = _function(name) if own.is_own(name) else _policy(name, config, spec, make_agent)
+        if name == OF_THE_ENVIRONMENT:
+            ask = _given(spec)
+        else:
+            ask = _function(name) if own.is_own(name) else _policy(name, config, spec, make_agent)
     except (tasks.TaskError, own.OwnError, JoystickError) as error:
         raise JoystickError(f"algo_cfg.expert: {error}") from error
     expert = Expert(name, ask, spec.action_space)
@@ -91,6 +96,13 @@ def _observations(space: Space) -> Array:
 def _everything(space: Space) -> Array | None:
     """Returns a mask [2, A] that allows all actions; None if a mask does not suit the space."""
     return np.ones((2, int(space.n)), bool) if isinstance(space, Discrete) else None
+
+
+def _given(spec: EnvSpec) -> Ask:
+    """Returns the expert that comes with the environment."""
+    if spec.expert is None:
+        raise JoystickError(f"{spec.id} has no expert of its own; name a task directory or module:function")
+    return spec.expert
 
 
 def _function(name: str) -> Ask:

@@ -18,6 +18,8 @@ COUNTED = (
 )  # fmt: skip
 """Entries of a result that are a column of results/progress.csv each; metrics and custom numbers follow."""
 
+MOST_NUMBERS = 4
+"""Number of the environment's numbers that the console shows beside the return."""
 MOST_SHOWN = 8
 """Number of columns that the console shows beside the return if there are several policies."""
 
@@ -57,13 +59,15 @@ class EpisodeRows:
         phased: bool = False,
         policies: Sequence[str] = (),
         validated: bool = False,
+        numbers: Sequence[str] = (),
     ) -> None:
         """phased: True with a curriculum, which adds a column. policies: names, in a multi-agent environment.
-        validated: True if the metrics are measured on given data that are kept from learning, too."""
+        validated: True if the metrics are measured on given data that are kept from learning, too. numbers: those of
+        `custom` that the environment gives; the console shows the first ones."""
         self.agent, self.policies = agent, tuple(policies)
         phase = ("phase",) if phased else ()
         self.custom = tuple(custom)
-        """Names of the numbers that callbacks give an episode."""
+        """Names of the numbers that the environment and callbacks give an episode."""
         exploration = tuple(agent.exploration(Progress()))
         self.columns = (*EPISODE_COLUMNS, *phase, *agent.metric_names(), *exploration, *self.custom)
         held_out = tuple(validated_name(name) for name in agent.METRICS) if validated else ()
@@ -71,7 +75,7 @@ class EpisodeRows:
         self.progress_columns = (*COUNTED, *phase, *measured)
         self.metrics = (*COUNTED, *measured)
         """Entries of a result that may decide on the phase of a curriculum."""
-        self.shown = _shown((*agent.METRICS, *exploration), self.policies)
+        self.shown = _shown((*numbers[:MOST_NUMBERS], *agent.METRICS, *exploration), self.policies)
         """Columns that the console shows beside the return."""
         self._since = Means()
         """Metrics since the last episode."""

@@ -201,14 +201,16 @@ def toy_of(name: str, rows: int = 1, **settings: Any) -> VectorEnv:
 
 def spec_of(env: VectorEnv) -> EnvSpec:
     model = Model(*env.model) if env.model else None
-    return EnvSpec("toy", env.observation_space, env.action_space, env.rows, model=model)
+    return EnvSpec("toy", env.observation_space, env.action_space, env.rows, model=model, expert=env.expert)
 
 
 def agent_of(algo: str, spec: EnvSpec, seed: int = 1, device: str = "cpu", **settings: Any) -> Agent:
     """An algorithm's agent, with these settings in place of its defaults."""
     package = algos.get(algo)
     streams = Streams(init=seed, learn=stream(seed, "learn"))
-    return algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device(device))
+    agent: Agent = algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device(device))
+    agent.expert = spec.expert if package.Config.EXPERT_ACTS else None
+    return agent
 
 
 def memory_of(agent: Agent, seed: int = 1, goal: Goal | None = None) -> memory.Memory:

@@ -17,6 +17,7 @@ import algos
 from algos.base import Progress
 from algos.common.settings import NetworkConfig
 from config.loader import RunConfig, load
+from config.schema import OF_THE_ENVIRONMENT
 from framework import build, compatibility
 from framework.backend import Accepted, Backend, SingleProcess
 from framework.catalog import ALGOS, ENVS
@@ -59,7 +60,7 @@ def words_of(algo: str, toy: str | None = None) -> list[str]:
 def toy_of(config: Any) -> list[str]:
     """A toy on which the algorithm can act: episodes of 5 steps, where it has such a length."""
     default = config()
-    if default.NEEDS_MODEL:
+    if default.NEEDS_MODEL or default.asked_expert() == OF_THE_ENVIRONMENT:
         return ["env_cfg.id=walk"]
     if getattr(default, "her_ratio", 0):
         return ["env_cfg.id=reach"]

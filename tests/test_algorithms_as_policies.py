@@ -13,6 +13,7 @@ WHY = {
     "PolicyIteration": "plans with the transition model of a single-agent environment",
     "DDPG_HER": "relabels the goals of a single-agent environment",
     "SAC_HER": "relabels the goals of a single-agent environment",
+    "Expert": "is for a single agent",
 }
 """Algorithms that cannot be a policy, and the reason."""
 

@@ -22,6 +22,7 @@ REFUSED = {
     "VDN": "several agents",
     "MADDPG": "several agents",
     "MAPPO": "several agents",
+    "Expert": "asks it only in a run",
 }
 """Algorithms that learn nothing from a buffer of single transitions, and words of the message."""
 

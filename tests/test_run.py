@@ -127,6 +127,8 @@ def tiny(algo: str) -> dict[str, Any]:
         env = {"id": "FrozenLake-v1"}
     if getattr(default, "her_ratio", 0):
         general["env_name"], env = "toy", {"id": "reach"}
+    if default.EXPERT_ACTS:
+        general["env_name"], env = "toy", {"id": "walk"}
     return {"general_cfg": general, "algo_cfg": values, "env_cfg": {**env, "n_envs": 2}}
 
 

@@ -26,8 +26,9 @@ class Config(Family):
     }
 
     expert: str | None = None
-    """The expert: a task directory, whose best model is asked, or a function of your own, module:name, from
-    observations [N, ...] to actions [N, ...]. It has to give the same answer to the same state."""
+    """The expert: a task directory, whose best model is asked; a function of your own, module:name, from
+    observations [N, ...] to actions [N, ...]; or environment, for the one that comes with the environment, such as the
+    hand-written policy of dialog. It has to give the same answer to the same state."""
     beta: Fraction = 1.0
     """Probability that the expert's action is played, at the first step; the policy's own otherwise."""
     beta_decay: Decay = 500

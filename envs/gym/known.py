@@ -34,13 +34,34 @@ class Known(NamedTuple):
     """First value of the environment's own observations."""
     encode: Callable[[Any], Any] = np.asarray
     """Encodes an observation of the environment itself as one array."""
+    metrics: tuple[str, ...] = ()
+    """Names of the numbers of an episode that its last info has."""
+    expert: Callable[[Array, Array | None], Array] | None = None
+    """Returns the actions of a good policy; None if the environment has none."""
 
 
 def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
     """Returns the facts of one environment; it may be closed afterwards, but must not be changed."""
+    known = Known(parts, masked, metrics=metrics_of(env))
     if not _bare(env):
-        return Known(parts, masked)
-    return Known(parts, masked, _goal_of(env, parts, name), lambda: _rules_of(env, name))
+        return known
+    expert = getattr(env.unwrapped, "expert", None)
+    return known._replace(
+        goal=_goal_of(env, parts, name),
+        rules=lambda: _rules_of(env, name),
+        expert=expert if callable(expert) else None,
+    )
+
+
+def metrics_of(env: Any) -> tuple[str, ...]:
+    """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is no tuple of
+    names, has nothing to do with us."""
+    found = getattr(env.unwrapped, "metrics", ())
+    return found if isinstance(found, tuple) and all(map(_is_name, found)) else ()
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.replace("/", "_").isidentifier()
 
 
 def _bare(env: Any) -> bool:

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from envs.base import Array, EnvError, Rules, Step, VectorEnv
 from envs.gym import masks
-from envs.gym.known import Known
+from envs.gym.known import Known, metrics_of
 from envs.gym.spaces import Actions, Observations, empty_step, finite
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
@@ -156,8 +156,13 @@ class GymnasiumVector(VectorEnv):
         self.rows, self.replayable = mode.rows, mode.replayable
         self.observation_space, self.action_space = codec.space, self._actions.space
         self._known = known or Known(
-            codec.parts, masked=None if obey_masks else False, start=codec.start, encode=codec.encode
+            codec.parts,
+            masked=None if obey_masks else False,
+            start=codec.start,
+            encode=codec.encode,
+            metrics=metrics_of(mode.env),
         )
+        self.metrics, self.expert = self._known.metrics, self._known.expert
         self.observation_start, self.action_start = self._known.start, self._actions.start
         self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)

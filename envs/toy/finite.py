@@ -65,6 +65,10 @@ class Walk(gymnasium.Env):
         self.observation_space = Discrete(length + 2)
         self.P = {place: {action: self._outcomes(place, action) for action in (0, 1)} for place in range(length + 2)}
 
+    def expert(self, obs: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        """Returns the best actions: right, or left where a step leads the other way more often."""
+        return np.full(len(obs), int(self.slip <= 0.5))
+
     def _outcomes(self, place: int, action: int) -> list[tuple[float, int, float, bool]]:
         """Returns (probability, next place, reward, terminated) of each outcome; both ends are absorbing."""
         last = self.length + 1

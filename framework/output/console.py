@@ -15,7 +15,7 @@ from algos.base import Tree
 from config.general import GeneralConfig
 from framework.checkpoint.atomic import regular
 from framework.evaluator import Evaluation
-from framework.fragment import Episode
+from framework.fragment import RETURN, Episode
 from framework.iteration import Count
 from framework.observer import Observer
 from framework.output import LOGGER, level_of, terminal
@@ -141,8 +141,8 @@ class Console(Observer):
         mean = evaluation.mean
         of = f" of {self.cfg.score_policy}" if self.cfg.score_policy else ""
         self._evaluation = f"{scored(evaluation.facts())}{of} at update {count.update:,}"
-        if returns := {name: value for name, value in evaluation.metrics().items() if name in self._shown}:
-            self._evaluation += f" ({listed(returns)})"
+        if numbers := {name: value for name, value in evaluation.metrics().items() if name in self._shown}:
+            self._evaluation += f" ({listed(numbers)})"
         news = best and mean > self._highest_mean
         self._highest_mean = max(self._highest_mean, mean)
         text = f"evaluation: {self._evaluation}{', the best so far' if news else ''}"
@@ -183,9 +183,10 @@ class Console(Observer):
     def tested(self, task: Path, model: Path, evaluation: Evaluation, compared: str | None, video: Path | None) -> None:
         """Prints the result of a test and its files."""
         self._screen.close()
-        score, returns = evaluation.facts(), evaluation.metrics()
+        score, numbers = evaluation.facts(), evaluation.metrics()
         rows = [("score", scored(score)), ("lowest, highest", f"{short(score['min'])}, {short(score['max'])}")]
-        rows += [("policies", listed(returns))] if returns else []
+        if numbers:
+            rows.append(("policies" if all(name.startswith(RETURN) for name in numbers) else "means", listed(numbers)))
         rows += [("compared", compared)] if compared else []
         self._table([*rows, ("model", str(model)), *_files(task), ("episodes", str(task / "results" / "test.csv"))])
 

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from framework.checkpoint.atomic import write_whole
-from framework.output import LOGGER, policy_lines, statistics
+from framework.output import LOGGER, lower_panel, statistics
 from framework.output.curves import (
     DARK as DARK,
 )
@@ -29,7 +29,7 @@ from framework.output.curves import (
     window_for,
 )
 from framework.output.formatting import counted
-from framework.output.policy_lines import COLOURS, STYLES, label_of
+from framework.output.lower_panel import COLOURS, STYLES, label_of
 
 MOST_BARS = 60
 """Number of evaluations up to which each has an error bar; more have a band."""
@@ -54,14 +54,16 @@ def learning_curve(
     data_return: float | None = None,
     policies: Sequence[str] = (),
     score: str | None = None,
+    numbers: Sequence[str] = (),
     show: bool = False,
     palette: Palette = LIGHT,
 ) -> None:
     """Draws return over environment steps: episodes, their running mean, evaluations, and reference lines. policies: of
-    a run with several; each has a line in a second panel. score: the one whose return is the score. A run that
-    learned from given data before its first step is drawn over its updates."""
+    a run with several; each has a line in a second panel. score: the one whose return is the score. numbers: those that
+    the environment gives an episode; they have a second panel, too. A run that learned from given data before its first
+    step is drawn over its updates."""
     figure = _figure(show)
-    axes = figure.add_subplot(2 if policies else 1, 1, 1)
+    axes = figure.add_subplot(2 if policies or numbers else 1, 1, 1)
     # updates before the first step have no place on an axis of steps
     if offline := any(row.get("step") == 0 and row.get("update") for row in eval_rows):
         train_rows, eval_rows = ([{**row, "step": row["update"]} for row in rows] for rows in (train_rows, eval_rows))
@@ -77,7 +79,9 @@ def learning_curve(
     dress(axes, title, counted(len(train_rows), "episode"), what, palette, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
-        policy_lines.draw(figure, axes, train_rows, eval_rows, policies, score, palette)
+        lower_panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score, palette)
+    elif numbers:
+        lower_panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers, palette)
     _save(figure, path, palette)
     if show:
         _open_window(path)

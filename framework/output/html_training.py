@@ -42,7 +42,7 @@ def training(task: Path, run: Facts, title: str) -> list[str]:
         image("Learning curve", curve, "image/png", dark),
         image("Video", task / "videos" / "video.gif", "image/gif"),
         section("Commands", _commands(task, run)),
-        section("Evaluations", _evaluations(task / "models", evaluations)),
+        section("Evaluations", _evaluations(task / "models", evaluations, _names(run))),
         section("Checkpoints", _checkpoints(task / "models", evaluations)),
         section("Policies", _policies(run, train, evaluations)),
         section("Metrics", _metrics(run, train)),
@@ -84,6 +84,7 @@ def _dark_curve(train: Rows, evaluations: Rows, run: Facts, title: str) -> bytes
             random_return=_real(run.get("random_return")), expected_return=_real(run.get("expected_return")),
             data_return=_real(run.get("data_return")),
             policies=list(several) if len(several := _several(run)) > 1 else [], score=run.get("score_policy"),
+            numbers=_names(run),
         )  # fmt: skip
     except Exception:  # matplotlib may raise anything; the page has the light one
         return None
@@ -101,7 +102,13 @@ def _commands(task: Path, run: Facts) -> str:
     return "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in commands)
 
 
-def _evaluations(models: Path, rows: Rows) -> str:
+def _names(run: Facts) -> list[str]:
+    """Returns the names of the numbers that the environment gives an episode."""
+    found = run.get("numbers")
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def _evaluations(models: Path, rows: Rows, numbers: Sequence[str]) -> str:
     """Returns a table that also shows which evaluated models are kept."""
     best, kept, shown = _best(rows), set(_numbers(models)), rows[-MOST_ROWS:]
     cells = []
@@ -109,12 +116,13 @@ def _evaluations(models: Path, rows: Rows) -> str:
         update = row.get("update")
         names = ["best"] if row is best else []
         names += [f"models/{update}"] if update in kept else []
-        cells.append((update, row.get("step"), Number(spread(row)), row.get("min"), row.get("max"), ", ".join(names)))
+        values = (row.get("min"), row.get("max"), *(row.get(name) for name in numbers))
+        cells.append((update, row.get("step"), Number(spread(row)), *values, ", ".join(names)))
     episodes = {row["episodes"] for row in rows if "episodes" in row}
     notes = [f"{counted(episodes.pop(), 'episode')} each."] if len(episodes) == 1 else []
     if len(shown) < len(rows):
         notes.append(f"The last {len(shown)} of {len(rows)}; results/eval.csv has all of them.")
-    heads = ("update", "step", "mean ± std", "min", "max", "model")
+    heads = ("update", "step", "mean ± std", "min", "max", *map(Name, numbers), "model")
     return (paragraph(" ".join(notes), "quiet") if notes and cells else "") + table(heads, cells)
 
 

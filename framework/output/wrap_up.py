@@ -161,6 +161,7 @@ def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, co
             data_return=task.read_run().get("data_return"),
             policies=_several(config),
             score=config.general.score_policy,
+            numbers=task.read_run().get("numbers") or (),
             show=config.general.show_fig,
         )
         return path

@@ -6,7 +6,7 @@ The command line trains it to its end (framework/runs/train.py), and joystick.Ru
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,6 @@ from framework.dataset.writers import episode_writer
 from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.evaluator import MOST_ROWS, Interrupted
 from framework.iteration import Count, EpisodeRows
-from framework.multi_agent.returns import return_names
 from framework.observer import Observer
 from framework.output import wrap_up
 from framework.output.console import Console
@@ -128,18 +127,19 @@ class Experiment:
         self.spec = backend.agent.spec
         user = self.callbacks
         its = plan(config, self.spec)
-        returns, rows = return_names(its), build.make_rows(config, backend.agent, its, user)
+        numbers = build.numbers_of_episodes(its, self.env)
+        rows = build.make_rows(config, backend.agent, its, self.env, user)
         phases = Phases(cfg.curriculum, rows.metrics)
-        ours = EpisodeRows(backend.agent, returns)
-        if user and (fault := taken(user.METRICS, (*ours.columns, *ours.progress_columns, *EVAL_COLUMNS, "phase"))):
-            raise JoystickError(fault)
+        self._check_columns(numbers)
         self._weights = initial_weights.named(config)
         self.start = start(config, self.spec)
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
+        if self.env.metrics:
+            self.task.write_run({"numbers": list(self.env.metrics)})
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
-        evaluated = (*returns, *(user.METRICS if user and user.IN_EVALUATION else ()))
+        evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         log = RunLog(
             self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers()
         )
@@ -161,6 +161,17 @@ class Experiment:
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
         )  # fmt: skip
+
+    def _check_columns(self, numbers: Sequence[str]) -> None:
+        """Raises JoystickError if a number of the environment or of the callbacks has the name of another column."""
+        agent, user = self.backend.agent, self.callbacks.METRICS if self.callbacks else ()
+        own, whole = EpisodeRows(agent), EpisodeRows(agent, numbers)
+        for names, rows, where in (
+            (numbers, own, f"{self.spec.id}: metrics"),
+            (user, whole, "general_cfg.callbacks: METRICS"),
+        ):
+            if fault := taken(names, (*rows.columns, *rows.progress_columns, *EVAL_COLUMNS, "phase"), where):
+                raise JoystickError(fault)
 
     @functools.cached_property
     def sampler(self) -> Sampler:

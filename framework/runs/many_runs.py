@@ -127,7 +127,7 @@ def checked(config: RunConfig) -> Checked:
         fitting = resources.memories_that_fit(config, whole)
         saves = (resources.checkpoints(config, whole) or 1) * resources.checkpoint_bytes(agent.weights())
         disk = saves + resources.journal_bytes(config, whole)
-        rows = build.make_rows(config, agent, whole, build.make_callbacks(config))
+        rows = build.make_rows(config, agent, whole, env, build.make_callbacks(config))
         return Checked(spec.id, fitting, disk, rows.progress_columns)
     finally:
         env.close()

@@ -18,7 +18,6 @@ from framework.dataset.writers import episode_writer
 from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
 from framework.evaluator import MOST_ROWS, Evaluation, Interrupted
 from framework.fragment import Recorder
-from framework.multi_agent.returns import return_names
 from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_log import CsvLog, read_csv
@@ -162,8 +161,8 @@ class _Test:
 
     def _write(self, evaluation: Evaluation) -> None:
         """Writes results/test.csv, with a row for each episode."""
-        returns = return_names(plan(self.config, self.agent.spec))
-        rows = CsvLog(self.task.results / "test.csv", [*COLUMNS, *returns])
+        numbers = build.numbers_of_episodes(plan(self.config, self.agent.spec), self.env)
+        rows = CsvLog(self.task.results / "test.csv", [*COLUMNS, *numbers])
         for number, episode in enumerate(evaluation.episodes, start=1):
             values = (number, episode.total, episode.length, int(episode.terminated), episode.seed)
             rows.append({**dict(zip(COLUMNS, values, strict=True)), **episode.metrics})

@@ -1,0 +1,8 @@
+"""Acts as an expert does, and learns nothing: to evaluate one, and to collect what it does."""
+
+from algos.expert.config import Config
+
+NAME = "Expert"
+ALIASES = ("ExpertPolicy",)
+
+__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,0 +1,36 @@
+"""The actions of an expert."""
+
+import numpy as np
+
+from algos import base
+from algos.base import Act, Array, Batch, Progress, Result, Tree
+
+
+class Agent(base.Agent):
+    """Asks the expert in each step; has no weights."""
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        """Returns the expert's actions: there is nothing to explore."""
+        return self.predict_action(obs, state, mask)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        assert self.expert is not None  # framework.build sets it
+        return Act(self.expert(obs, mask))
+
+    def update(self, batch: Batch) -> Result:
+        """Changes nothing."""
+        return Result({})
+
+    def weights(self) -> dict[str, Array]:
+        return {}
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        pass
+
+    def state(self) -> Tree:
+        return {}
+
+    def load_state(self, state: Tree) -> None:
+        pass

@@ -1,0 +1,36 @@
+"""Defaults of Expert."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from config import own
+from config.schema import OF_THE_ENVIRONMENT, AlgoConfig, RolloutSpec
+
+
+class Config(AlgoConfig):
+    """Expert: acts as an expert does, and learns nothing. For its evaluation, and to collect data for imitation."""
+
+    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    EXPERT_ACTS: ClassVar = True
+    READ_WITH: ClassVar = {"gamma": ("learning", ())}
+
+    expert: str = OF_THE_ENVIRONMENT
+    """The expert: environment, for the one that comes with the environment, such as the hand-written policy of dialog;
+    a function of your own, module:name, from observations [N, ...] to actions [N, ...]; or a task directory, whose best
+    model is asked."""
+
+    @property
+    def learning(self) -> bool:
+        """False: there is none, so that no setting of it is read."""
+        return False
+
+    def asked_expert(self) -> str | None:
+        return self.expert
+
+    def own(self) -> Iterator[tuple[str, str]]:
+        yield from super().own()
+        if own.is_own(self.expert):
+            yield "expert", self.expert
+
+    def memory(self, rows: int) -> RolloutSpec:
+        return RolloutSpec(length=1)

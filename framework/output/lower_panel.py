@@ -1,0 +1,114 @@
+"""The lower panel of a learning curve: a line for each of several policies, or for each number of the environment."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from framework.output.curves import Palette, Rows, column_of, dress, finite, smooth, some_of, window_for
+
+HEIGHT = 7.6
+"""Height of the figure in inches."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe-Ito palette; further lines have the same colours with other dashes."""
+STYLES = ("-", "--", ":", "-.")
+
+
+def draw_policies(
+    figure: Any,
+    above: Any,
+    train: Rows,
+    evaluations: Rows,
+    policies: Sequence[str],
+    score: str | None,
+    palette: Palette,
+) -> None:
+    """Draws the running mean of the return of each policy's agents, and dots for the evaluations. The sum over all
+    agents is a line here if `above` shows the return of one policy."""
+    axes = _panel(figure, above)
+    looks = _looks([f"return_{policy}" for policy in policies])
+    for policy, (name, look) in zip(policies, looks.items(), strict=True):
+        _draw(axes, train, evaluations, name, label=label_of(policy), **look)
+    if score:
+        _line(axes, train, "return", color=palette.grey, linestyle="--", label="sum of all agents")
+    dress(axes, "", "mean of each policy's agents; dots: evaluations", "return", palette)
+    _legend(axes, axes, palette)
+
+
+def draw_numbers(
+    figure: Any, above: Any, train: Rows, evaluations: Rows, names: Sequence[str], palette: Palette
+) -> None:
+    """Draws the running mean of each number of the environment, and dots for the evaluations. Numbers that leave 0..1,
+    such as a count beside shares, have the axis at the right."""
+    axes = _panel(figure, above)
+    right = None
+    for name, look in _looks(names).items():
+        place, label = axes, name
+        if not _is_share(train, evaluations, name):
+            right = right or axes.twinx()
+            place, label = right, f"{name} (right)"
+        _draw(place, train, evaluations, name, label=label, **look)
+    dress(axes, "", "mean over episodes; dots: evaluations", "share", palette)
+    if right is not None:
+        right.tick_params(colors=palette.ink)
+        right.spines["top"].set_visible(False)
+        right.spines["right"].set_edgecolor(palette.ink)
+        right.set_ylabel("number", color=palette.ink)
+    _legend(axes, right or axes, palette)
+
+
+def _panel(figure: Any, above: Any) -> Any:
+    figure.set_figheight(HEIGHT)
+    above.set_xlabel("")
+    return figure.add_subplot(2, 1, 2, sharex=above)
+
+
+def _looks(names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """Returns colour and dashes of each line."""
+    return {
+        name: {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
+        for number, name in enumerate(names)
+    }
+
+
+def _is_share(train: Rows, evaluations: Rows, name: str) -> bool:
+    values = np.concatenate([*finite(column_of(train, name)), *finite(column_of(evaluations, name))])
+    return bool((values >= 0).all() and (values <= 1).all())
+
+
+def _draw(axes: Any, train: Rows, evaluations: Rows, name: str, **look: Any) -> None:
+    """Draws a line for the episodes of training and dots for the evaluations; a line through the dots if training has
+    no values."""
+    step, mean = finite(column_of(evaluations, "step"), column_of(evaluations, name))
+    if len(finite(column_of(train, name))[0]):
+        _line(axes, train, name, **look)
+        axes.plot(step, mean, "o", color=look["color"], markersize=4)
+    else:
+        axes.plot(step, mean, marker="o", markersize=4, linewidth=1.6, **look)
+
+
+def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
+    """Draws the running mean of a column, with one point for episodes that end at the same step."""
+    step, value = finite(column_of(rows, "step"), column_of(rows, name))
+    mean = smooth(value, window_for(len(value)))
+    last = np.append(step[1:] != step[:-1], True)[: len(step)]
+    step, mean = step[last], mean[last]
+    some = some_of(len(step))
+    axes.plot(step[some], mean[some], linewidth=1.6, **look)
+
+
+def _legend(axes: Any, front: Any, palette: Palette) -> None:
+    """Writes the names of the lines of both axes onto the one in front, where no line can hide them."""
+    handles, labels = axes.get_legend_handles_labels()
+    if front is not axes:
+        more, names = front.get_legend_handles_labels()
+        handles, labels = [*handles, *more], [*labels, *names]
+    front.legend(
+        handles, labels, loc="best", ncols=3, fontsize=9, labelcolor=palette.ink, facecolor=palette.paper,
+        edgecolor=palette.grid,
+    )  # fmt: skip
+
+
+def label_of(policy: str) -> str:
+    """Returns a name that starts with no underscore, which matplotlib would hide."""
+    return policy if not policy.startswith("_") else f" {policy}"
