@@ -1,15 +1,14 @@
 """The environment: the system's policy talks to a user, and a judge scores it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
-from envs.dialog import templates
 from envs.dialog.actions import Actions, Expert, Sets
-from envs.dialog.acts import Act, Mark
+from envs.dialog.acts import Act
 from envs.dialog.channel import Channel
 from envs.dialog.codec import Codec
 from envs.dialog.config import Config
@@ -19,24 +18,10 @@ from envs.dialog.goal import Goal, sample
 from envs.dialog.rule_policy import RulePolicy
 from envs.dialog.speech import legal, utter
 from envs.dialog.tracker import Tracker
+from envs.dialog.transcript import Exchange, lines
 from envs.dialog.user import Speaker, User
 
 MakeUser = Callable[[Goal, np.random.Generator, Config], Speaker]
-
-
-class Exchange(NamedTuple):
-    """What the system said and what was answered; the first one is the user's opening."""
-
-    system: tuple[Act, ...]
-    user: tuple[Act, ...]
-    heard: tuple[Act, ...]
-    """What the system understood of it."""
-    belief: Mapping[str, str | Mark]
-    """Constraints that it knows of the active domain."""
-    booking: Mapping[str, str | Mark]
-    """Booking values that it knows of the active domain."""
-    matches: int | None
-    """Number of entities that match; None without a domain."""
 
 
 def simulated(goal: Goal, rng: np.random.Generator, cfg: Config) -> User:
@@ -111,15 +96,9 @@ class DialogEnv(gymnasium.Env):
         matches = tracker.matches(active).bit_count() if active else None
         self.transcript.append(Exchange(tuple(system), tuple(user), tuple(heard), *known, matches))
         if self.render_mode == "human":
-            self._print(self.transcript[-1])
+            opening = len(self.transcript) == 1
+            print(*([f"\n{self.goal}"] if opening else []), *lines(self.transcript[-1], opening), sep="\n", flush=True)
         return heard
-
-    def _print(self, exchange: Exchange) -> None:
-        if len(self.transcript) == 1:
-            print(f"\n{self.goal}")
-        else:
-            print(f"system: {templates.system_says(exchange.system)}")
-        print(f"user:   {templates.user_says(exchange.user)}", flush=True)
 
     def _observed(self, heard: Sequence[Act], uttered: Sequence[int] | Mapping[int, Act]) -> np.ndarray:
         time = min(self.user.turn / self.cfg.max_turn, 1.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from envs.dialog.database import Database, DatabaseError, Table
 from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS
+from envs.dialog.templates import NAMES, with_article
 
 TRIES_OF_A_GOAL = 1000
 TRIES_OF_A_CONTRADICTION = 20
@@ -74,19 +75,19 @@ def _part(name: str, data: Mapping[str, Any]) -> Part:
             if slot not in slots:
                 raise ValueError(f"{slot!r} is not possible in {key} of {name}; possible are: {', '.join(slots)}")
     if part.booking is not None and set(part.booking) != set(domain.bookable):
-        raise ValueError(f"a booking of {name} needs all of: {', '.join(domain.bookable) or 'nothing, it has none'}")
+        raise ValueError(f"a booking of {name} needs all of: {', '.join(domain.bookable)}")
     return part
 
 
 def _paragraph(name: str, part: Part) -> str:
     def listed(values: Values) -> str:
-        return ", ".join(f"{slot} {value}" for slot, value in values.items())
+        return ", ".join(f"{NAMES.get(slot, slot)} {value}" for slot, value in values.items())
 
-    text = [f"You look for a {name}" + (f" with {listed(part.constraints)}." if part.constraints else ".")]
+    text = [f"You look for {with_article(name)}" + (f" with {listed(part.constraints)}." if part.constraints else ".")]
     if part.unsatisfiable:
         text.insert(0, f"You first want {listed(part.unsatisfiable)}; if there is none, you give way.")
     if part.requests:
-        text.append(f"You want to know: {', '.join(part.requests)}.")
+        text.append(f"You want to know: {', '.join(NAMES.get(slot, slot) for slot in part.requests)}.")
     if part.booking:
         text.append(f"You book it for {listed(part.booking)}.")
     return " ".join(text)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from envs.dialog.acts import ANY, UNKNOWN, Act, Booking, text_of
 from envs.dialog.ontology import AFTER, BEFORE
 
-NAMES = {
+NAMES: dict[str | None, str] = {
     "pricerange": "price range", AFTER: "time of departure", BEFORE: "time of arrival", "trainID": "train number",
-    "car type": "car", "people": "number of people", "stay": "number of nights", "ref": "reference",
+    "car type": "car", "internet": "internet access", "stars": "number of stars", "people": "number of people", "stay": "number of nights", "ref": "reference",
 }  # fmt: skip
 STATED = {
     AFTER: "I leave at {} or later.", BEFORE: "I must be there by {}.", "departure": "I start from {}.",
@@ -29,7 +29,7 @@ def _of_user(act: Act) -> str:
     if act.intent == "bye":
         return "Thank you, goodbye."
     if act.slot is None:
-        return f"It is about {_a(act.domain)}."
+        return f"It is about {with_article(act.domain)}."
     name = NAMES.get(act.slot, act.slot)
     if act.intent == "request":
         return f"What is the {name}?"
@@ -40,7 +40,7 @@ def _of_user(act: Act) -> str:
 
 def _of_system(act: Act) -> str:
     intent, domain, slot, value = act
-    name = NAMES.get(slot or "", slot)
+    name = NAMES.get(slot, slot)
     if isinstance(value, Booking):
         details = ", ".join(f"{NAMES.get(key, key)} {text_of(one)}" for key, one in value.values.items())
         return f"Your {domain} is booked ({details}); the reference is {value.reference}."
@@ -53,7 +53,7 @@ def _of_system(act: Act) -> str:
     if intent == "request":
         return f"Which {name} for the {domain}?"
     if slot is None:
-        return f"Here is {_a(domain)}."
+        return f"Here is {with_article(domain)}."
     if slot == "choice":
         return f"Matches for the {domain}: {text_of(value)}."
     if value is UNKNOWN:
@@ -61,5 +61,6 @@ def _of_system(act: Act) -> str:
     return f"{'I recommend' if intent == 'recommend' else f'The {name} of the {domain} is'} {text_of(value)}."
 
 
-def _a(word: str) -> str:
+def with_article(word: str) -> str:
+    """Returns a word after its article."""
     return f"an {word}" if word[0] in "aeiou" else f"a {word}"
