@@ -39,7 +39,10 @@ class Editable(editable_wheel):
 setup(
     packages=["joystick", *(f"joystick.{name}" for name in find_packages(include=PARTS))],
     package_dir={"joystick": "."},
-    package_data={"joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"]},
+    package_data={
+        "joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"],
+        "joystick.envs.dialog": ["data/*.json"],
+    },
     include_package_data=False,
     extras_require={"extra": [line for line in EXTRA if line and not line.startswith(("#", "-r"))]},
     cmdclass={"build_py": Build, "editable_wheel": Editable},

@@ -1,0 +1,152 @@
+"""Dialogue acts, their text, and the vocabularies: the acts that system and user can say, in a fixed order."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from envs.dialog.ontology import DOMAINS, GENERAL, Domain
+
+
+class Mark(Enum):
+    """Values that are no text. They are never spelled as text, since `no` and `none` can be values of a database."""
+
+    ANY = "*"
+    """The user does not care."""
+    UNKNOWN = "?"
+    """The database has no value."""
+
+
+ANY, UNKNOWN = Mark.ANY, Mark.UNKNOWN
+
+
+class Booking(NamedTuple):
+    """What a system says of a booking that it has made."""
+
+    reference: str
+    """Index of the entity, with eight digits."""
+    values: "dict[str, str | Mark]"
+    """Booking slot -> value."""
+
+
+Value = str | Mark | Booking | None
+
+
+class Act(NamedTuple):
+    """One dialogue act. Its text is `intent domain slot value`, as `inform restaurant food indian`."""
+
+    intent: str
+    domain: str
+    slot: str | None = None
+    value: Value = None
+
+    @property
+    def key(self) -> tuple[str, str, str | None]:
+        """What the act is about, without the value."""
+        return self[:3]
+
+    def __str__(self) -> str:
+        domain = "" if self.domain == GENERAL else self.domain
+        return " ".join(filter(None, (self.intent, domain, self.slot, text_of(self.value))))
+
+
+BYE = Act("bye", GENERAL)
+SYSTEM_INTENTS = ("inform", "request", "recommend", "book", "nooffer", "nobook", "bye", "reqmore", "greet")
+USER_INTENTS = ("inform", "request", "bye")
+
+
+def text_of(value: Value) -> str:
+    """Returns a value as text; empty for None."""
+    if isinstance(value, Booking):
+        return f"{value.reference} ({', '.join(f'{slot} {text_of(one)}' for slot, one in value.values.items())})"
+    return value.value if isinstance(value, Mark) else value or ""
+
+
+def parse(text: str, intents: Iterable[str] = USER_INTENTS) -> Act:
+    """Returns the act of a text such as `inform restaurant food indian`, `request hotel phone`, `inform hotel` (the
+    opener), `inform train day *` (any) or `bye`. Raises ValueError with what is possible instead."""
+    words = text.split()
+    intent = words[0].lower() if words else ""
+    if intent not in intents:
+        raise ValueError(f"{text!r} begins with no intent; there are: {', '.join(intents)}")
+    if len(words) == 1:
+        return _without_domain(intent)
+    domain = DOMAINS.get(words[1].lower())
+    if domain is None:
+        raise ValueError(f"{words[1]!r} is no domain; there are: {', '.join(DOMAINS)}")
+    slot, rest = _split_slot(domain, words[2:])
+    if words[2:] and slot is None:
+        raise ValueError(f"{words[2]!r} is no slot of {domain.name}; there are: {', '.join(sorted(domain.slots))}")
+    if slot and intent == "inform" and not rest:
+        raise ValueError(f"a value is missing: {intent} {domain.name} {slot} VALUE, or * for any")
+    if intent == "request" and (rest or not slot):
+        raise ValueError(f"a request has a slot and no value: request {domain.name} SLOT")
+    return Act(intent, domain.name, slot, ANY if rest == ANY.value else rest or None)
+
+
+def _without_domain(intent: str) -> Act:
+    if intent in ("bye", "reqmore", "greet"):
+        return Act(intent, GENERAL)
+    raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(DOMAINS)}")
+
+
+def _split_slot(domain: Domain, words: list[str]) -> tuple[str | None, str]:
+    """Splits the words into a slot, which may have two words, and the value."""
+    for count in (2, 1):
+        wanted = " ".join(words[:count]).lower()
+        slot = next((slot for slot in domain.slots if slot.lower() == wanted), None)
+        if slot:
+            return slot, " ".join(words[count:])
+    return None, " ".join(words)
+
+
+# ------------------------------------------------------------------------------------------- vocabularies
+
+
+class Entry(NamedTuple):
+    """One act of the system's vocabulary. Which value it has is found when it is said."""
+
+    intent: str
+    domain: str
+    slot: str | None = None
+    rank: int = 1
+    """Which of the matching entities the value is of: 1 is the first one."""
+
+
+UserEntry = tuple[str, str, str | None]
+"""Intent, domain and slot of a user's act; None as the slot of an inform is the opener."""
+
+
+def system_vocabulary(domains: Sequence[str], ranks: int = 1) -> list[Entry]:
+    """Returns the acts of the system; ranks: number of matching entities that can be informed."""
+    entries = [entry for name in domains for entry in _of_domain(DOMAINS[name], ranks)]
+    return [*dict.fromkeys(entries), Entry("bye", GENERAL), Entry("reqmore", GENERAL), Entry("greet", GENERAL)]
+
+
+def _of_domain(domain: Domain, ranks: int) -> Iterator[Entry]:
+    name = domain.name
+    yield from (Entry("request", name, slot) for slot in domain.informable)
+    yield from (Entry("inform", name, slot) for slot in domain.spoken)
+    if domain.listed:
+        yield Entry("inform", name, "choice")
+        yield Entry("nooffer", name)
+    if domain.named:
+        yield Entry("recommend", name, "name")
+    if domain.bookable:
+        yield Entry("book", name)
+        yield Entry("nobook", name)
+    yield from (Entry("request", name, slot) for slot in domain.bookable)
+    for rank in range(2, ranks + 1 if domain.listed else 2):
+        yield from (Entry("inform", name, slot, rank) for slot in domain.spoken)
+        if domain.named:
+            yield Entry("recommend", name, "name", rank)
+
+
+def user_vocabulary(domains: Sequence[str]) -> list[UserEntry]:
+    """Returns the acts of the user."""
+    entries: list[UserEntry] = [BYE.key]
+    for name in domains:
+        domain = DOMAINS[name]
+        entries += (("inform", name, slot) for slot in (*domain.informable, *domain.bookable))
+        entries.append(("inform", name, None))
+        entries += (("request", name, slot) for slot in domain.requestable)
+    return entries

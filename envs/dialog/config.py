@@ -1,0 +1,89 @@
+"""Defaults of env_name dialog: task-oriented dialogue with a simulated user."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from config.schema import EnvConfig, Fraction, Int, NonNegative, Positive, PositiveInt, Problem, lower
+
+NonNegativeInt = Annotated[Int, Field(ge=0)]
+
+
+class Config(EnvConfig):
+    """A system talks to a simulated user that has a goal; dialogue acts are symbols, and an exchange is a step."""
+
+    READ_WITH: ClassVar = {
+        "composite": ("actions", ("composite",)),
+        "act_penalty": ("reward", ("task",)),
+        "domain_bonus": ("reward", ("task",)),
+        "ranks": ("features", ("full",)),
+    }
+
+    id: Annotated[Literal["mini", "town", "full"], BeforeValidator(lower)] = "mini"
+    """Domains: mini (restaurant), town (restaurant, hotel, attraction, train, taxi), full (also hospital, police)."""
+    data_dir: str | None = None
+    """Folder with other databases, one file DOMAIN_db.json for each domain of the id. null: those of this project."""
+    vectorization: Annotated[Literal["auto", "sync", "async"], BeforeValidator(lower)] = "sync"
+    """Vectorization of the n_envs rows: sync (one after the other), async (one process each), auto (by the clock)."""
+
+    features: Annotated[Literal["full", "convlab"], BeforeValidator(lower)] = "full"
+    """Acts and numbers of the observation: full, or those of ConvLab-2 (convlab, with id full)."""
+    actions: Annotated[Literal["bits", "one", "composite"], BeforeValidator(lower)] = "bits"
+    """An action is a set of acts (bits: MultiBinary), one act (one: Discrete), or one act or a set that the rule policy
+    often says (composite: Discrete)."""
+    composite: PositiveInt = 50
+    """Number of sets of acts that are actions, the most frequent ones of the rule policy in 500 dialogues."""
+    ranks: PositiveInt = 1
+    """Number of matching entities that the system can inform and recommend."""
+    max_acts: PositiveInt = 8
+    """Number of chosen acts that are said in one exchange, in the order of the vocabulary."""
+
+    max_turn: Annotated[Int, Field(ge=4)] = 40
+    """Turns after which the user closes; the opening has two, and so has each exchange."""
+    limit_is_truncation: bool = False
+    """The end by max_turn is a truncation, not a termination."""
+    patience: NonNegativeInt = 0
+    """Exchanges in a row without any progress after which the user closes. 0: it never loses patience."""
+    max_initiative: PositiveInt = 4
+    """Acts that the user says of its own accord in one turn."""
+    error_slot: Fraction = 0.0
+    """Probability that the system hears another slot of the same domain."""
+    error_value: Fraction = 0.0
+    """Probability that the system hears another value of the same slot."""
+    error_intent: Fraction = 0.0
+    """Probability that the system hears a question as a statement, or a statement as a question."""
+
+    reward: Annotated[Literal["task", "user", "convlab"], BeforeValidator(lower)] = "task"
+    """Reward: task (strict success), user (the user closes contented), convlab (as in ConvLab-2)."""
+    act_penalty: NonNegative = 0.25
+    """Cost of each act that is said."""
+    domain_bonus: NonNegative = 0.0
+    """Reward for each domain once it is done."""
+    reward_scale: Positive = 1.0
+    """Factor of all rewards."""
+
+    p_domains: list[Fraction] = [0.35, 0.5, 0.15]
+    """Probabilities of goals with one domain, with two, and so on."""
+    p_name: Fraction = 0.15
+    """Probability that a restaurant, hotel or attraction is wanted by its name."""
+    p_request: Fraction = 0.3
+    """Probability of each question."""
+    p_book: Fraction = 0.55
+    """Probability of a booking."""
+    p_unsatisfiable: Fraction = 0.2
+    """Probability that the user first wants what does not exist."""
+    max_constraints: PositiveInt = 3
+    """Number of constraints of a restaurant, hotel or attraction at most."""
+    couple: bool = False
+    """Hotel and restaurant of one goal are booked for the same people and day."""
+
+    def problems(self) -> Iterator[Problem]:
+        if not self.p_domains or abs(sum(self.p_domains) - 1.0) > 1e-6:
+            yield Problem("p_domains", f"{self.p_domains} sums to {sum(self.p_domains):g}; probabilities sum to 1")
+        if self.p_request == 0.0 and self.p_book == 0.0:
+            yield Problem("p_request", "is 0, and so is p_book: goals would ask for nothing; raise one of them")
+        if self.features == "convlab" and self.id != "full":
+            yield Problem("features", f"convlab needs env_cfg.id=full, which has all its domains; the id is {self.id}")
+        if self.render_mode == "rgb_array":
+            yield Problem("render_mode", "dialogues have no picture; human prints each exchange")

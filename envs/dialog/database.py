@@ -1,0 +1,177 @@
+"""The databases: loading, and queries by bit masks, in which bit i stands for entity i."""
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from envs.dialog.acts import ANY, Value
+from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, Domain, minutes
+
+OWN = Path(__file__).parent / "data"
+"""Folder of the databases that envs/dialog/generator.py makes."""
+NOTHING = "?"
+"""Text that stands for an unknown value in a file."""
+TAXI = {"taxi_colors": "colours", "taxi_types": "types of car"}
+
+Entity = Mapping[str, str | None]
+
+
+class DatabaseError(ValueError):
+    """A database cannot be used; the message says which file, and why."""
+
+
+class Table:
+    """Entities of one domain in the order of the file, with an index for each slot."""
+
+    def __init__(self, domain: Domain, entities: Sequence[Entity]) -> None:
+        self.domain, self.entities, self.everything = domain, entities, (1 << len(entities)) - 1
+        self.columns: dict[str, tuple[str, ...]] = {slot: self._column(slot) for slot in sorted(domain.slots)}
+        self._known = {slot: frozenset(value.lower() for value in self.columns[slot]) for slot in self.columns}
+        self._equal: dict[str, dict[str, int]] = {}
+        self._times: dict[str, tuple[list[int], list[int]]] = {}
+
+    def _column(self, slot: str) -> tuple[str, ...]:
+        """Returns the different known values of a slot, in the order of the file."""
+        values = (entity.get(slot) for entity in self.entities)
+        return tuple(dict.fromkeys(value for value in values if value is not None))
+
+    def match(self, constraints: Mapping[str, Value]) -> int:
+        """Returns the mask of entities that meet the constraints."""
+        mask = self.everything
+        for slot, value in constraints.items():
+            if value is not None and value is not ANY:
+                mask &= self._meets(slot, str(value))
+        return mask
+
+    def query(self, constraints: Mapping[str, Value]) -> list[Entity]:
+        """Returns the entities that meet the constraints, in the order of the file."""
+        return [self.entities[index] for index in indices(self.match(constraints))]
+
+    def knows(self, slot: str, value: Value) -> bool:
+        """Returns True if a value stands in the column of a slot."""
+        return isinstance(value, str) and value.lower() in self._known.get(slot, ())
+
+    def _meets(self, slot: str, value: str) -> int:
+        """Returns the mask of the entities whose value is unknown or meets the constraint."""
+        if slot not in self._equal:
+            self._index(slot)
+        if slot not in (AFTER, BEFORE):
+            return self._equal[slot].get(value.lower(), self._equal[slot][NOTHING])
+        times, masks = self._times[slot]
+        limit = minutes(value)
+        if limit is None:
+            return self._equal[slot][NOTHING]
+        if slot == AFTER:
+            return self.everything & ~masks[bisect_left(times, limit)]
+        return masks[bisect_right(times, limit)] | self._equal[slot][NOTHING]
+
+    def _index(self, slot: str) -> None:
+        """Makes the index of a slot: value -> mask; for times, the masks of all that are earlier, too."""
+        of_value: dict[str, int] = {NOTHING: 0}
+        for index, entity in enumerate(self.entities):
+            value = entity.get(slot)
+            key = NOTHING if value is None or (slot in (AFTER, BEFORE) and minutes(value) is None) else value.lower()
+            of_value[key] = of_value.get(key, 0) | 1 << index
+        if slot in (AFTER, BEFORE):
+            at = sorted((minutes(value) or 0, mask) for value, mask in of_value.items() if value != NOTHING)
+            self._times[slot] = [time for time, _ in at], [*accumulate((mask for _, mask in at), or_, initial=0)]
+        unknown = of_value[NOTHING]
+        self._equal[slot] = {value: mask | unknown for value, mask in of_value.items()}
+
+
+def indices(mask: int) -> Iterator[int]:
+    """Yields the entities of a mask in order."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def ranked(mask: int, rank: int) -> int | None:
+    """Returns the entity of this rank, 1 is the first one; None if fewer match."""
+    for _ in range(rank - 1):
+        mask &= mask - 1
+    return (mask & -mask).bit_length() - 1 if mask else None
+
+
+class Database:
+    """The tables of some domains."""
+
+    def __init__(self, tables: Mapping[str, Table], taxi: Mapping[str, Sequence[str]] | None) -> None:
+        self.tables, self._taxi = dict(tables), taxi
+        self.domains = tuple(name for name in DOMAINS if name in tables or (name == "taxi" and taxi))
+        places = (place for table in tables.values() for place in table.columns.get("name", ()))
+        self.places = tuple(dict.fromkeys(places))
+        """Names of everything, from and to which taxis go."""
+
+    def of_dialogue(self, rng: np.random.Generator) -> dict[str, Table]:
+        """Returns the tables of one dialogue: a taxi is drawn for it."""
+        if self._taxi is None:
+            return self.tables
+        colours, types = self._taxi["taxi_colors"], self._taxi["taxi_types"]
+        car = f"{colours[int(rng.integers(len(colours)))]} {types[int(rng.integers(len(types)))]}"
+        taxi = {"car type": car, "phone": f"{rng.integers(10**10, 10**11)}"}
+        return {**self.tables, "taxi": Table(DOMAINS["taxi"], [taxi])}
+
+
+@lru_cache(maxsize=8)
+def load(folder: Path, domains: tuple[str, ...]) -> Database:
+    """Returns the databases of some domains. Raises DatabaseError. What was read is kept."""
+    if not folder.is_dir():
+        raise DatabaseError(f"there is no folder {folder}; name one with files such as {domains[0]}_db.json")
+    tables = {name: Table(DOMAINS[name], _entities(folder, DOMAINS[name])) for name in domains if name != "taxi"}
+    database = Database(tables, _cars(folder) if "taxi" in domains else None)
+    if "taxi" in domains and len(database.places) < 2:
+        raise DatabaseError(f"{folder} names fewer than two places, and a taxi goes from one to another")
+    return database
+
+
+def _read(folder: Path, domain: str) -> Any:
+    path = folder / f"{domain}_db.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DatabaseError(f"{path} is missing; each domain of the id has its file") from None
+    except OSError as error:
+        raise DatabaseError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise DatabaseError(f"{path} is no JSON: {error}") from None
+
+
+def _entities(folder: Path, domain: Domain) -> list[Entity]:
+    found = _read(folder, domain.name)
+    path = folder / f"{domain.name}_db.json"
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise DatabaseError(f"{path} is no list of objects, one for each {domain.name}")
+    if not found:
+        raise DatabaseError(f"{path} has no entity")
+    entities: list[Entity] = [{slot: _text(each.get(slot)) for slot in sorted(domain.slots)} for each in found]
+    for slot in (slot for group in domain.needed for slot in group):
+        if all(entity[slot] is None for entity in entities):
+            raise DatabaseError(f"{path} has no {slot} in any object, which every {domain.name} needs")
+    return entities
+
+
+def _text(value: Any) -> str | None:
+    """Returns a value of a file as text; None if it is unknown, or no text and no number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = str(value).strip()
+    return None if text in ("", NOTHING) else text
+
+
+def _cars(folder: Path) -> dict[str, list[str]]:
+    found = _read(folder, "taxi")
+    found = found[0] if isinstance(found, list) and found else found
+    for key, meaning in TAXI.items():
+        values = found.get(key) if isinstance(found, dict) else None
+        if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+            raise DatabaseError(f"{folder / 'taxi_db.json'} has no list {key} ({meaning}) with an entity")
+    return {key: found[key] for key in TAXI}

@@ -1,0 +1,131 @@
+"""The environment: the system's policy talks to a user, and a judge scores it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+from envs.dialog.actions import Actions, Expert, Sets
+from envs.dialog.acts import Act
+from envs.dialog.channel import Channel
+from envs.dialog.codec import Codec
+from envs.dialog.config import Config
+from envs.dialog.database import Database, Table
+from envs.dialog.evaluator import METRICS, Evaluator
+from envs.dialog.goal import Goal, sample
+from envs.dialog.rule_policy import RulePolicy
+from envs.dialog.speech import legal, utter
+from envs.dialog.tracker import Tracker
+from envs.dialog.transcript import Exchange, lines
+from envs.dialog.user import Speaker, User
+
+MakeUser = Callable[[Goal, np.random.Generator, Config], Speaker]
+
+
+def simulated(goal: Goal, rng: np.random.Generator, cfg: Config) -> User:
+    """Returns the simulated user."""
+    return User(goal, rng, cfg.max_turn, cfg.patience, cfg.max_initiative)
+
+
+class DialogEnv(gymnasium.Env):
+    """A dialogue is an episode, and an exchange a step. It is a function of the seed and the actions."""
+
+    metadata = {"render_modes": ["human"]}
+    metrics = METRICS
+
+    def __init__(
+        self, cfg: Config, database: Database, codec: Codec, actions: Actions, user: MakeUser = simulated
+    ) -> None:
+        self.cfg, self.database, self.codec, self.actions, self.make_user = cfg, database, codec, actions, user
+        self.render_mode = cfg.render_mode
+        self.observation_space = Box(0.0, 1.0, (codec.size,), np.float32)
+        self.action_space = actions.space
+        self.expert = Expert(RulePolicy(codec), actions)
+        """The rule policy: (observations [N, D], mask or None) -> actions [N, ...]."""
+        self._channel = Channel(cfg.error_slot, cfg.error_value, cfg.error_intent)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Starts a dialogue. options: {"goal": a Goal, or its JSON}; otherwise a goal is drawn."""
+        super().reset(seed=seed)
+        given = (options or {}).get("goal")
+        if given is None:
+            given = sample(self.database, self.np_random, self.cfg)
+        self.goal = given if isinstance(given, Goal) else Goal.from_json(given)
+        if missing := set(self.goal.parts) - set(self.codec.domains):
+            raise ValueError(f"{self.cfg.id} has no {', '.join(sorted(missing))}, which the goal has")
+        self.tables: Mapping[str, Table] = self.database.of_dialogue(self.np_random)
+        self.tracker = Tracker(self.tables, self.codec.domains, self.database.places)
+        self.evaluator = Evaluator(self.goal, self.tables)
+        self.user = self.make_user(self.goal, self.np_random, self.cfg)
+        self.transcript: list[Exchange] = []
+        """Exchanges of the dialogue so far."""
+        self._finished = self.user.finished()
+        heard = self._listen([], self.user.open())
+        return self._observed(heard, []), self._mask()
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        uttered = utter(self.actions.chosen(action), self.codec.system, self.tracker, self.cfg.max_acts)
+        acts = list(uttered.values())
+        self.tracker.note(acts)
+        self.evaluator.note(acts)
+        heard = self._listen(acts, self.user.respond(acts))
+        ended, reason = self.user.ended, self.user.reason
+        reward = self._reward(len(acts)) * self.cfg.reward_scale
+        info = self._mask()
+        if ended:
+            report = self.evaluator.report(reason, len(self.transcript) - 1)
+            info |= {name: value for name, value in report.items() if value is not None}
+        cut = ended and reason == "max_turn" and self.cfg.limit_is_truncation
+        return self._observed(heard, uttered), reward, ended and not cut, cut, info
+
+    def render(self) -> None:
+        """Does nothing: with render_mode human, each exchange is printed when it is spoken."""
+
+    # ------------------------------------------------------------------------------------------------- parts
+
+    def _listen(self, system: Sequence[Act], user: Sequence[Act]) -> Sequence[Act]:
+        """Writes an exchange down; returns what the system understands."""
+        heard, tracker = self._channel.heard(user, self.tables, self.np_random), self.tracker
+        tracker.hear(heard)
+        active = tracker.active
+        known = (dict(tracker.belief[active]), dict(tracker.booking[active])) if active else ({}, {})
+        matches = tracker.matches(active).bit_count() if active else None
+        self.transcript.append(Exchange(tuple(system), tuple(user), tuple(heard), *known, matches))
+        if self.render_mode == "human":
+            opening = len(self.transcript) == 1
+            print(*([f"\n{self.goal}"] if opening else []), *lines(self.transcript[-1], opening), sep="\n", flush=True)
+        return heard
+
+    def _observed(self, heard: Sequence[Act], uttered: Sequence[int] | Mapping[int, Act]) -> np.ndarray:
+        time = min(self.user.turn / self.cfg.max_turn, 1.0)
+        return self.codec.encode(heard, uttered, self.tracker, time, self.user.ended)
+
+    def _mask(self) -> dict[str, Any]:
+        if not (isinstance(self.actions, Sets) and self.cfg.action_mask):
+            return {}
+        return {"action_mask": self.actions.mask(legal(self.codec.system, self.tracker))}
+
+    def _reward(self, acts: int) -> float:
+        """Returns the reward of the exchange that was just spoken, before scaling."""
+        cfg, user = self.cfg, self.user
+        if cfg.reward == "convlab":
+            return self._reward_of_convlab()
+        reward = -1.0
+        if cfg.reward == "task":
+            finished = user.finished()
+            reward += cfg.domain_bonus * max(0, finished - self._finished) - cfg.act_penalty * acts
+            self._finished = max(finished, self._finished)
+        if user.ended:
+            good = self.evaluator.strict(user.reason) if cfg.reward == "task" else user.reason == "complete"
+            reward += 2.0 * cfg.max_turn if good else -float(cfg.max_turn)
+        return reward
+
+    def _reward_of_convlab(self) -> float:
+        if self.evaluator.success():
+            return 40.0
+        active = self.tracker.active
+        return 5.0 if active in self.goal.parts and self.evaluator.success(active) else -1.0

@@ -1,0 +1,179 @@
+"""What a user wants: constraints, questions and bookings in one to three domains."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from envs.dialog.database import Database, DatabaseError, Table
+from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS
+from envs.dialog.templates import NAMES, with_article
+
+TRIES_OF_A_GOAL = 1000
+TRIES_OF_A_CONTRADICTION = 20
+
+Values = dict[str, str]
+
+
+class Chances(Protocol):
+    """Settings that goals are drawn with; envs.dialog.config.Config has them, and explains them."""
+
+    p_domains: list[float]
+    p_name: float
+    p_request: float
+    p_book: float
+    p_unsatisfiable: float
+    max_constraints: int
+    couple: bool
+
+
+@dataclass
+class Part:
+    """What a user wants in one domain."""
+
+    constraints: Values = field(default_factory=dict)
+    """Slot -> value that the entity must have."""
+    requests: list[str] = field(default_factory=list)
+    """Slots whose values the user asks for."""
+    booking: Values | None = None
+    """Slot -> value of the booking; None if nothing is to be booked."""
+    unsatisfiable: Values | None = None
+    """Constraints that the user states first, which no entity meets; None if there are none."""
+
+
+@dataclass
+class Goal:
+    """What a user wants, by domain, in the order in which the user speaks of them."""
+
+    parts: dict[str, Part]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the goal as what `from_json` reads."""
+        return {name: {key: value for key, value in vars(part).items() if value} for name, part in self.parts.items()}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Mapping[str, Any]]) -> "Goal":
+        """Returns the goal of {domain: {constraints, requests, booking, unsatisfiable}}. Raises ValueError."""
+        return Goal({name: _part(name, part) for name, part in data.items()})
+
+    def __str__(self) -> str:
+        return " ".join(_paragraph(name, part) for name, part in self.parts.items())
+
+
+def _part(name: str, data: Mapping[str, Any]) -> Part:
+    if name not in DOMAINS:
+        raise ValueError(f"a goal has no domain {name!r}; there are: {', '.join(DOMAINS)}")
+    domain, part = DOMAINS[name], Part()
+    if unknown := set(data) - set(vars(part)):
+        raise ValueError(f"the goal's {name} has {', '.join(sorted(unknown))}; it can have: {', '.join(vars(part))}")
+    part = Part(**{key: type(value)(value) for key, value in data.items() if value is not None})
+    possible = {"constraints": domain.informable, "unsatisfiable": domain.informable, "booking": domain.bookable,
+                "requests": domain.requestable}  # fmt: skip
+    for key, slots in possible.items():
+        for slot in getattr(part, key) or ():
+            if slot not in slots:
+                raise ValueError(f"{slot!r} is not possible in {key} of {name}; possible are: {', '.join(slots)}")
+    if part.booking is not None and set(part.booking) != set(domain.bookable):
+        raise ValueError(f"a booking of {name} needs all of: {', '.join(domain.bookable)}")
+    return part
+
+
+def _paragraph(name: str, part: Part) -> str:
+    def listed(values: Values) -> str:
+        return ", ".join(f"{NAMES.get(slot, slot)} {value}" for slot, value in values.items())
+
+    text = [f"You look for {with_article(name)}" + (f" with {listed(part.constraints)}." if part.constraints else ".")]
+    if part.unsatisfiable:
+        text.insert(0, f"You first want {listed(part.unsatisfiable)}; if there is none, you give way.")
+    if part.requests:
+        text.append(f"You want to know: {', '.join(NAMES.get(slot, slot) for slot in part.requests)}.")
+    if part.booking:
+        text.append(f"You book it for {listed(part.booking)}.")
+    return " ".join(text)
+
+
+# ------------------------------------------------------------------------------------------------- sampling
+
+
+def sample(database: Database, rng: np.random.Generator, chances: Chances) -> Goal:
+    """Draws a goal in which every domain has a question or a booking."""
+    for _ in range(TRIES_OF_A_GOAL):
+        parts = {name: _draw(name, database, rng, chances) for name in _domains(database.domains, rng, chances)}
+        if all(part.requests or part.booking for part in parts.values()):
+            if chances.couple:
+                _couple(parts)
+            return Goal(parts)
+    raise DatabaseError(
+        f"no goal was found in {TRIES_OF_A_GOAL} tries in which every domain has a question or a booking; raise "
+        "p_request or p_book, or give databases with more columns"
+    )
+
+
+def _domains(domains: tuple[str, ...], rng: np.random.Generator, chances: Chances) -> list[str]:
+    number = 1 + int(np.searchsorted(np.cumsum(chances.p_domains)[:-1], rng.random(), side="right"))
+    return [domains[i] for i in rng.permutation(len(domains))[:number]]
+
+
+def _draw(name: str, database: Database, rng: np.random.Generator, chances: Chances) -> Part:
+    domain, table = DOMAINS[name], database.tables.get(name)
+    part = Part(_constraints(name, database, rng, chances))
+    # a taxi is no entity of the database, so that its slots have no columns; both are always asked for
+    part.requests = [
+        slot
+        for slot in domain.requestable
+        if slot not in part.constraints
+        and (table is None or (table.columns[slot] and rng.random() < chances.p_request))
+    ]
+    if domain.bookable and rng.random() < chances.p_book:
+        part.booking = {slot: _one_of(BOOKING_VALUES[slot], rng) for slot in domain.bookable}
+    if domain.named and table and "name" not in part.constraints and rng.random() < chances.p_unsatisfiable:
+        part.unsatisfiable = _contradiction(table, part.constraints, rng)
+    return part
+
+
+def _constraints(name: str, database: Database, rng: np.random.Generator, chances: Chances) -> Values:
+    if name == "taxi":
+        start, end = rng.choice(len(database.places), 2, replace=False)
+        ends = {"departure": database.places[start], "destination": database.places[end]}
+        return {**ends, _one_of((AFTER, BEFORE), rng): _one_of(BOOKING_VALUES["time"], rng)}
+    table = database.tables[name]
+    entity = table.entities[int(rng.integers(len(table.entities)))]
+    known = {slot: value for slot in table.domain.informable if (value := entity[slot]) is not None}
+    if table.domain.named:
+        return _of_place(known, rng, chances)
+    if AFTER in known and BEFORE in known:
+        del known[_one_of((AFTER, BEFORE), rng)]
+    return known
+
+
+def _of_place(known: Values, rng: np.random.Generator, chances: Chances) -> Values:
+    """Returns the name alone, or some of the other known values."""
+    others = [slot for slot in known if slot != "name"]
+    by_name = rng.random() < chances.p_name
+    if "name" in known and (by_name or not others):
+        return {"name": known["name"]}
+    count = min(int(rng.integers(1, chances.max_constraints + 1)), len(others))
+    chosen = {others[i] for i in rng.permutation(len(others))[:count]}
+    return {slot: known[slot] for slot in others if slot in chosen}
+
+
+def _contradiction(table: Table, constraints: Values, rng: np.random.Generator) -> Values | None:
+    """Returns the constraints with another value of one slot, such that no entity meets them; None if none is found."""
+    for _ in range(TRIES_OF_A_CONTRADICTION if constraints else 0):
+        slot = _one_of(tuple(constraints), rng)
+        changed = {**constraints, slot: _one_of(table.columns[slot], rng)}
+        if not table.match(changed):
+            return changed
+    return None
+
+
+def _couple(parts: dict[str, Part]) -> None:
+    """Makes a hotel and a restaurant be booked for the same people and day."""
+    hotel, restaurant = (parts[name].booking if name in parts else None for name in ("hotel", "restaurant"))
+    if hotel and restaurant:
+        restaurant.update({slot: hotel[slot] for slot in ("people", "day")})
+
+
+def _one_of(values: tuple[str, ...], rng: np.random.Generator) -> str:
+    return values[int(rng.integers(len(values)))]
