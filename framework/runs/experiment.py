@@ -304,7 +304,8 @@ class Experiment:
     def start_clock(self) -> None:
         """Starts the console's clock of training."""
         trainer = self.trainer
-        self.console.start(trainer.count, trainer.elapsed, trainer.best, trainer.rows.shown)
+        rows = trainer.rows
+        self.console.start(trainer.count, trainer.elapsed, trainer.best, rows.shown, rows.evaluated)
 
     def _survive(self, work: Callable[[], T]) -> T:
         """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run
