@@ -163,9 +163,10 @@ class GeneralConfig(Strict):
     # what to keep and show
     collect_traj: bool = False
     """Write every episode to results/trajs.pkl."""
-    collect_format: Literal["pkl", "npz", "jsonl"] = "pkl"
+    collect_format: Literal["pkl", "npz", "jsonl", "minari"] = "pkl"
     """Format of these files: pkl (JoyRL's), npz (arrays, results/trajs_0.npz), jsonl (an episode a line,
-    results/trajs.jsonl). All of them are data to learn from (docs/data_files.md)."""
+    results/trajs.jsonl), minari (npz, and a data set of Minari, results/trajs.minari, when the run ends). All of them
+    are data to learn from (docs/data_files.md)."""
     traces: Annotated[str, AfterValidator(task_folder)] | None = None
     """Folder in the task directory for the steps of training as JSON lines, in the format of RLlib's SampleBatch, such
     as results/traces. null: none. joystick.read_traces reads them (docs/traces.md)."""
