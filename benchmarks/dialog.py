@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from envs.dialog.config import Config  # noqa: E402
 from envs.dialog.dialog import DialogEnv  # noqa: E402
-from envs.dialog.env import row  # noqa: E402
+from envs.dialog.env import single  # noqa: E402
 
 
 def exchanges(env: DialogEnv, seconds: float) -> tuple[int, float]:
@@ -40,7 +40,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="time to measure")
     parser.add_argument("settings", nargs="*", metavar="KEY=VALUE")
     args = parser.parse_args(words)
-    env = row(Config(id=args.env, **dict(word.split("=", 1) for word in args.settings)))
+    env = single(Config(id=args.env, **dict(word.split("=", 1) for word in args.settings)))
     count, spent = exchanges(env, args.seconds)
     print(json.dumps({"env": args.env, "exchanges": count, "per second": round(count / spent)}))
     return 0

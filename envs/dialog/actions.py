@@ -55,6 +55,8 @@ class Sets:
         self.sets = [*((number,) for number in range(size)), *map(tuple, sets)]
         self.space = Discrete(len(self.sets))
         self._number = {acts: number for number, acts in enumerate(self.sets)}
+        self._members = np.array([np.isin(np.arange(size), acts) for acts in sets], np.int32)
+        """[K, A], 1 where an act is in a set."""
 
     def chosen(self, action: Any) -> Sequence[int]:
         return self.sets[int(action)]
@@ -69,8 +71,9 @@ class Sets:
 
     def mask(self, legal: np.ndarray) -> np.ndarray:
         """Returns the mask of the actions, given that of the acts: all acts of a set must be legal."""
-        sets = self.sets[len(legal) :]
-        return np.append(legal, [legal[list(acts)].min() for acts in sets]).astype(np.int8) if sets else legal
+        if not len(self._members):
+            return legal
+        return np.append(legal, self._members @ (1 - legal) == 0).astype(np.int8)
 
 
 class Expert:

@@ -3,7 +3,6 @@
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate
 from operator import or_
 from pathlib import Path
@@ -121,9 +120,8 @@ class Database:
         return {**self.tables, "taxi": Table(DOMAINS["taxi"], [taxi])}
 
 
-@lru_cache(maxsize=8)
 def load(folder: Path, domains: tuple[str, ...]) -> Database:
-    """Returns the databases of some domains. Raises DatabaseError. What was read is kept."""
+    """Returns the databases of some domains. Raises DatabaseError."""
     if not folder.is_dir():
         raise DatabaseError(f"there is no folder {folder}; name one with files such as {domains[0]}_db.json")
     tables = {name: Table(DOMAINS[name], _entities(folder, DOMAINS[name])) for name in domains if name != "taxi"}

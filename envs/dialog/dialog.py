@@ -68,13 +68,16 @@ class DialogEnv(gymnasium.Env):
         return self._observed(heard, []), self._mask()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        if self.user.ended:
+            raise RuntimeError("stepped after the end of the dialogue")
         uttered = utter(self.actions.chosen(action), self.codec.system, self.tracker, self.cfg.max_acts)
         acts = list(uttered.values())
         self.tracker.note(acts)
         self.evaluator.note(acts)
+        domain = self.tracker.active
         heard = self._listen(acts, self.user.respond(acts))
         ended, reason = self.user.ended, self.user.reason
-        reward = self._reward(len(acts)) * self.cfg.reward_scale
+        reward = self._reward(len(acts), domain) * self.cfg.reward_scale
         info = self._mask()
         if ended:
             report = self.evaluator.report(reason, len(self.transcript) - 1)
@@ -109,11 +112,11 @@ class DialogEnv(gymnasium.Env):
             return {}
         return {"action_mask": self.actions.mask(legal(self.codec.system, self.tracker))}
 
-    def _reward(self, acts: int) -> float:
-        """Returns the reward of the exchange that was just spoken, before scaling."""
+    def _reward(self, acts: int, domain: str | None) -> float:
+        """Returns the reward of the exchange that was just spoken, before scaling; domain: what it was about."""
         cfg, user = self.cfg, self.user
         if cfg.reward == "convlab":
-            return self._reward_of_convlab()
+            return self._reward_of_convlab(domain)
         reward = -1.0
         if cfg.reward == "task":
             finished = user.finished()
@@ -124,8 +127,7 @@ class DialogEnv(gymnasium.Env):
             reward += 2.0 * cfg.max_turn if good else -float(cfg.max_turn)
         return reward
 
-    def _reward_of_convlab(self) -> float:
+    def _reward_of_convlab(self, domain: str | None) -> float:
         if self.evaluator.success():
             return 40.0
-        active = self.tracker.active
-        return 5.0 if active in self.goal.parts and self.evaluator.success(active) else -1.0
+        return 5.0 if domain in self.goal.parts and self.evaluator.success(domain) else -1.0

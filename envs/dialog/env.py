@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ MINED = 500
 
 def make(cfg: Config, rows: int) -> VectorEnv:
     """Makes a vector environment. Raises EnvError if a database cannot be used."""
-    return assemble(partial(row, cfg), f"dialog {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
+    return assemble(partial(_row, *_parts(cfg)), f"dialog {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
@@ -36,14 +36,9 @@ def problems(cfg: Config) -> Iterator[Problem]:
         yield Problem("data_dir", str(error))
 
 
-def row(cfg: Config, index: int = 0, user: MakeUser = simulated) -> DialogEnv:
+def single(cfg: Config, user: MakeUser = simulated) -> DialogEnv:
     """Makes one environment; user: makes who talks to the system."""
-    try:
-        database = database_of(cfg)
-    except DatabaseError as error:
-        raise EnvError(f"env_cfg.data_dir: {error}") from error
-    codec = codec_of(cfg)
-    return DialogEnv(cfg, database, codec, _actions(cfg, codec), user)
+    return DialogEnv(*_parts(cfg), user)
 
 
 def database_of(cfg: Config) -> Database:
@@ -51,24 +46,26 @@ def database_of(cfg: Config) -> Database:
     return load(OWN if cfg.data_dir is None else Path(cfg.data_dir).expanduser(), IDS[cfg.id])
 
 
-def codec_of(cfg: Config) -> Codec:
-    """Returns the vocabularies and positions of these settings."""
-    return convlab() if cfg.features == "convlab" else full(IDS[cfg.id], cfg.ranks)
+def _row(cfg: Config, database: Database, codec: Codec, actions: Actions, index: int) -> DialogEnv:
+    return DialogEnv(cfg, database, codec, actions)
 
 
-def _actions(cfg: Config, codec: Codec) -> Actions:
+def _parts(cfg: Config) -> tuple[Config, Database, Codec, Actions]:
+    """Returns what rows have in common."""
+    try:
+        database = database_of(cfg)
+    except DatabaseError as error:
+        raise EnvError(f"env_cfg.data_dir: {error}") from error
+    codec = convlab() if cfg.features == "convlab" else full(IDS[cfg.id], cfg.ranks)
     size = len(codec.system)
     if cfg.actions == "bits":
-        return Bits(size)
-    return Sets(size, frequent_sets(cfg.model_dump_json()) if cfg.actions == "composite" else ())
+        return cfg, database, codec, Bits(size)
+    return cfg, database, codec, Sets(size, _frequent(cfg, database, codec) if cfg.actions == "composite" else ())
 
 
-@lru_cache(maxsize=8)
-def frequent_sets(settings: str) -> tuple[tuple[int, ...], ...]:
-    """Returns the most frequent sets of several acts that the rule policy says, for settings as JSON; the first one of
-    equally frequent sets is the one that is said first."""
-    cfg = Config.model_validate_json(settings)
-    env = row(cfg.model_copy(update={"actions": "bits", "render_mode": None}))
+def _frequent(cfg: Config, database: Database, codec: Codec) -> list[tuple[int, ...]]:
+    """Returns the most frequent sets of several acts that the rule policy says; of equally frequent ones, the first."""
+    env = DialogEnv(cfg.model_copy(update={"render_mode": None}), database, codec, Bits(len(codec.system)))
     counts: Counter[tuple[int, ...]] = Counter()
     for number in range(MINED):
         obs, _ = env.reset(seed=0 if number == 0 else None)
@@ -78,4 +75,4 @@ def frequent_sets(settings: str) -> tuple[tuple[int, ...], ...]:
             counts[tuple(acts)] += len(acts) > 1
             obs, _, terminated, truncated, _ = env.step(env.actions.of(acts))
             ended = terminated or truncated
-    return tuple(acts for acts, count in counts.most_common(cfg.composite) if count)
+    return [acts for acts, count in counts.most_common(cfg.composite) if count]

@@ -6,9 +6,11 @@ from envs.dialog.acts import ANY, UNKNOWN, Act, Booking, text_of
 from envs.dialog.ontology import AFTER, BEFORE
 
 NAMES: dict[str | None, str] = {
-    "pricerange": "price range", AFTER: "time of departure", BEFORE: "time of arrival", "trainID": "train number",
-    "car type": "car", "internet": "internet access", "stars": "number of stars", "people": "number of people", "stay": "number of nights", "ref": "reference",
+    AFTER: "time of departure", BEFORE: "time of arrival", "car type": "car", "internet": "internet access",
+    "people": "number of people", "pricerange": "price range", "ref": "reference", "stars": "number of stars",
+    "stay": "number of nights", "trainID": "train number",
 }  # fmt: skip
+"""Names of slots that are not their own."""
 STATED = {
     AFTER: "I leave at {} or later.", BEFORE: "I must be there by {}.", "departure": "I start from {}.",
     "destination": "I go to {}.", "people": "It is for {} people.", "stay": "For {} nights.", "name": "I mean {}.",
@@ -63,4 +65,6 @@ def _of_system(act: Act) -> str:
 
 def with_article(word: str) -> str:
     """Returns a word after its article."""
+    if word == "police":
+        return "the police"
     return f"an {word}" if word[0] in "aeiou" else f"a {word}"
