@@ -91,7 +91,7 @@ def tested(row: Row, folder: Path, seed: int, step: str, episodes: int) -> float
         ],
         quiet=True,
     )
-    column = "terminated" if row.score == "success" else "return"
+    column = "terminated" if row.score == "success" else row.score
     return float(np.mean([float(episode[column]) for episode in read_csv(place / "results" / "test.csv")]))
 
 
@@ -108,7 +108,9 @@ def random_score(row: Row, command: list[str], episodes: int) -> float:
 
 
 def _score(row: Row, episode: Any) -> float:
-    return float(episode.terminated if row.score == "success" else episode.total)
+    if row.score == "success":
+        return float(episode.terminated)
+    return float(episode.total if row.score == "return" else episode.metrics[row.score])
 
 
 def run(words: list[str], quiet: bool = False) -> None:

@@ -9,6 +9,7 @@ from algos.base import Act, Agent, Progress
 from envs.base import Array, VectorEnv
 from envs.joint import JointActionSpace
 from framework.collector import Collector
+from framework.episode_numbers import EpisodeNumbers
 from framework.fragment import Episode, Recorder
 from framework.multi_agent.returns import AgentReturns
 from framework.output import LOGGER
@@ -129,7 +130,8 @@ class Evaluator:
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
-        return self._play(policy, episodes, [each for each in self.recorders if isinstance(each, AgentReturns)])
+        numbering = [each for each in self.recorders if isinstance(each, AgentReturns | EpisodeNumbers)]
+        return self._play(policy, episodes, numbering)
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
         """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""
