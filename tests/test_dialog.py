@@ -75,6 +75,14 @@ def test_two_acts_at_random_rarely_do_a_task(env_id: str, highest: float) -> Non
     assert 0.0 < result["strict"] < highest
 
 
+def test_without_bookings_in_the_observation_the_rule_policy_tries_to_book_and_asks() -> None:
+    env = single(Config(id="full", features="convlab"))
+    seen = np.zeros(340, np.float32)
+    seen[[env.codec.place["user", "inform", "restaurant", "people"], env.codec.place["matches", "restaurant", 1]]] = 1.0
+    acts = {env.codec.system[number][:3] for number in env.expert.policy.acts(seen)}
+    assert acts == {("book", "booking", "ref"), ("request", "booking", "day"), ("request", "booking", "time")}
+
+
 def test_the_expert_takes_rows_of_observations_and_needs_no_mask() -> None:
     env = single(Config(id="town", actions="one"))
     assert isinstance(env.action_space, Discrete)
