@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+import envs
 from benchmarks import dialog as benchmark
+from envs.base import EnvError
 from envs.dialog import Config
 from envs.dialog.acts import Act, Entry, parse
 from envs.dialog.dialog import DialogEnv
@@ -300,6 +302,11 @@ def test_each_exchange_is_printed_for_people(tmp_path: Path, capsys: pytest.Capt
         "user:   Thank you, goodbye.",
     ]
     assert text(env.goal, env.transcript) == printed[1:]
+
+
+def test_only_one_row_is_printed() -> None:
+    with pytest.raises(EnvError, match="shows one environment, not 2"):
+        envs.make(envs.get("dialog"), Config(render_mode="human"), 2)
 
 
 def test_the_benchmark_counts_exchanges(capsys: pytest.CaptureFixture[str]) -> None:
