@@ -119,6 +119,10 @@ class GeneralConfig(Strict):
     """Name of a folder under tasks/, or a path to a task directory. Read only when load_checkpoint is true."""
     load_model_step: Literal["best", "latest"] | Annotated[Int, Field(ge=0)] = "best"
     """Model to load: best, latest, or an update step. Training resumes from latest unless a step is given."""
+    start_from: Annotated[str, Field(min_length=1)] | None = None
+    """Run whose weights a new run starts with: a folder under tasks/, or a path. Weights of the same name and shape are
+    taken from its best model, or its newest one, such as the policy of BC for PPO; a line of output names the others.
+    Everything else is new. With several policies, policies_cfg.NAME.load."""
     explore: bool = False
     """In a test, act with the exploration that training had at the checkpoint: a stochastic policy draws its actions.
     Data to learn from (collect_traj) need it: without it they have one action for each state."""
@@ -159,9 +163,10 @@ class GeneralConfig(Strict):
     # what to keep and show
     collect_traj: bool = False
     """Write every episode to results/trajs.pkl."""
-    collect_format: Literal["pkl", "npz", "jsonl"] = "pkl"
+    collect_format: Literal["pkl", "npz", "jsonl", "minari"] = "pkl"
     """Format of these files: pkl (JoyRL's), npz (arrays, results/trajs_0.npz), jsonl (an episode a line,
-    results/trajs.jsonl). All of them are data to learn from (docs/data_files.md)."""
+    results/trajs.jsonl), minari (npz, and a data set of Minari, results/trajs.minari, when the run ends). All of them
+    are data to learn from (docs/data_files.md)."""
     traces: Annotated[str, AfterValidator(task_folder)] | None = None
     """Folder in the task directory for the steps of training as JSON lines, in the format of RLlib's SampleBatch, such
     as results/traces. null: none. joystick.read_traces reads them (docs/traces.md)."""

@@ -13,6 +13,8 @@ from config.loader import ConfigError, RunConfig
 from config.schema import OF_THE_ENVIRONMENT, AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import VectorEnv
 from framework import resources
+from framework.dataset import minari_sets
+from framework.errors import DataError
 from framework.multi_agent.assignment import assign
 from framework.plan import PolicyPlan, plan, run_ahead
 
@@ -29,11 +31,23 @@ def check(config: RunConfig) -> None:
     finally:
         env.close()
     _check_schedules(config)
+    _check_format(config)
     if config.general.video_fre and (faults := drawing_faults(config)):
         place = config.where.get("general_cfg.video_fre", "default")
         raise ConfigError([f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
     if problems:
         raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
+
+
+def _check_format(config: RunConfig) -> None:
+    """Raises ConfigError if what writes the trajectories is not installed."""
+    cfg = config.general
+    if cfg.collect_traj and cfg.collect_format == "minari":
+        try:
+            minari_sets.storages()
+        except DataError as error:
+            place = config.where.get("general_cfg.collect_format", "default")
+            raise ConfigError([f"{place}: general_cfg.collect_format: {error}"]) from None
 
 
 def _check_schedules(config: RunConfig) -> None:

@@ -19,7 +19,7 @@ COUNTED = (
 """Entries of a result that are a column of results/progress.csv each; metrics and custom numbers follow."""
 
 MOST_NUMBERS = 4
-"""Number of the environment's numbers that the console shows beside the return."""
+"""Number of the environment's numbers that the console shows of an evaluation."""
 MOST_SHOWN = 8
 """Number of columns that the console shows beside the return if there are several policies."""
 
@@ -63,7 +63,7 @@ class EpisodeRows:
     ) -> None:
         """phased: True with a curriculum, which adds a column. policies: names, in a multi-agent environment.
         validated: True if the metrics are measured on given data that are kept from learning, too. numbers: those of
-        `custom` that the environment gives; the console shows the first ones."""
+        `custom` that the environment gives."""
         self.agent, self.policies = agent, tuple(policies)
         phase = ("phase",) if phased else ()
         self.custom = tuple(custom)
@@ -75,8 +75,10 @@ class EpisodeRows:
         self.progress_columns = (*COUNTED, *phase, *measured)
         self.metrics = (*COUNTED, *measured)
         """Entries of a result that may decide on the phase of a curriculum."""
-        self.shown = _shown((*numbers[:MOST_NUMBERS], *agent.METRICS, *exploration), self.policies)
+        self.shown = _shown((*agent.METRICS, *exploration), self.policies)
         """Columns that the console shows beside the return."""
+        self.evaluated = (*numbers[:MOST_NUMBERS], *(name for name in self.shown if name in self.custom))
+        """Numbers that it shows of an evaluation."""
         self._since = Means()
         """Metrics since the last episode."""
         self.last: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""general_cfg.collect_format: pkl, npz and jsonl hold the same transitions, and go on without a seam after a resume."""
+"""general_cfg.collect_format: all formats hold the same transitions, and go on without a seam after a resume."""
 
 import errno
 import json
@@ -12,7 +12,7 @@ from helpers_dataset import NAMES, episode, flat, recorded, same, whole
 from test_agent_records import TRAFFIC, words
 from test_traces import killed_after
 
-from framework.dataset import archives, open_data, writers
+from framework.dataset import archives, minari_sets, open_data, writers
 from framework.dataset.writers import EpisodeWriter, episode_writer
 from framework.errors import DataError
 from framework.output.csv_log import read_csv
@@ -275,6 +275,33 @@ def test_a_resume_of_a_run_in_another_format_is_one_message(tmp_path: Path, caps
     assert main(["--resume", str(tmp_path / "run"), *more]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "its trajectories are in npz; resume with general_cfg.collect_format=npz" in said
+
+
+def test_a_data_set_of_minari_is_written_when_the_run_ends_and_anew_after_a_resume(tmp_path: Path) -> None:
+    pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    task = tmp_path / "run"
+    place = results(task, "general_cfg.collect_format=minari")
+    first = whole(open_data(place / "trajs.minari"))
+    same(first, whole(open_data(place)))
+    assert main(["--resume", str(task), "general_cfg.max_total_step=500"]) == 0
+    longer = whole(open_data(place / "trajs.minari"))
+    assert len(longer["reward"]) > len(first["reward"])
+    same(longer, whole(open_data(place)))
+
+
+def test_without_minari_its_format_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> None:
+        raise DataError(minari_sets.INSTEAD)
+
+    monkeypatch.setattr(minari_sets, "storages", missing)
+    assert main([*TOY, "general_cfg.collect_format=minari", "--into", str(tmp_path / "run")]) == 2
+    assert "general_cfg.collect_format: a Minari data set needs a package that is not installed here: pip" in (
+        " ".join(capsys.readouterr().err.split())
+    )
+    assert not (tmp_path / "run").exists()
 
 
 def test_with_several_agents_there_is_a_series_of_archives_for_each_policy(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Distributions over actions: numbers computed by hand, and acting against learning."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +110,20 @@ def test_a_bernoulli_has_its_probabilities_entropy_and_frequencies() -> None:
     assert distribution.entropy(outputs).item() == pytest.approx(expected)
     action, _ = distribution.sample(np.repeat(outputs.numpy(), 40_000, 0), np.random.default_rng(0))
     np.testing.assert_allclose(action.mean(0), [0.75, 0.5], atol=0.01)
+
+
+def test_a_space_says_how_many_ones_are_likely_and_that_an_action_has_one() -> None:
+    space: Any = MultiBinary(8)
+    space.likely, space.never_empty = 2.0, True
+    distribution = distribution_for(space)
+    shifted = torch.nn.Sequential(*distribution.tail(0.0))(torch.zeros(1, 8)).numpy()
+    assert shifted == pytest.approx(math.log(2 / 6))  # each is 1 with probability 2/8
+    action, _ = distribution.sample(np.repeat(shifted, 40_000, 0), np.random.default_rng(0))
+    assert action.sum(1).mean() == pytest.approx(2.0, abs=0.02)
+    outputs = np.array([[-3, -1, -2, -4, -5, -6, -7, -8], [1, -1, 2, -1, -1, -1, -1, -1]], np.float32)
+    assert distribution.mode(outputs).tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0, 0, 0]]
+    assert distribution_for(MultiBinary(8)).tail(0.0) == []
+    assert not distribution_for(MultiBinary(8)).mode(outputs)[0].any()
 
 
 def test_a_gaussian_has_its_density_entropy_mean_and_deviation() -> None:

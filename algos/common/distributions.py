@@ -163,12 +163,36 @@ class MultiCategorical(_Plain):
         return _kl(self._log_softmax(old), self._log_softmax(new)).sum(-1)
 
 
+class Shift(nn.Module):
+    """Adds a constant."""
+
+    def __init__(self, by: float) -> None:
+        super().__init__()
+        self.by = by
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.by
+
+
 class Bernoulli(_Plain):
-    """0 or 1 in each of n places, from the logit of each 1."""
+    """0 or 1 in each of n places, from the logit of each 1.
+
+    A space may have two attributes for actions of which few are 1 at a time. `likely` is the mean number of ones that
+    an untrained policy chooses, instead of n / 2. With `never_empty` the mode has a 1 at the largest logit, if none is
+    above 0: where none is likely by itself, all zeros would be the mode though such an action is hardly ever sampled.
+    """
 
     def __init__(self, space: MultiBinary) -> None:
         self.shape = space.shape
         self.outputs = math.prod(self.shape)
+        self.likely: float | None = getattr(space, "likely", None)
+        self.never_empty: bool = getattr(space, "never_empty", False)
+
+    def tail(self, log_std: float) -> list[nn.Module]:
+        """Returns a constant that is added to the logits, if the space says how many ones are likely."""
+        if self.likely is None or not 0 < self.likely < self.outputs:
+            return []
+        return [Shift(math.log(self.likely / (self.outputs - self.likely)))]
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         # log(u / (1 - u)) of a uniform u is logistic, so this is 1 with probability sigmoid(output)
@@ -177,7 +201,10 @@ class Bernoulli(_Plain):
         return action.reshape(-1, *self.shape).astype(np.int8), log_prob
 
     def mode(self, outputs: Array) -> Array:
-        return (outputs > 0).reshape(-1, *self.shape).astype(np.int8)
+        ones = outputs > 0
+        if self.never_empty:
+            ones |= (outputs == outputs.max(1, keepdims=True)) & ~ones.any(1, keepdims=True)
+        return ones.reshape(-1, *self.shape).astype(np.int8)
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
         return -F.softplus((1 - 2 * action.flatten(1)) * outputs).sum(-1)

@@ -2,7 +2,7 @@
 
 import contextlib
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,9 +27,9 @@ def is_data(path: str) -> bool:
     return path.startswith(sources.MINARI) or path.endswith(FOLDER) or bool(sources.suffix_of(Path(path)))
 
 
-def convert(data: str, target: str) -> Dataset:
+def convert(data: str | Sequence[str], target: str) -> Dataset:
     """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
-    if data.lower().endswith((".yaml", ".yml")):
+    if isinstance(data, str) and data.lower().endswith((".yaml", ".yml")):
         raise DataError(f"a converted JoyRL file goes to the standard output: {PROGRAM} convert {data} > {target}")
     if not is_data(target):
         raise DataError(

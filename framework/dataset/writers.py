@@ -10,9 +10,11 @@ from zlib import crc32
 import numpy as np
 
 from config.policies import NAMES
-from framework.checkpoint.atomic import finish, naming, regular, sync_folder, unfinished
+from framework.checkpoint.atomic import discard, finish, naming, regular, sync_folder, unfinished
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
+from framework.dataset.convert import convert
+from framework.errors import DataError
 from framework.output import LOGGER
 from framework.output.csv_log import JsonLog
 from framework.output.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
@@ -37,9 +39,9 @@ class EpisodeWriter(Protocol):
     def close(self) -> None: ...
 
 
-def episode_writer(form: Literal["pkl", "npz", "jsonl"], folder: Path) -> EpisodeWriter:
+def episode_writer(form: Literal["pkl", "npz", "jsonl", "minari"], folder: Path) -> EpisodeWriter:
     """Makes the writer of a format, into a folder of results."""
-    kinds = {"pkl": TrajectoryWriter, "npz": ArchiveWriter, "jsonl": LinesWriter}
+    kinds = {"pkl": TrajectoryWriter, "npz": ArchiveWriter, "jsonl": LinesWriter, "minari": MinariWriter}
     return kinds[form](folder)
 
 
@@ -120,6 +122,8 @@ class ArchiveWriter:
     An archive cannot be appended to. So the episodes of the current one are in memory, and it is written whole, in the
     place of the one before, when it is full, at each save of the run and at its end."""
 
+    FORM = "npz"
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._series: dict[str, _Series] = {}
@@ -139,11 +143,11 @@ class ArchiveWriter:
 
     def state(self) -> dict[str, Any]:
         """Returns the ends of the files, which are on the disk now: the state for an exact resume."""
-        return {"form": "npz", "series": {policy: series.state() for policy, series in self._series.items()}}
+        return {"form": self.FORM, "series": {policy: series.state() for policy, series in self._series.items()}}
 
     def restore(self, state: Mapping[str, Any]) -> bool:
         """Drops every episode that was written after this state. Returns False if those before it have changed."""
-        _check_form(state, "npz")
+        _check_form(state, self.FORM)
         self._series = {str(policy): _Series(self.folder, str(policy)) for policy in state["series"]}
         kept = {path for series in self._series.values() for path in series.files().values()}
         for path in self.folder.glob("trajs*_*.npz"):
@@ -158,6 +162,31 @@ class ArchiveWriter:
         self._series = {}
 
 
+class MinariWriter(ArchiveWriter):
+    """Writes the same files, from which a resume goes on, and results/trajs.minari of them whenever the run ends: HDF5
+    cannot be cut back to a checkpoint."""
+
+    FORM = "minari"
+
+    def close(self) -> None:
+        """Writes what is in memory, and the data sets."""
+        names = list(self._series)
+        super().close()
+        for policy in names:
+            files = [str(path) for _, path in sorted(_Series(self.folder, policy).files().items())]
+            target = self.folder / f"{stem_of(policy)}.minari"
+            try:
+                discard(target)
+                convert(files, str(target))
+            except (DataError, OSError) as error:
+                LOGGER.warning("%s could not be written: %s; %s has the episodes", target, error, ", ".join(files))
+
+
+def stem_of(policy: str) -> str:
+    """Returns the beginning of the names of a policy's files."""
+    return f"trajs_{policy}" if policy else "trajs"
+
+
 def _read(path: Path) -> Columns:
     """Returns what is in an archive that was written here; nothing if it is missing."""
     try:
@@ -170,7 +199,7 @@ class _Series:
     """Files of one kind of episodes, the newest of them in memory."""
 
     def __init__(self, folder: Path, policy: str) -> None:
-        self.folder, self._stem = folder, f"trajs_{policy}" if policy else "trajs"
+        self.folder, self._stem = folder, stem_of(policy)
         self._number = max(self.files(), default=-1) + 1
         self._begin()
 

@@ -78,6 +78,7 @@ class Console(Observer):
         self._highest_return = self._highest_mean = float("-inf")
         self._length = 0
         self._shown: Sequence[str] = ()
+        self._evaluated: Sequence[str] = ()
         self._values: Mapping[str, float] = {}
         self._evaluation = ""
         self._picture: tuple[float | None, str, list[terminal.Row]] = (None, "", [])
@@ -85,10 +86,18 @@ class Console(Observer):
 
     # during the run ---------------------------------------------------------------------------------------
 
-    def start(self, count: Counts, seconds: float = 0.0, best: float | None = None, shown: Sequence[str] = ()) -> None:
+    def start(
+        self,
+        count: Counts,
+        seconds: float = 0.0,
+        best: float | None = None,
+        shown: Sequence[str] = (),
+        evaluated: Sequence[str] = (),
+    ) -> None:
         """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
-        mean return. shown: columns of train.csv that are shown beside the return."""
-        self._shown = shown
+        mean return. shown: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
+        beside the score of an evaluation."""
+        self._shown, self._evaluated = shown, evaluated
         self._began = time.monotonic()
         self._earlier = seconds
         self._highest_mean = float("-inf") if best is None else best
@@ -141,7 +150,7 @@ class Console(Observer):
         mean = evaluation.mean
         of = f" of {self.cfg.score_policy}" if self.cfg.score_policy else ""
         self._evaluation = f"{scored(evaluation.facts())}{of} at update {count.update:,}"
-        if numbers := {name: value for name, value in evaluation.metrics().items() if name in self._shown}:
+        if numbers := {name: value for name, value in evaluation.metrics().items() if name in self._evaluated}:
             self._evaluation += f" ({listed(numbers)})"
         news = best and mean > self._highest_mean
         self._highest_mean = max(self._highest_mean, mean)

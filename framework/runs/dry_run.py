@@ -16,6 +16,7 @@ from framework.expert import expert_of
 from framework.memory.given import Given
 from framework.output.formatting import counted
 from framework.plan import Plan, PolicyPlan, plan
+from framework.runs import initial_weights
 
 MOST_AGENTS = 8
 """Agents of a policy that are named."""
@@ -31,6 +32,7 @@ def describe(config: RunConfig) -> int:
         its = plan(config, spec)
         resources.memories_that_fit(config, its)
         expert_of(config, spec, build.make_agent)
+        fitting = initial_weights.fitting(config, agent)
         seed = config.general.seed or 1
         given = {policy.name: build.given_data(config, policy, seed) for policy in its.learning}
         workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
@@ -45,6 +47,7 @@ def describe(config: RunConfig) -> int:
             *(line for policy in its.policies for line in _policy(policy)),
             f"parameters    {agent.parameter_count():,}",
             *(f"  {name:<{width}}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
+            *([f"start_from    {fitting.text}"] if fitting else []),
             *(line for policy in its.learning for line in _data(given[policy.name])),
             *(line for policy in its.learning for line in _memory(config, policy, windows)),
             f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",

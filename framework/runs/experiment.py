@@ -132,6 +132,7 @@ class Experiment:
         phases = Phases(cfg.curriculum, rows.metrics)
         self._check_columns(numbers)
         self._weights = initial_weights.named(config)
+        self._fitting = initial_weights.fitting(config, backend.agent)
         self.start = start(config, self.spec)
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
@@ -230,6 +231,9 @@ class Experiment:
             self.start = replace(self.start, saved=None)  # its journal may be as large as the memory
         elif self._weights:
             initial_weights.install(self.backend, self._weights)
+        elif self._fitting:
+            initial_weights.start_with(self.backend, self._fitting)
+            self.console.note(self._fitting.text)
         self.loaded = True
         if ray and (saved is None or self.start.branch):
             self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet
@@ -300,7 +304,8 @@ class Experiment:
     def start_clock(self) -> None:
         """Starts the console's clock of training."""
         trainer = self.trainer
-        self.console.start(trainer.count, trainer.elapsed, trainer.best, trainer.rows.shown)
+        rows = trainer.rows
+        self.console.start(trainer.count, trainer.elapsed, trainer.best, rows.shown, rows.evaluated)
 
     def _survive(self, work: Callable[[], T]) -> T:
         """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run

@@ -1,14 +1,87 @@
-"""Weights that a new run starts from: policies_cfg.NAME.load names a policy of another run."""
+"""Weights that a new run starts from: general_cfg.start_from names a run, policies_cfg.NAME.load a policy of one."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from algos.base import Tree
+from torch.nn import Module
+
+from algos.base import Agent, Array, Tree
 from config import tasks
 from config.loader import ConfigError, RunConfig
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore
 from framework.errors import JoystickError
 from framework.runs.task_dir import ROOT, TaskDir
+
+MOST_NAMED = 4
+"""Number of weights that a message names."""
+
+
+class Fitting(NamedTuple):
+    """Weights of another run that fit an agent by name and shape."""
+
+    arrays: Mapping[str, Mapping[str, Array]]
+    """Part of the agent's state -> name -> weights."""
+    text: str
+    """The line of output: what is taken, from where, and what is not."""
+
+
+def fitting(config: RunConfig, agent: Agent) -> Fitting | None:
+    """Returns the weights that general_cfg.start_from gives this agent; None if it names none, and in a run that is
+    resumed. Raises ConfigError if none fits."""
+    name = config.general.start_from
+    if name is None or config.task is not None:
+        return None
+    place = config.where.get("general_cfg.start_from", "default")
+    try:
+        if config.policies:
+            raise JoystickError("is for a single policy; with several, policies_cfg.NAME.load names the run of each")
+        theirs, saved = _state(name, "")
+    except (tasks.TaskError, JoystickError) as error:
+        raise ConfigError([f"{place}: general_cfg.start_from: {error}"]) from error
+    state = agent.state()
+    ours = {part: state[part] for part in agent.KEPT if isinstance(getattr(agent, part), Module)}
+    arrays: dict[str, dict[str, Array]] = {}
+    new: list[str] = []
+    for part, weights in ours.items():
+        its = theirs.get(part)
+        for key, own in weights.items():
+            found = its.get(key) if isinstance(its, Mapping) else None
+            if found is not None and found.shape == own.shape:
+                arrays.setdefault(part, {})[key] = found
+            else:
+                unlike = "" if found is None else f" ({_shape(found)} there, {_shape(own)} here)"
+                new.append(f"{part}.{key}{unlike}")
+    taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
+    if not taken:
+        why = f"no weights of {saved} have a name and a shape of this run's; here are {', '.join(new[:MOST_NAMED])}"
+        raise ConfigError([f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED)])
+    rest = f"; new: {_listed(new, taken)}" if new else ""
+    return Fitting(arrays, f"weights of {saved}: {_listed(taken, new)}{rest}")
+
+
+def _listed(names: Sequence[str], others: Sequence[str]) -> str:
+    """Returns names of weights; a network none of whose weights is among the others is one name."""
+    split = {_network(name) for name in names} & {_network(name) for name in others}
+    return ", ".join(dict.fromkeys(name if _network(name) in split else _network(name) for name in names))
+
+
+def _network(name: str) -> str:
+    """Returns the network of weights such as networks.actor.0.weight."""
+    part, first, *_ = name.split(".")
+    return part if first.isdecimal() else f"{part}.{first}"
+
+
+def _shape(array: Array) -> str:
+    return "x".join(map(str, array.shape)) or "one number"
+
+
+def start_with(backend: Any, weights: Fitting) -> None:
+    """Replaces these weights of the agent, in all processes."""
+    whole = backend.state()
+    for part, arrays in weights.arrays.items():
+        whole["agent"][part] = {**whole["agent"][part], **arrays}
+    backend.load_state(whole, ())
+    backend.set_weights(backend.agent.weights())
 
 
 def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:

@@ -15,7 +15,7 @@ from framework.errors import CheckpointError, TaskDirError
 from framework.runs.task_dir import TaskDir
 from framework.seeding import draw_seed
 
-FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy"}
+FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "start_from"}
 """Settings of general_cfg that a resume may not change."""
 HOW_TO_LOAD = {"load_checkpoint", "load_path", "load_model_step"}
 """Settings that name the checkpoint to load; they are no change of the run."""
