@@ -46,7 +46,7 @@ def _answer(argv: list[str]) -> int:
         sys.path.append(os.getcwd())
     if request.command == "tune":
         return _tune(request, argv)
-    return _run(request, argv) if request.command in ("run", "evaluate", "bench") else _look_up(request)
+    return _run(request, argv) if request.command in ("run", "evaluate", "talk", "bench") else _look_up(request)
 
 
 def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
@@ -156,6 +156,8 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
     [config] = configs.values()
     if request.command == "evaluate":
         return entry.evaluate(config, request.steps, request.out)
+    if request.command == "talk":
+        return entry.talk(config, request.record)
     return entry.run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else entry.run(config, argv)
 
 

@@ -9,7 +9,7 @@ from config.joyrl import SECTIONS
 from config.names import did_you_mean, printable
 from config.program import PROGRAM, version
 
-WORDS = ("train", "test", "resume", "film", "evaluate")
+WORDS = ("train", "test", "resume", "film", "evaluate", "talk")
 """Commands that play or train. All but train are followed by the name of a run."""
 LOOKUPS = ("runs", "list", "describe", "schema", "convert", "data")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
@@ -40,6 +40,8 @@ with a run, by the name of its folder under tasks/:
   python main.py film NAME [--episodes N]         the same, and make a video
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
                                                   score it, and write no folder
+  python main.py talk NAME [--record FILE]        talk to it, if it was trained
+                                                  on dialogues
 
 other commands:
   python main.py train ...                        the same without the word
@@ -163,7 +165,7 @@ def _take_name(parser: _Parser, request: argparse.Namespace, word: str) -> None:
     request.word = word
     setattr(request, "resume" if word == "resume" else "test", name)
     request.video = request.video or word == "film"
-    if word == "evaluate":
+    if word in ("evaluate", "talk"):
         request.command = word
 
 
@@ -232,6 +234,7 @@ def _run_parser() -> _Parser:
     one("--episodes", "N", "with test, film, evaluate: number of episodes", arguments.count)
     one("--steps", "N", "with evaluate: whole episodes, at least so many steps", arguments.count)
     one("--out", "FILE", "with evaluate: a file for a JSON line per episode")
+    one("--record", "FILE", "with talk: a file for the dialogue")
     one("--seeds", "1..5", "one run for each of these seeds, side by side", arguments.seeds)
     one("--jobs", "N", "with --seeds, tune or several experiments: runs at once", arguments.count)
     one("--into", "FOLDER", "a new folder to write to, instead of tasks/NAME")

@@ -49,5 +49,9 @@ def _of_playing(request: argparse.Namespace) -> Iterator[str]:
         yield f"--steps and --out are for: {PROGRAM} evaluate NAME"
     if request.command == "evaluate" and (request.video or request.into):
         yield "evaluate writes no task directory; leave out --video and --into, or use test or film"
+    if request.record and request.command != "talk":
+        yield f"--record is for: {PROGRAM} talk NAME"
+    if request.command == "talk" and (request.video or request.into or request.episodes):
+        yield "talk plays one dialogue and writes no task directory; leave out --video, --into and --episodes"
     if request.steps and request.episodes:
         yield "--steps and --episodes both set how much is played; leave one of them out"

@@ -194,8 +194,12 @@ class AlgoConfig(Strict):
 class EnvConfig(Strict):
     """Settings that every environment has. Other keys are passed to the environment's constructor."""
 
-    render_mode: Literal["human", "rgb_array"] | None = None
-    """null: no rendering; human: a window; rgb_array: videos/video.gif, without a display."""
+    FILM: ClassVar[tuple[str, str]] = ("rgb_array", "video.gif")
+    """The render_mode in which episodes are filmed, and the name of the file."""
+
+    render_mode: Literal["human", "rgb_array", "text"] | None = None
+    """null: no rendering; human: a window, or the terminal for text; rgb_array: videos/video.gif, without a display;
+    text: videos/dialogue.txt, of dialogues."""
     n_envs: PositiveInt = 1
     """Number of environments stepped together (rows); with mp_backend ray, per worker."""
     action_mask: bool = True

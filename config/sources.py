@@ -11,9 +11,11 @@ from config.error_text import shown
 from config.names import nearest
 from config.program import PROGRAM
 from config.run_config import SECTIONS
-from config.schema import Strict
+from config.schema import EnvConfig, Strict
 from config.yaml_reader import Document, DocumentError, Place, parse
 
+FILM = "film"
+"""Value of env_cfg.render_mode for the one in which the environment is filmed, until that is known."""
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
 """General settings of an earlier run that a command does not inherit. The address of a cluster is among them: whoever
 answers there can run code here, and the directory may come from a stranger."""
@@ -161,7 +163,7 @@ def flags(
         settings = {"load_checkpoint": True, "load_path": test, "mode": "test"}
         given += [(word or "--test", f"general_cfg.{key}", value) for key, value in settings.items()]
     if video:
-        given.append((word or "--video", "env_cfg.render_mode", "rgb_array"))
+        given.append((word or "--video", "env_cfg.render_mode", FILM))
     if checkpoint_freq:
         settings = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
         given += [("--checkpoint-freq", f"general_cfg.{key}", value) for key, value in settings.items()]
@@ -170,6 +172,14 @@ def flags(
     if model is not None:
         given.append(("--model", "general_cfg.load_model_step", model))
     return given
+
+
+def choose_film(given: Iterable[Source], model: type[Strict]) -> None:
+    """Puts the render_mode in which this environment is filmed in the place of FILM."""
+    for source in given:
+        settings = source.sections.get("env_cfg", {})
+        if settings.get("render_mode") == FILM:
+            settings["render_mode"] = model.FILM[0] if issubclass(model, EnvConfig) else "rgb_array"
 
 
 def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:

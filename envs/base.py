@@ -179,6 +179,10 @@ class VectorEnv(ABC):
         """Returns the frame [height, width, 3] uint8 of a row; None if it does not render."""
         return None
 
+    def text(self, row: int = 0) -> str | None:
+        """Returns the running episode of a row as text; None if it is not rendered as text."""
+        return None
+
     def close(self) -> None:
         """Closes windows and ends processes."""
 

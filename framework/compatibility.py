@@ -63,9 +63,9 @@ def _check_schedules(config: RunConfig) -> None:
 
 
 def drawing_faults(config: RunConfig) -> list[str]:
-    """Returns the reasons why the environment cannot give pictures, with render_mode rgb_array."""
+    """Returns the reasons why the environment cannot be filmed."""
     check = getattr(config.env_package, "check", lambda cfg: ())
-    return [fault.message for fault in check(config.env.model_copy(update={"render_mode": "rgb_array"}))]
+    return [fault.message for fault in check(config.env.model_copy(update={"render_mode": config.env.FILM[0]}))]
 
 
 ROW_BYTES = 2048

@@ -13,6 +13,7 @@ NonNegativeInt = Annotated[Int, Field(ge=0)]
 class Config(EnvConfig):
     """A system talks to a simulated user that has a goal; dialogue acts are symbols, and an exchange is a step."""
 
+    FILM: ClassVar = ("text", "dialogue.txt")
     READ_WITH: ClassVar = {
         "composite": ("actions", ("composite",)),
         "act_penalty": ("reward", ("task",)),
@@ -86,4 +87,4 @@ class Config(EnvConfig):
         if self.features == "convlab" and self.id != "full":
             yield Problem("features", f"convlab needs env_cfg.id=full, which has all its domains; the id is {self.id}")
         if self.render_mode == "rgb_array":
-            yield Problem("render_mode", "dialogues have no picture; human prints each exchange")
+            yield Problem("render_mode", "dialogues have no picture; text writes them, human prints each exchange")

@@ -15,35 +15,29 @@ from envs.dialog.config import Config
 from envs.dialog.database import Database, Table
 from envs.dialog.evaluator import METRICS, Evaluator
 from envs.dialog.goal import Goal, sample
+from envs.dialog.person import Person, Read, Write
 from envs.dialog.rule_policy import RulePolicy
 from envs.dialog.speech import legal, utter
 from envs.dialog.tracker import Tracker
-from envs.dialog.transcript import Exchange, lines
+from envs.dialog.transcript import Exchange, lines, text
 from envs.dialog.user import Speaker, User
-
-MakeUser = Callable[[Goal, np.random.Generator, Config], Speaker]
-
-
-def simulated(goal: Goal, rng: np.random.Generator, cfg: Config) -> User:
-    """Returns the simulated user."""
-    return User(goal, rng, cfg.max_turn, cfg.patience, cfg.max_initiative)
 
 
 class DialogEnv(gymnasium.Env):
     """A dialogue is an episode, and an exchange a step. It is a function of the seed and the actions."""
 
-    metadata = {"render_modes": ["human"]}
+    metadata = {"render_modes": ["human", "text"]}
     metrics = METRICS
 
-    def __init__(
-        self, cfg: Config, database: Database, codec: Codec, actions: Actions, user: MakeUser = simulated
-    ) -> None:
-        self.cfg, self.database, self.codec, self.actions, self.make_user = cfg, database, codec, actions, user
+    def __init__(self, cfg: Config, database: Database, codec: Codec, actions: Actions) -> None:
+        self.cfg, self.database, self.codec, self.actions = cfg, database, codec, actions
         self.render_mode = cfg.render_mode
         self.observation_space = Box(0.0, 1.0, (codec.size,), np.float32)
         self.action_space = actions.space
         self.expert = Expert(RulePolicy(codec), actions)
         """The rule policy: (observations [N, D], mask or None) -> actions [N, ...]."""
+        self._person: tuple[Read, Write] | None = None
+        """How a person is asked and told, who talks in the place of the simulated user."""
         self._channel = Channel(cfg.error_slot, cfg.error_value, cfg.error_intent)
 
     def reset(
@@ -60,7 +54,7 @@ class DialogEnv(gymnasium.Env):
         self.tables: Mapping[str, Table] = self.database.of_dialogue(self.np_random)
         self.tracker = Tracker(self.tables, self.codec.domains, self.database.places)
         self.evaluator = Evaluator(self.goal, self.tables)
-        self.user = self.make_user(self.goal, self.np_random, self.cfg)
+        self.user = self._speaker()
         self.transcript: list[Exchange] = []
         """Exchanges of the dialogue so far."""
         self._finished = self.user.finished()
@@ -85,10 +79,30 @@ class DialogEnv(gymnasium.Env):
         cut = reason == "max_turn" and self.cfg.limit_is_truncation
         return self._observed(heard, uttered), reward, ended and not cut, cut, info
 
-    def render(self) -> None:
-        """Does nothing: with render_mode human, each exchange is printed when it is spoken."""
+    def render(self) -> str | None:
+        """Returns the goal and the dialogue so far with render_mode text; human prints each exchange when it is
+        spoken."""
+        return self.spoken() if self.render_mode == "text" else None
+
+    def spoken(self) -> str:
+        """Returns the goal and the dialogue so far as text."""
+        return text(self.goal, self.transcript)
+
+    def talk(self, read: Read, write: Write) -> Callable[[str], list[str]]:
+        """Lets a person take the place of the simulated user in the next dialogue. read: asks for a line. Returns what
+        gives the words that can follow those of an unfinished line."""
+        self._person = read, write
+        return lambda line: self.user.candidates(line) if isinstance(self.user, Person) else []
 
     # ------------------------------------------------------------------------------------------------- parts
+
+    def _speaker(self) -> Speaker:
+        """Returns who talks to the system in this dialogue."""
+        cfg = self.cfg
+        if self._person is not None:
+            (read, write), self._person = self._person, None
+            return Person(self.goal, self.tracker, read, write, cfg.max_turn)
+        return User(self.goal, self.np_random, cfg.max_turn, cfg.patience, cfg.max_initiative)
 
     def _listen(self, system: Sequence[Act], user: Sequence[Act]) -> Sequence[Act]:
         """Writes an exchange down; returns what the system understands."""

@@ -14,7 +14,7 @@ from envs.dialog.codec import Codec, full
 from envs.dialog.config import Config
 from envs.dialog.convlab import convlab
 from envs.dialog.database import OWN, Database, DatabaseError, load
-from envs.dialog.dialog import DialogEnv, MakeUser, simulated
+from envs.dialog.dialog import DialogEnv
 from envs.dialog.goal import sample
 from envs.dialog.ontology import IDS
 from envs.gym.env import prepare
@@ -38,9 +38,9 @@ def problems(cfg: Config) -> Iterator[Problem]:
         yield Problem("data_dir", str(error))
 
 
-def single(cfg: Config, user: MakeUser = simulated) -> DialogEnv:
-    """Makes one environment; user: makes who talks to the system."""
-    return DialogEnv(*_parts(cfg), user)
+def single(cfg: Config) -> DialogEnv:
+    """Makes one environment."""
+    return DialogEnv(*_parts(cfg))
 
 
 def database_of(cfg: Config) -> Database:

@@ -1,9 +1,10 @@
 """Acts as short English sentences."""
 
+import re
 from collections.abc import Sequence
 
 from envs.dialog.acts import ANY, UNKNOWN, Act, Booking, text_of
-from envs.dialog.ontology import AFTER, BEFORE
+from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, GENERAL
 
 NAMES: dict[str | None, str] = {
     AFTER: "time of departure", BEFORE: "time of arrival", "car type": "car", "internet": "internet access",
@@ -68,3 +69,26 @@ def with_article(word: str) -> str:
     if word == "police":
         return "the police"
     return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
+def understood(sentence: str, domain: str | None) -> Act | None:
+    """Returns the act of a sentence that `user_says` could have said of this domain; None for any other text."""
+    text = " ".join(sentence.split())
+    if re.fullmatch(r"(thank you, )?(good)?bye[.!]?", text, re.IGNORECASE):
+        return Act("bye", GENERAL)
+    if about := re.fullmatch(r"It is about (?:an? |the )?(\w+)\.?", text, re.IGNORECASE):
+        name = about[1].lower()
+        return Act("inform", name) if name in DOMAINS else None
+    for slot in DOMAINS[domain].slots if domain else ():
+        name = re.escape(NAMES.get(slot, slot))
+        if re.fullmatch(rf"What is the {name}\?", text, re.IGNORECASE):
+            return Act("request", str(domain), slot)
+        if re.fullmatch(rf"Any {name} will do\.?", text, re.IGNORECASE):
+            return Act("inform", str(domain), slot, ANY)
+        for stated in (STATED.get(slot), f"The {NAMES.get(slot, slot)} is {{}}."):
+            if stated is None:
+                continue
+            pattern = re.escape(stated.rstrip(".")).replace(r"\{\}", "(.+?)")
+            if found := re.fullmatch(rf"{pattern}\.?", text, re.IGNORECASE):
+                return Act("inform", str(domain), slot, found[1])
+    return None

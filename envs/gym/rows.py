@@ -195,6 +195,9 @@ class SyncVector(VectorEnv):
             return None
         return np.asarray(self._rows[row].render())
 
+    def text(self, row: int = 0) -> str | None:
+        return str(self._rows[row].render()) if self._rows[row].render_mode == "text" else None
+
     def close(self) -> None:
         failures = []
         for row in self._rows:

@@ -18,26 +18,27 @@ from framework.observer import Observer
 from framework.output.console import Console
 from framework.output.gif import Camera, Film, GifWriter
 from framework.output.recorders import TAPES
+from framework.output.scribe import Scribe
 from framework.runs.task_dir import TaskDir
 from framework.watch import Watch
 
-_NAME = re.compile(r"worker-\d+\.episode-(\d+)\.(gif|meta\.json)")
+_NAME = re.compile(r"worker-\d+\.episode-(\d+)\.(gif|txt|html|meta\.json)")
 
 
 def film_into(
     path: Path, config: RunConfig, taped: Iterable[tuple[Episode, Array]], check: Callable[[], None], watch: Watch
 ) -> tuple[Film, str]:
-    """Repeats episodes into a video, or a window. `check` is called before each step and may raise. Returns the video,
-    and how the first episode that went differently did so; nothing if none did."""
+    """Repeats episodes into a video, a text, or a window. `check` is called before each step and may raise. Returns
+    the video, and how the first episode that went differently did so; nothing if none did."""
     taped, different = list(taped), ""
     with build.opened_env(config, 1, watch, draw=True) as env:
-        writer = GifWriter(path, env.render_fps)
-        camera = Camera(writer, len(taped), watch)
+        writes = config.env.render_mode == "text"
+        camera: Scribe | Camera = Scribe(path) if writes else Camera(GifWriter(path, env.render_fps), len(taped), watch)
         try:
             for episode, actions in taped:
                 again = replay(env, episode, actions, camera, check, watch)
                 different = different or _difference(episode, again)
-                if writer.full:
+                if camera.full:
                     break
         finally:
             made = camera.close()
@@ -78,7 +79,7 @@ class TrainingVideos(Observer):
         watch: Watch,
     ) -> None:
         """env: the one of the training. check: raises Interrupted if the run was asked to stop."""
-        self.config = replace(config, env=config.env.model_copy(update={"render_mode": "rgb_array"}))
+        self.config = replace(config, env=config.env.model_copy(update={"render_mode": config.env.FILM[0]}))
         self.every = config.general.video_fre
         self.folder, self.console, self.check, self.watch = task.videos, console, check, watch
         self._tapes: dict[tuple[int, int, int], Array] = {}
@@ -118,11 +119,12 @@ class TrainingVideos(Observer):
     def _film(self, due: _Due) -> None:
         episode = due.episode
         name = f"worker-{episode.worker}.episode-{due.number}"
+        suffix = Path(self.config.env.FILM[1]).suffix
         self.check()
         self.folder.mkdir(exist_ok=True)
         with self.console.during(f"filming episode {due.number:,}"):
             taped = [(episode, due.actions)]
-            made, different = film_into(self.folder / f"{name}.gif", self.config, taped, self.check, self.watch)
+            made, different = film_into(self.folder / f"{name}{suffix}", self.config, taped, self.check, self.watch)
         if made.path is None:
             self._warn(made.text)
             return

@@ -168,6 +168,11 @@ class Camera(Recorder):
         self._steps = 0
         self._frame: np.ndarray | None = None
 
+    @property
+    def full(self) -> bool:
+        """True if no more is filmed."""
+        return self.writer.full
+
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
         """Films the state after a step."""
         if not self._steps:

@@ -26,6 +26,8 @@ from framework.output.html_page import (
     text,
 )
 
+MOST_LINES = 40
+"""Number of lines of dialogues that the report shows."""
 MOST_AGENTS = 8
 """Number of agents of a policy that are named."""
 Facts = Mapping[str, Any]
@@ -41,6 +43,7 @@ def training(task: Path, run: Facts, title: str) -> list[str]:
         _outcome(run, train, evaluations),
         image("Learning curve", curve, "image/png", dark),
         image("Video", task / "videos" / "video.gif", "image/gif"),
+        section("Dialogues", _dialogues(task / "videos" / "dialogue.txt")),
         section("Commands", _commands(task, run)),
         section("Evaluations", _evaluations(task / "models", evaluations, _names(run))),
         section("Checkpoints", _checkpoints(task / "models", evaluations)),
@@ -89,6 +92,15 @@ def _dark_curve(train: Rows, evaluations: Rows, run: Facts, title: str) -> bytes
     except Exception:  # matplotlib may raise anything; the page has the light one
         return None
     return picture.getvalue()
+
+
+def _dialogues(path: Path) -> str:
+    """Returns the beginning of what was spoken in a test."""
+    if not path.is_file():
+        return ""
+    spoken = path.read_text(errors="replace").splitlines()
+    more = paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
+    return f"<pre>{text(chr(10).join(spoken[:MOST_LINES]))}</pre>" + (more if len(spoken) > MOST_LINES else "")
 
 
 def _commands(task: Path, run: Facts) -> str:

@@ -178,14 +178,14 @@ def film(
     check: Callable[[], None],
     watch: Watch,
 ) -> Path | None:
-    """Replays the episodes in an environment that draws, into videos/video.gif or a window. `check` is called before
-    each step and may raise. Returns the path of the video."""
+    """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
+    before each step and may raise. Returns the path of the video."""
     taped = [(episode, tape.episodes[episode.row, episode.number]) for episode in evaluation.episodes]
     with console.during(f"filming {counted(len(taped), 'episode')}"):
-        made, different = film_into(task.videos / "video.gif", config, taped, check, watch)
+        made, different = film_into(task.videos / config.env.FILM[1], config, taped, check, watch)
     if different:
         console.warn(different)
-    if config.env.render_mode == "rgb_array":
+    if config.env.render_mode == config.env.FILM[0]:
         console.note(made.text)
     return made.path
 

@@ -89,6 +89,18 @@ def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
     return _guarded(work)
 
 
+def talk(config: RunConfig, record: str | None) -> int:
+    """Lets a person talk to a saved policy; writes nothing but the file `record`."""
+
+    def work() -> int:
+        _check(config)
+        from framework.runs.talk import run as converse
+
+        return converse(config, record)
+
+    return _guarded(work)
+
+
 def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) -> int:
     """Measures the speed of training. configured: returns the configuration with further settings."""
 

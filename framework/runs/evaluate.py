@@ -18,7 +18,7 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     """Plays whole episodes: so many, or as many as make at least so many steps. out: file with a line of JSON for each.
     Returns the exit status."""
     if out:
-        _check_place(Path(out), config.task)
+        check_place("--out", Path(out), config.task)
 
     def check() -> None:
         if signals.received is not None:
@@ -42,14 +42,14 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     return 0
 
 
-def _check_place(out: Path, task: Path | None) -> None:
-    """Raises JoystickError if the file cannot be written, or would replace one of the run."""
+def check_place(flag: str, out: Path, task: Path | None) -> None:
+    """Raises JoystickError if the file that a flag names cannot be written, or would replace one of the run."""
     if out.is_dir():
-        raise JoystickError(f"--out: {out} is a folder; name a file")
+        raise JoystickError(f"{flag}: {out} is a folder; name a file")
     if not out.parent.is_dir():
-        raise JoystickError(f"--out: the folder {out.parent} does not exist")
+        raise JoystickError(f"{flag}: the folder {out.parent} does not exist")
     if task is not None and out.resolve().is_relative_to(task.resolve()):
-        raise JoystickError(f"--out: {out} is inside the task directory, which is not changed; name another place")
+        raise JoystickError(f"{flag}: {out} is inside the task directory, which is not changed; name another place")
 
 
 def lines(evaluation: Evaluation) -> str:

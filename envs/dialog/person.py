@@ -1,0 +1,143 @@
+"""A person in the place of the simulated user, who types acts or the sentences of the templates."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from envs.dialog import templates
+from envs.dialog.acts import BYE, USER_INTENTS, Act, parse, text_of
+from envs.dialog.goal import Goal
+from envs.dialog.ontology import BOOKING_VALUES, DOMAINS
+from envs.dialog.tracker import Tracker
+
+Read = Callable[[str], str]
+"""Asks for a line, after a prompt; raises EOFError at the end of the input."""
+Write = Callable[[str], None]
+
+HELP = """\
+You are the user. Type acts, with ; between them, or sentences:
+  restaurant              what it is about
+  food indian             the food is indian (also: inform restaurant food indian)
+  area *                  any area will do
+  phone?                  what is the phone? (also: request restaurant phone)
+  The food is indian. What is the phone?
+  bye                     ends the dialogue
+  help                    shows this again"""
+
+
+class Person:
+    """Reads what the user says, and shows what the system says, knows and finds."""
+
+    def __init__(self, goal: Goal, tracker: Tracker, read: Read, write: Write, max_turn: int) -> None:
+        self.goal, self.tracker, self.max_turn = goal, tracker, max_turn
+        self.read, self.write = read, write
+        self.turn, self.ended = 0, False
+        self.reason: str | None = None
+        self._domain: str | None = None
+        """Domain of the latest act, which the next ones are about."""
+
+    def open(self) -> list[Act]:
+        self.write(f"A task to try, or talk about something else: {self.goal}\n{HELP}")
+        return self._listened()
+
+    def respond(self, acts: Sequence[Act]) -> list[Act]:
+        self.write(f"  ({self._known()})")
+        self.write(f"system: {templates.system_says(acts)}")
+        if self.turn + 2 > self.max_turn:
+            self.write(f"The dialogue has reached its limit of {self.max_turn} turns.")
+            return self._closed("max_turn")
+        return self._listened()
+
+    def finished(self) -> int:
+        return 0
+
+    def candidates(self, line: str) -> list[str]:
+        """Returns the words that can follow those of an unfinished line."""
+        words = line.rpartition(";")[2].split(" ")
+        begun = words[-1].lower()
+        return sorted(word for word in self._next(words[:-1]) if word.lower().startswith(begun))
+
+    # ------------------------------------------------------------------------------------------------- parts
+
+    def _listened(self) -> list[Act]:
+        """Reads lines until one has acts."""
+        self.turn += 2
+        while True:
+            try:
+                line = self.read("you:    ")
+            except EOFError:
+                return self._closed("complete")
+            if line.strip().lower() in ("help", "?"):
+                self.write(HELP)
+                continue
+            try:
+                acts = [self._read(part) for part in parts(line)]
+            except ValueError as error:
+                self.write(f"  {error}")
+                continue
+            if BYE in acts:
+                return self._closed("complete", acts)
+            if acts:
+                return acts
+
+    def _closed(self, reason: str, acts: Sequence[Act] = (BYE,)) -> list[Act]:
+        self.ended, self.reason = True, reason
+        return list(acts)
+
+    def _read(self, text: str) -> Act:
+        """Returns the act of a text; a slot without a domain is of the domain before it."""
+        act = templates.understood(text, self._domain) or parse(self._whole(text.strip().rstrip(".")))
+        if act.domain in DOMAINS:
+            if act.domain not in self.tracker.belief:
+                raise ValueError(f"this system does not know {act.domain}; it knows {', '.join(self.tracker.belief)}")
+            self._domain = act.domain
+        return act
+
+    def _whole(self, text: str) -> str:
+        """Returns an act with the intent and the domain that its text leaves out."""
+        words = text.rstrip("?").split()
+        first = words[0].lower() if words else ""
+        if first in USER_INTENTS:
+            return text
+        if first in DOMAINS:
+            domain, rest = first, words[1:]
+        elif self._domain is None:
+            raise ValueError(f"{text!r} names no domain; begin with one of: {', '.join(self.tracker.belief)}")
+        else:
+            domain, rest = self._domain, words
+        intent = "request" if text.endswith("?") else "inform"
+        return " ".join((intent, domain, *rest))
+
+    def _known(self) -> str:
+        """Returns what the system has understood of the active domain, and how much of the database matches."""
+        name, tracker = self.tracker.active, self.tracker
+        if name is None:
+            return "it knows of nothing yet"
+        known = {**tracker.belief[name], **tracker.booking[name]}
+        values = ", ".join(f"{slot} {text_of(value)}" for slot, value in known.items()) or "nothing"
+        count = tracker.matches(name).bit_count()
+        booked = f"; booked: {tracker.booked[name]}" if name in tracker.booked else ""
+        return f"it knows of the {name}: {values}; {count} in the database match{booked}"
+
+    def _next(self, words: Sequence[str]) -> Iterator[str]:
+        """Yields what can be the next word."""
+        given = [word for word in words if word]
+        intent = given.pop(0).lower() if given and given[0].lower() in USER_INTENTS else ""
+        name = given.pop(0).lower() if given and given[0].lower() in DOMAINS else ""
+        if not given and not name:
+            yield from self.tracker.belief
+            yield from () if intent else (*USER_INTENTS, "help")
+        name = name or self._domain or ""
+        if name not in self.tracker.belief:
+            return
+        domain = DOMAINS[name]
+        if not given:
+            yield from domain.requestable if intent == "request" else (*domain.informable, *domain.bookable)
+        elif intent != "request" and given[0] in domain.slots:
+            yield "*"
+            yield from self.tracker.tables[name].columns.get(given[0], ()) or BOOKING_VALUES.get(given[0], ())
+
+
+def parts(line: str) -> list[str]:
+    """Returns the acts and sentences of a line. A sentence ends with a full stop or a question mark and a blank."""
+    for end in (". ", "? "):
+        line = line.replace(end, f"{end[0]};")
+    return [part.strip() for part in line.split(";") if part.strip()]
