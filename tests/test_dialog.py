@@ -16,10 +16,11 @@ import envs
 from benchmarks import dialog as benchmark
 from envs.base import EnvError
 from envs.dialog import Config
-from envs.dialog.acts import Act, Entry, parse
+from envs.dialog.acts import Act, Entry
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
 from envs.dialog.transcript import text
+from envs.dialog.user import User
 from tests.helpers_dialog import expert, of_town, opened, play, say, write_town
 
 BOOKING = {"people": "2", "day": "monday", "time": "11:30"}
@@ -259,31 +260,17 @@ def test_each_kind_of_error_stays_within_the_domain() -> None:
 # ------------------------------------------------------------------------------------------- beside it
 
 
-class Person:
-    """Types two lines, whatever it hears."""
-
-    turn, ended, reason = 0, False, None
-
-    def open(self) -> list[Act]:
-        return [parse("inform police")]
-
-    def respond(self, acts: Any) -> list[Act]:
-        self.heard, self.ended = [str(act) for act in acts], True
-        return [parse("inform hotel area NORTH"), parse("bye")]
-
-    def finished(self) -> int:
-        return 0
-
-
-def test_a_person_can_take_the_place_of_the_user(tmp_path: Path) -> None:
-    person = Person()
-    env = single(Config(id="full", data_dir=write_town(tmp_path)), lambda goal, rng, cfg: person)
+def test_a_person_can_take_the_place_of_the_user_for_one_dialogue(tmp_path: Path) -> None:
+    typed, shown = iter(["inform police", "hotel area NORTH; bye"]), list[str]()
+    env = of_town(write_town(tmp_path))
+    env.talk(lambda prompt: next(typed), shown.append)
     env.reset(seed=0)
     result = say(env, "inform police phone")[1]
-    assert person.heard == ["inform police phone 01234567897"]
-    assert (result[2], result[4]["complete"]) == (True, 0.0)
-    shown = env.transcript[-1]
-    assert (shown.belief, shown.booking, shown.matches) == ({"area": "north"}, {}, 1)
+    assert "system: The phone of the police is 01234567897." in shown
+    assert (result[2], env.user.reason) == (True, "complete")
+    last = env.transcript[-1]
+    assert (last.belief, last.booking, last.matches) == ({"area": "north"}, {}, 1)
+    assert isinstance((env.reset(seed=0), env.user)[1], User)
 
 
 def test_each_exchange_is_printed_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
