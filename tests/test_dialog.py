@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+import envs
 from benchmarks import dialog as benchmark
+from envs.base import EnvError
 from envs.dialog import Config
-from envs.dialog.acts import Act, Entry, parse
+from envs.dialog.acts import Act, Entry
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
 from envs.dialog.transcript import text
+from envs.dialog.user import User
 from tests.helpers_dialog import expert, of_town, opened, play, say, write_town
 
 BOOKING = {"people": "2", "day": "monday", "time": "11:30"}
@@ -73,6 +76,14 @@ def test_two_acts_at_random_rarely_do_a_task(env_id: str, highest: float) -> Non
 
     result = play(single(Config(id=env_id)), two, 300)
     assert 0.0 < result["strict"] < highest
+
+
+def test_without_bookings_in_the_observation_the_rule_policy_tries_to_book_and_asks() -> None:
+    env = single(Config(id="full", features="convlab"))
+    seen = np.zeros(340, np.float32)
+    seen[[env.codec.place["user", "inform", "restaurant", "people"], env.codec.place["matches", "restaurant", 1]]] = 1.0
+    acts = {env.codec.system[number][:3] for number in env.expert.policy.acts(seen)}
+    assert acts == {("book", "booking", "ref"), ("request", "booking", "day"), ("request", "booking", "time")}
 
 
 def test_the_expert_takes_rows_of_observations_and_needs_no_mask() -> None:
@@ -249,31 +260,17 @@ def test_each_kind_of_error_stays_within_the_domain() -> None:
 # ------------------------------------------------------------------------------------------- beside it
 
 
-class Person:
-    """Types two lines, whatever it hears."""
-
-    turn, ended, reason = 0, False, None
-
-    def open(self) -> list[Act]:
-        return [parse("inform police")]
-
-    def respond(self, acts: Any) -> list[Act]:
-        self.heard, self.ended = [str(act) for act in acts], True
-        return [parse("inform hotel area NORTH"), parse("bye")]
-
-    def finished(self) -> int:
-        return 0
-
-
-def test_a_person_can_take_the_place_of_the_user(tmp_path: Path) -> None:
-    person = Person()
-    env = single(Config(id="full", data_dir=write_town(tmp_path)), lambda goal, rng, cfg: person)
+def test_a_person_can_take_the_place_of_the_user_for_one_dialogue(tmp_path: Path) -> None:
+    typed, shown = iter(["inform police", "hotel area NORTH; bye"]), list[str]()
+    env = of_town(write_town(tmp_path))
+    env.talk(lambda prompt: next(typed), shown.append)
     env.reset(seed=0)
     result = say(env, "inform police phone")[1]
-    assert person.heard == ["inform police phone 01234567897"]
-    assert (result[2], result[4]["complete"]) == (True, 0.0)
-    shown = env.transcript[-1]
-    assert (shown.belief, shown.booking, shown.matches) == ({"area": "north"}, {}, 1)
+    assert "system: The phone of the police is 01234567897." in shown
+    assert (result[2], env.user.reason) == (True, "complete")
+    last = env.transcript[-1]
+    assert (last.belief, last.booking, last.matches) == ({"area": "north"}, {}, 1)
+    assert isinstance((env.reset(seed=0), env.user)[1], User)
 
 
 def test_each_exchange_is_printed_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -292,6 +289,11 @@ def test_each_exchange_is_printed_for_people(tmp_path: Path, capsys: pytest.Capt
         "user:   Thank you, goodbye.",
     ]
     assert text(env.goal, env.transcript) == printed[1:]
+
+
+def test_only_one_row_is_printed() -> None:
+    with pytest.raises(EnvError, match="shows one environment, not 2"):
+        envs.make(envs.get("dialog"), Config(render_mode="human"), 2)
 
 
 def test_the_benchmark_counts_exchanges(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,11 +36,11 @@ def test_each_id_has_its_vocabularies_and_observation(env_id: str, system: int, 
 def test_the_acts_have_a_fixed_order() -> None:
     assert [" ".join(filter(None, entry[:3])) for entry in system_vocabulary(IDS["mini"])] == [
         "request restaurant food", "request restaurant pricerange", "request restaurant area",
-        "request restaurant name", "inform restaurant address", "inform restaurant area",
-        "inform restaurant food", "inform restaurant name", "inform restaurant phone", "inform restaurant postcode", "inform restaurant pricerange",
-        "inform restaurant choice", "nooffer restaurant", "recommend restaurant name", "book restaurant",
-        "nobook restaurant", "request restaurant people", "request restaurant day", "request restaurant time",
-        "bye general", "reqmore general", "greet general",
+        "request restaurant name", "inform restaurant address", "inform restaurant area", "inform restaurant food",
+        "inform restaurant name", "inform restaurant phone", "inform restaurant postcode",
+        "inform restaurant pricerange", "inform restaurant choice", "nooffer restaurant", "recommend restaurant name",
+        "book restaurant", "nobook restaurant", "request restaurant people", "request restaurant day",
+        "request restaurant time", "bye general", "reqmore general", "greet general",
     ]  # fmt: skip
     more = set(system_vocabulary(IDS["mini"], 3)) - set(system_vocabulary(IDS["mini"]))
     assert {entry.rank for entry in more} == {2, 3}

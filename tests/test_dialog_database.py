@@ -81,7 +81,7 @@ def test_a_query_among_many_trains_is_quick() -> None:
 
 # ---------------------------------------------------------------------------------------------- spellings
 
-NAMES = ("the golden kettle", "golden gate", "pizza hut", "Parkside Police Station")
+NAMES = ("the golden kettle", "golden gate", "crooked mill", "crooked mile", "pizza hut", "Parkside Police Station")
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,7 @@ NAMES = ("the golden kettle", "golden gate", "pizza hut", "Parkside Police Stati
         ("golden gatte", "golden gate"),
         ("the goldn ketle", "the golden kettle"),
         ("piza hut", "piza hut"),  # too short for a typing error
+        ("crooked milx", "crooked milx"),  # of two
         ("the silver kettle", "the silver kettle"),
         ("no", "no"),
     ],

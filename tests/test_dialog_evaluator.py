@@ -50,6 +50,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "nothing at all": (ASKS, [], 0, 0, None, None, 0, 0),
     "an answer that was not asked for": (ASKS, [PHONE, AREA, inform("postcode", "aa11aa")], 1, 1, None, 2 / 3, 1, 0.8),
     "a constraint is no false answer": (ASKS, [PHONE, AREA, inform("food", "thai")], 1, 1, None, 1, 1, 1),
+    "a name is no answer": (ASKS, [PHONE, AREA, inform("name", "old oven")], 1, 1, None, 1, 1, 1),
     "an answer of another domain is false": (
         ASKS, [PHONE, AREA, inform("phone", "01234567893", "hotel")], 1, 1, None, 2 / 3, 1, 0.8),
     "a phone number of ten digits": (ASKS, [inform("phone", "0123456789"), AREA], 0, 0, None, 1, 0.5, 2 / 3),

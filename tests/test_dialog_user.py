@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from envs.dialog.config import Config
-from envs.dialog.database import OWN, load
+from envs.dialog.acts import UNKNOWN, Act, Booking
 from envs.dialog.dialog import DialogEnv
-from envs.dialog.goal import Goal, sample
-from envs.dialog.ontology import BOOKING_VALUES, DOMAINS, IDS
+from envs.dialog.goal import Goal
+from envs.dialog.user import User
 from tests.helpers_dialog import of_town, opened, say, write_town
 
 MakeEnv = Callable[..., DialogEnv]
@@ -72,6 +71,14 @@ def test_a_nooffer_or_nobook_of_a_domain_that_is_done_or_not_wanted_is_ignored(t
     assert say(env, "inform hospital phone")[0] == ["bye"]
 
 
+def test_a_refusal_of_what_is_done_is_ignored(town: MakeEnv) -> None:
+    env = town()
+    opened(env, {"hotel": {"constraints": {"area": "north"}, "requests": ["phone"]}, "police": {"requests": ["phone"]}})
+    say(env)
+    assert say(env, "inform hotel phone")[0] == ["inform police"]
+    assert say(env, "nooffer hotel", "nobook hotel")[0] == ["request police phone"]
+
+
 def test_a_refused_booking_ends_the_dialogue(town: MakeEnv) -> None:
     env = town()
     opened(env, {"restaurant": {"constraints": {"food": "thai"}, "booking": BOOKING}})
@@ -107,6 +114,41 @@ def test_what_is_not_in_the_goal_does_not_matter(town: MakeEnv) -> None:
     assert env.tracker.belief["hotel"]["stars"] is env.tracker.booking["hotel"]["people"]
     assert env.tracker.matches("hotel") == 0b01, "any stars, in the north"
     assert say(env, "request taxi departure")[0] == ["request hotel phone"], "its own question comes first"
+
+
+def test_a_user_that_says_any_keeps_the_initiative(town: MakeEnv) -> None:
+    env = town()
+    wanted = {"area": "north", "pricerange": "cheap", "stars": "3", "type": "hotel", "parking": "yes"}
+    said = opened(env, {"hotel": {"constraints": wanted, "requests": ["phone"]}})
+    answer = say(env, "request hotel internet")[0]
+    assert answer[0] == "inform hotel internet *"
+    assert sorted(said[1:] + answer[1:]) == [f"inform hotel {slot} {wanted[slot]}" for slot in sorted(wanted)]
+
+
+def heard_by(goal: dict[str, Any], *turns: list[Act]) -> list[str]:
+    """The last answer of a user without an environment."""
+    user = User(Goal.from_json(goal), np.random.default_rng(0))
+    return [[str(act) for act in said] for said in (user.open(), *map(user.respond, turns))][-1]
+
+
+def test_a_booking_takes_the_values_that_were_still_to_be_said_off_the_agenda() -> None:
+    goal = {"restaurant": {"constraints": {}, "booking": BOOKING}, "police": {"requests": ["phone"]}}
+    asked = [Act("request", "restaurant", "people"), Act("request", "hotel", "stars")]
+    made = [Act("book", "restaurant", None, Booking("00000000", dict(BOOKING)))]
+    assert heard_by(goal, asked) == ["inform hotel stars *"]
+    assert heard_by(goal, asked, made) == ["inform police"]
+
+
+@pytest.mark.parametrize(
+    ("slot", "value", "answer"),
+    [("leaveAt", "09:59", "inform train leaveAt 10:00"), ("leaveAt", "10:00", "request train price"),
+     ("leaveAt", "24:10", "request train price"), ("day", "Monday", "request train price"),
+     ("day", "friday", "inform train day monday"), ("day", UNKNOWN, "request train price"),
+     ("arriveBy", "11:00", "request train price")],
+)  # fmt: skip
+def test_what_is_informed_is_compared_with_the_goal(slot: str, value: Any, answer: str) -> None:
+    goal = {"train": {"constraints": {"day": "monday", "leaveAt": "10:00"}, "requests": ["price"]}}
+    assert heard_by(goal, [], [Act("inform", "train", slot, value)]) == [answer]
 
 
 def test_a_booking_with_a_missing_value_is_not_made_and_with_a_wrong_one_is_repeated(town: MakeEnv) -> None:
@@ -205,72 +247,3 @@ def test_the_user_says_as_much_of_its_own_accord_as_max_initiative_allows(town: 
     wanted = {"constraints": {"area": "north", "food": "thai", "pricerange": "cheap"}, "requests": ["phone"]}
     for number in (1, 2, 4):
         assert len(opened(town(max_initiative=number), {"restaurant": wanted})) == number
-
-
-# --------------------------------------------------------------------------------------------------- goals
-
-
-def drawn(count: int, env_id: str = "full", **settings: Any) -> list[Goal]:
-    rng, cfg = np.random.default_rng(0), Config(id=env_id, **settings)
-    database = load(OWN, IDS[env_id])
-    return [sample(database, rng, cfg) for _ in range(count)]
-
-
-def test_every_goal_can_be_met_and_asks_for_something_in_each_domain() -> None:
-    database = load(OWN, IDS["full"])
-    for goal in drawn(300):
-        for name, part in goal.parts.items():
-            assert part.requests or part.booking
-            assert set(part.requests) <= set(DOMAINS[name].requestable) - set(part.constraints)
-            if name == "taxi":
-                assert part.requests == ["car type", "phone"]
-                assert part.constraints["departure"] != part.constraints["destination"]
-                continue
-            assert database.tables[name].match(part.constraints)
-            if part.unsatisfiable:
-                assert not database.tables[name].match(part.unsatisfiable)
-                assert len(part.unsatisfiable.items() - part.constraints.items()) == 1
-            for slot, value in (part.booking or {}).items():
-                assert value in BOOKING_VALUES[slot]
-
-
-def test_the_numbers_of_a_goal_follow_their_settings() -> None:
-    goals = drawn(400, "town", p_domains=[0, 0, 1], p_name=1.0, p_book=1.0)
-    assert {len(goal.parts) for goal in goals} == {3}
-    assert all(set(goal.parts["hotel"].constraints) == {"name"} for goal in goals if "hotel" in goal.parts)
-    assert all(goal.parts["hotel"].booking for goal in goals if "hotel" in goal.parts)
-    sizes = [len(goal.parts["hotel"].constraints) for goal in drawn(400, "town", p_name=0.0, max_constraints=2)
-             if "hotel" in goal.parts]  # fmt: skip
-    assert set(sizes) == {1, 2}
-    assert abs(np.mean([len(goal.parts) for goal in drawn(1000)]) - 1.8) < 0.15, "some are drawn again"
-
-
-def test_coupled_goals_have_the_same_people_and_day() -> None:
-    both = [goal for goal in drawn(400, "town", couple=True, p_book=1.0) if {"hotel", "restaurant"} <= set(goal.parts)]
-    assert both
-    for goal in both:
-        hotel, restaurant = goal.parts["hotel"].booking, goal.parts["restaurant"].booking
-        assert hotel is not None
-        assert restaurant is not None
-        assert all(hotel[slot] == restaurant[slot] for slot in ("people", "day"))
-
-
-def test_a_goal_survives_json_and_can_be_read() -> None:
-    for goal in drawn(50):
-        assert Goal.from_json(goal.to_json()) == goal
-    goal = Goal.from_json({"hotel": {"constraints": {"parking": "no"}, "requests": ["phone"]}})
-    assert str(goal) == "You look for a hotel with parking no. You want to know: phone."
-
-
-@pytest.mark.parametrize(
-    ("goal", "message"),
-    [
-        ({"hotels": {}}, "no domain 'hotels'"),
-        ({"hotel": {"wishes": {}}}, "has wishes; it can have: constraints"),
-        ({"hotel": {"constraints": {"food": "thai"}}}, "'food' is not possible in constraints of hotel"),
-        ({"hotel": {"booking": {"people": "2"}}}, "needs all of: people, day, stay"),
-    ],
-)
-def test_a_goal_that_makes_no_sense_is_refused(goal: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Goal.from_json(goal)

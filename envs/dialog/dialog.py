@@ -76,7 +76,7 @@ class DialogEnv(gymnasium.Env):
         if ended:
             report = self.evaluator.report(reason, len(self.transcript) - 1)
             info |= {name: value for name, value in report.items() if value is not None}
-        cut = ended and reason == "max_turn" and self.cfg.limit_is_truncation
+        cut = reason == "max_turn" and self.cfg.limit_is_truncation
         return self._observed(heard, uttered), reward, ended and not cut, cut, info
 
     def render(self) -> str | None:

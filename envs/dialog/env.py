@@ -17,6 +17,7 @@ from envs.dialog.database import OWN, Database, DatabaseError, load
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.goal import sample
 from envs.dialog.ontology import IDS
+from envs.gym.env import prepare
 from envs.gym.rows import assemble
 
 MINED = 500
@@ -25,6 +26,7 @@ MINED = 500
 
 def make(cfg: Config, rows: int) -> VectorEnv:
     """Makes a vector environment. Raises EnvError if a database cannot be used."""
+    prepare(cfg.render_mode, f"dialog {cfg.id}", rows)
     return assemble(partial(_row, *_parts(cfg)), f"dialog {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
 
 
