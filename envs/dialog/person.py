@@ -36,11 +36,15 @@ class Person:
 
     def open(self) -> list[Act]:
         self.write(f"A task to try, or talk about something else: {self.goal}\n{HELP}")
-        return self._listened()
+        acts = self._listened()
+        self.ended = False  # the system answers once, even to somebody who leaves at once
+        return acts
 
     def respond(self, acts: Sequence[Act]) -> list[Act]:
         self.write(f"  ({self._known()})")
         self.write(f"system: {templates.system_says(acts)}")
+        if self.reason is not None:
+            return self._closed(self.reason)
         if self.turn + 2 > self.max_turn:
             self.write(f"The dialogue has reached its limit of {self.max_turn} turns.")
             return self._closed("max_turn")

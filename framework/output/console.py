@@ -309,10 +309,12 @@ _FILES = (
     ("report", Path("report.html")),
     ("curve", Path("results", "learning_curve.png")),
     ("video", _VIDEO),
+    ("dialogues", Path("videos", "dialogue.html")),
     ("trajectories", Path("results", "trajs.pkl")),
     ("trajectories", Path("results", "trajs_0.pkl")),
     ("trajectories", Path("results", "trajs_0.npz")),
     ("trajectories", Path("results", "trajs.jsonl")),
+    ("trajectories", Path("results", "trajs.minari")),
     ("log", Path("logs", "log.txt")),
 )
 

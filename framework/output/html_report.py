@@ -23,7 +23,6 @@ from framework.output.html_page import (
     MOST_ROWS,
     Name,
     cards,
-    image,
     page,
     pairs,
     paragraph,
@@ -32,7 +31,7 @@ from framework.output.html_page import (
     table,
     text,
 )
-from framework.output.html_training import training
+from framework.output.html_training import film, training
 from framework.runs.task_dir import TaskDir
 
 MOST_WARNINGS = 20
@@ -74,7 +73,7 @@ def _test(task: Path, run: Facts) -> list[str]:
     return [
         cards(facts),
         section("Checkpoint", _tested(run)),
-        image("Video", task / "videos" / "video.gif", "image/gif"),
+        film(task / "videos"),
         section("Episodes", _episodes(episodes)),
     ]
 

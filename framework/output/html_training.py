@@ -42,8 +42,7 @@ def training(task: Path, run: Facts, title: str) -> list[str]:
     return [
         _outcome(run, train, evaluations),
         image("Learning curve", curve, "image/png", dark),
-        image("Video", task / "videos" / "video.gif", "image/gif"),
-        section("Dialogues", _dialogues(task / "videos" / "dialogue.txt")),
+        film(task / "videos"),
         section("Commands", _commands(task, run)),
         section("Evaluations", _evaluations(task / "models", evaluations, _names(run))),
         section("Checkpoints", _checkpoints(task / "models", evaluations)),
@@ -94,13 +93,15 @@ def _dark_curve(train: Rows, evaluations: Rows, run: Facts, title: str) -> bytes
     return picture.getvalue()
 
 
-def _dialogues(path: Path) -> str:
-    """Returns the beginning of what was spoken in a test."""
+def film(folder: Path) -> str:
+    """Returns the section of the video, or the beginning of the dialogues; nothing if there is neither."""
+    path = folder / "dialogue.txt"
     if not path.is_file():
-        return ""
+        return image("Video", folder / "video.gif", "image/gif")
     spoken = path.read_text(errors="replace").splitlines()
     more = paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
-    return f"<pre>{text(chr(10).join(spoken[:MOST_LINES]))}</pre>" + (more if len(spoken) > MOST_LINES else "")
+    shown = f"<pre>{text(chr(10).join(spoken[:MOST_LINES]))}</pre>"
+    return section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
 
 
 def _commands(task: Path, run: Facts) -> str:
