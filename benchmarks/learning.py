@@ -30,6 +30,7 @@ from config.loader import ConfigError, load  # noqa: E402
 from framework import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.checkpoint.atomic import write_whole  # noqa: E402
+from framework.episode_numbers import EpisodeNumbers
 from framework.errors import silence  # noqa: E402
 from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
 from framework.output.csv_log import read_csv  # noqa: E402
@@ -101,7 +102,7 @@ def random_score(row: Row, command: list[str], episodes: int) -> float:
     config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
     env = build.make_env(config, min(episodes, MOST_ROWS))
     try:
-        evaluator = Evaluator(env, TEST_SEED, config.general.max_step)
+        evaluator = Evaluator(env, TEST_SEED, config.general.max_step, recorders=[EpisodeNumbers()])
         return float(np.mean([_score(row, episode) for episode in evaluator.play_at_random(episodes).episodes]))
     finally:
         env.close()

@@ -151,6 +151,11 @@ def remembering(algo: str, **more: Any) -> dict[str, Any]:
 WITH_A_MEMORY = ("SAC", "SAC_D", "CrossQ", "DDPG")
 """One for each kind of state that is carried: of a policy, without and with batch renormalisation, and of noise."""
 RUNS |= {f"{name} with a memory": remembering(name, train_fre=8, normalize_obs=True) for name in WITH_A_MEMORY}
+RUNS["PPO in dialogues"] = {
+    "general_cfg": {"env_name": "dialog", "model_save_fre": 8, "max_total_step": 300},
+    "algo_cfg": {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2, "actor_layers": SMALL, "critic_layers": SMALL},
+    "env_cfg": {"id": "town", "n_envs": 3, "error_value": 0.1},
+}
 RUNS["TRPO with a memory"] = remembering("TRPO", batch_size=32)
 PLANNED = ("DQN with priorities", "PER_DQN", "RainbowDQN")
 """With priorities, beta follows the plan of the whole run: another limit is another run."""
