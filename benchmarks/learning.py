@@ -30,7 +30,7 @@ from config.loader import ConfigError, load  # noqa: E402
 from framework import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.checkpoint.atomic import write_whole  # noqa: E402
-from framework.episode_numbers import EpisodeNumbers
+from framework.episode_numbers import EpisodeNumbers  # noqa: E402
 from framework.errors import silence  # noqa: E402
 from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
 from framework.output.csv_log import read_csv  # noqa: E402
