@@ -202,6 +202,15 @@ def test_a_reward_scaler_goes_on_from_its_state_to_the_bit() -> None:
     assert torch.equal(one.scale(windows[2], ended), other.scale(windows[2], ended))
 
 
+def test_a_window_of_other_rows_continues_no_return() -> None:
+    scaler = RewardScaler(1, 0.5)
+    scaler.scale(column(1, 2, 4), flags(0, 1, 0))
+    # returns so far 1, 2.5, 4; those of two rows of one step are 2 and 6: mean 3.1, squares 15.2
+    both = scaler.scale(torch.tensor([[2.0, 6.0]]), torch.tensor([[True, True]]))
+    assert both.flatten().tolist() == pytest.approx([x / math.sqrt(15.2 / 5) for x in (2, 6)])
+    assert scaler.carry.tolist() == [4 * 0.5]
+
+
 def test_columns_are_not_changed_by_what_is_computed_from_them() -> None:
     reward, decay, ended = column(1, 2, 4).double(), column(0.5, 0.5, 0.5).double(), flags(0, 0, 0)
     discounted_sums(reward, decay)

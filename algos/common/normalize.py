@@ -89,19 +89,23 @@ class RewardScaler:
         """Updates the statistics with a window [T, N] and returns its scaled rewards [T, N], clipped to -10..10.
 
         ended is True where the episode ends with this step; steps with valid False do not count. cut: True where a
-        trajectory goes on in the next window, although no valid step follows in this one.
+        trajectory goes on in the next window, although no valid step follows in this one. A window of another number of
+        rows, such as a sample of whole episodes, continues nothing.
         """
+        continues = len(self.carry) == reward.shape[1]
         counts = torch.ones_like(ended) if valid is None else valid
         decay = self.gamma * (counts & ~ended).double()
         terms = reward.to(torch.float64, copy=True)
-        terms[0] += self.carry
+        if continues:
+            terms[0] += self.carry
         # the sum runs forward in time here: both columns are turned around, and decay is that of the step before
         before = torch.cat([torch.zeros_like(decay[:1]), decay[:-1]])
         returns = discounted_sums(terms.flip(0), before.flip(0)).flip(0)
         carry = decay[-1] * returns[-1]
         if cut is not None:
             carry = carry + (self.gamma * returns * cut).sum(0)
-        self.carry = torch.where(counts.any(0), carry, self.carry)
+        if continues:
+            self.carry = torch.where(counts.any(0), carry, self.carry)
         self.moments.update(returns[counts])
         return (reward / self.moments.deviation().float()).clamp_(-LIMIT, LIMIT)
 
