@@ -53,6 +53,39 @@ def test_the_end_of_the_input_ends_the_dialogue(expert: Path, monkeypatch: pytes
     assert talking("", monkeypatch) == 0
 
 
+def test_the_score_has_a_line_of_its_own_after_the_end_of_the_input(
+    expert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def ended(prompt: str) -> str:
+        print(prompt, end="")
+        asked.append(prompt)
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", ended)
+    assert main(["talk", "expert"]) == 0
+    assert f"{asked[0]}\n" in capsys.readouterr().out
+
+
+def test_what_was_said_before_ctrl_c_is_kept(
+    expert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter(["restaurant; food indian"])
+
+    def typing(prompt: str) -> str:
+        for line in typed:
+            return line
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", typing)
+    assert main(["talk", "expert", "--record", "said.txt"]) == 130
+    assert "user:   It is about a restaurant. The food is indian." in Path("said.txt").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "dialog.md").read_text()
+    for line in [line for line in capsys.readouterr().out.splitlines() if line.startswith(("  (it knows", "system:"))]:
+        assert line in page, "the page shows what is printed"
+
+
 def test_what_cannot_be_talked_to_is_refused(
     expert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,4 +151,24 @@ def test_words_are_completed_from_domains_slots_and_values() -> None:
     assert person.candidates("restaurant pri") == ["pricerange"]
     assert person.candidates("inform restaurant pricerange c") == ["cheap"]
     assert person.candidates("restaurant; request restaurant ph") == ["phone"]
+    assert person.candidates("restaurant; fo") == ["food"], "the domain is that of the act before"
+    assert person.candidates("restaurant name amber k") == ["kitchen"], "what is missing of two words"
+    assert person.candidates("restaurant name amber ") == ["kitchen", "pantry"]
     assert person.candidates("hotel ") == [], "this system knows restaurants alone"
+
+
+def test_a_slot_of_two_words_is_completed() -> None:
+    env: Any = single(Config(id="town"))
+    env.reset(seed=0)
+    person = Person(env.goal, env.tracker, input, print, 40)
+    assert person.candidates("request attraction entrance f") == ["fee"]
+    assert person.candidates("train leaveat 05:1")[0].startswith("05:1"), "whatever the case"
+
+
+def test_only_domains_that_the_system_knows_are_named() -> None:
+    typed, shown = iter(["request", "It is about a hotel.", "bye"]), list[str]()
+    env: Any = single(Config(id="mini"))
+    env.talk(lambda prompt: next(typed), shown.append)
+    env.reset(seed=0)
+    assert "  a domain is missing: request DOMAIN; there are: restaurant" in shown
+    assert "  this system does not know hotel; it knows restaurant" in shown

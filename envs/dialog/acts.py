@@ -61,7 +61,7 @@ def text_of(value: Value) -> str:
     return value.value if isinstance(value, Mark) else value or ""
 
 
-def parse(text: str, intents: Iterable[str] = USER_INTENTS) -> Act:
+def parse(text: str, intents: Iterable[str] = USER_INTENTS, domains: Iterable[str] = DOMAINS) -> Act:
     """Returns the act of a text such as `inform restaurant food indian`, `request hotel phone`, `inform hotel` (the
     opener), `inform train day *` (any) or `bye`. Raises ValueError with what is possible instead."""
     words = text.split()
@@ -69,11 +69,11 @@ def parse(text: str, intents: Iterable[str] = USER_INTENTS) -> Act:
     if intent not in intents:
         raise ValueError(f"{text!r} begins with no intent; there are: {', '.join(intents)}")
     if len(words) == 1:
-        return _without_domain(intent)
+        return _without_domain(intent, domains)
     domain = DOMAINS.get(words[1].lower())
     if domain is None:
-        raise ValueError(f"{words[1]!r} is no domain; there are: {', '.join(DOMAINS)}")
-    slot, rest = _split_slot(domain, words[2:])
+        raise ValueError(f"{words[1]!r} is no domain; there are: {', '.join(domains)}")
+    slot, rest = split_slot(domain, words[2:])
     if words[2:] and slot is None:
         raise ValueError(f"{words[2]!r} is no slot of {domain.name}; there are: {', '.join(sorted(domain.slots))}")
     if slot and intent == "inform" and not rest:
@@ -83,14 +83,14 @@ def parse(text: str, intents: Iterable[str] = USER_INTENTS) -> Act:
     return Act(intent, domain.name, slot, ANY if rest == ANY.value else rest or None)
 
 
-def _without_domain(intent: str) -> Act:
+def _without_domain(intent: str, domains: Iterable[str]) -> Act:
     if intent in ("bye", "reqmore", "greet"):
         return Act(intent, GENERAL)
-    raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(DOMAINS)}")
+    raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(domains)}")
 
 
-def _split_slot(domain: Domain, words: list[str]) -> tuple[str | None, str]:
-    """Splits the words into a slot, which may have two words, and the value."""
+def split_slot(domain: Domain, words: Sequence[str]) -> tuple[str | None, str]:
+    """Splits words into a slot, which may have two words, and the value. Returns None as the slot if there is none."""
     for count in (2, 1):
         wanted = " ".join(words[:count]).lower()
         slot = next((slot for slot in domain.slots if slot.lower() == wanted), None)

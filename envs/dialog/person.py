@@ -1,9 +1,9 @@
 """A person in the place of the simulated user, who types acts or the sentences of the templates."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from envs.dialog import templates
-from envs.dialog.acts import BYE, USER_INTENTS, Act, parse, text_of
+from envs.dialog.acts import BYE, USER_INTENTS, Act, parse, split_slot, text_of
 from envs.dialog.goal import Goal
 from envs.dialog.ontology import BOOKING_VALUES, DOMAINS
 from envs.dialog.tracker import Tracker
@@ -54,10 +54,24 @@ class Person:
         return 0
 
     def candidates(self, line: str) -> list[str]:
-        """Returns the words that can follow those of an unfinished line."""
-        words = line.rpartition(";")[2].split(" ")
-        begun = words[-1].lower()
-        return sorted(word for word in self._next(words[:-1]) if word.lower().startswith(begun))
+        """Returns what can follow the words of an unfinished line; of a value of several words, those that are
+        missing."""
+        *before, last = line.split(";")
+        *words, begun = last.split(" ")
+        given = [word for word in words if word]
+        intent = given.pop(0).lower() if given and given[0].lower() in USER_INTENTS else ""
+        named = given.pop(0).lower() if given and given[0].lower() in DOMAINS else ""
+        mentioned = [word for part in before for word in part.lower().split()[:2] if word in DOMAINS]
+        name = named or (mentioned[-1] if mentioned else self._domain)
+        possible = [] if named else [*self.tracker.belief, *(() if intent else (*USER_INTENTS, "help"))]
+        if name in self.tracker.belief:
+            slot, value = split_slot(DOMAINS[name], given)
+            if slot is None:
+                possible += self._slots(name, intent)
+            elif intent != "request":
+                possible, given = self._values(name, slot), value.split()
+        typed = " ".join([*given, begun]).lower()
+        return sorted(words[len(typed) - len(begun) :] for words in possible if words.lower().startswith(typed))
 
     # ------------------------------------------------------------------------------------------------- parts
 
@@ -88,7 +102,9 @@ class Person:
 
     def _read(self, text: str) -> Act:
         """Returns the act of a text; a slot without a domain is of the domain before it."""
-        act = templates.understood(text, self._domain) or parse(self._whole(text.strip().rstrip(".")))
+        act = templates.understood(text, self._domain) or parse(
+            self._whole(text.strip().rstrip(".")), domains=self.tracker.belief
+        )
         if act.domain in DOMAINS:
             if act.domain not in self.tracker.belief:
                 raise ValueError(f"this system does not know {act.domain}; it knows {', '.join(self.tracker.belief)}")
@@ -121,23 +137,14 @@ class Person:
         booked = f"; booked: {tracker.booked[name]}" if name in tracker.booked else ""
         return f"it knows of the {name}: {values}; {count} in the database match{booked}"
 
-    def _next(self, words: Sequence[str]) -> Iterator[str]:
-        """Yields what can be the next word."""
-        given = [word for word in words if word]
-        intent = given.pop(0).lower() if given and given[0].lower() in USER_INTENTS else ""
-        name = given.pop(0).lower() if given and given[0].lower() in DOMAINS else ""
-        if not given and not name:
-            yield from self.tracker.belief
-            yield from () if intent else (*USER_INTENTS, "help")
-        name = name or self._domain or ""
-        if name not in self.tracker.belief:
-            return
+    def _slots(self, name: str, intent: str) -> Sequence[str]:
+        """Returns the slots that can follow a domain."""
         domain = DOMAINS[name]
-        if not given:
-            yield from domain.requestable if intent == "request" else (*domain.informable, *domain.bookable)
-        elif intent != "request" and given[0] in domain.slots:
-            yield "*"
-            yield from self.tracker.tables[name].columns.get(given[0], ()) or BOOKING_VALUES.get(given[0], ())
+        return domain.requestable if intent == "request" else (*domain.informable, *domain.bookable)
+
+    def _values(self, name: str, slot: str) -> list[str]:
+        """Returns the values that can follow a slot."""
+        return ["*", *(self.tracker.tables[name].columns.get(slot, ()) or BOOKING_VALUES.get(slot, ()))]
 
 
 def parts(line: str) -> list[str]:

@@ -32,16 +32,17 @@ def run(config: RunConfig, record: str | None) -> int:
         _complete(env.talk(_asked, print))
         kept = _Record(env.spoken)
         evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[kept])
+        status = 0
         try:
             evaluation = evaluator.play(model.agent, 1)
+            print(f"{model.saved.path}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
         except KeyboardInterrupt:
             print()
-            return INTERRUPTED
-    print(f"{model.saved.path}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
+            status, kept.text = INTERRUPTED, env.spoken()
     if record:
         write_whole(Path(record), kept.text.encode())
         print(f"the dialogue is in {record}")
-    return 0
+    return status
 
 
 def _of_one_episode(config: RunConfig) -> RunConfig:
@@ -64,7 +65,11 @@ class _Record(Recorder):
 
 def _asked(prompt: str) -> str:
     """Returns a line from the terminal, or from the standard input, which is shown then."""
-    line = input(prompt)
+    try:
+        line = input(prompt)
+    except EOFError:
+        print()  # the cursor is still behind the prompt
+        raise
     if not sys.stdin.isatty():
         print(line)
     return line
