@@ -177,6 +177,7 @@ def test_a_database_is_read_as_it_is(tmp_path: Path) -> None:
         ({"restaurant": []}, "restaurant_db.json has no entity"),
         ({"restaurant": {"name": "x"}}, "restaurant_db.json is no list of objects, one for each restaurant"),
         ({"restaurant": ["x"]}, "restaurant_db.json is no list of objects"),
+        ({"restaurant": [{"Name": "x"}]}, "restaurant_db.json has no value of any slot of a restaurant: address, area"),
         ({"train": [{"day": "monday"}]}, "train_db.json has no departure in any object, which every train needs"),
         ({"taxi": {"taxi_types": ["van"]}}, "taxi_db.json has no list taxi_colors"),
         ({"taxi": []}, "taxi_db.json has no list taxi_colors"),
@@ -220,6 +221,7 @@ def test_databases_from_which_no_goal_can_be_drawn_are_a_problem(tmp_path: Path)
 )
 def test_settings_that_contradict_each_other_are_problems(settings: Any, key: str) -> None:
     assert [problem.key for problem in Config(**settings).problems()] == [key]
+    assert [problem for problem in check(Config(**settings)) if problem.key == "data_dir"] == [], "no fault of the data"
 
 
 def test_a_goal_of_another_id_is_refused() -> None:

@@ -151,6 +151,8 @@ def _entities(folder: Path, domain: Domain) -> list[Entity]:
     if not found:
         raise DatabaseError(f"{path} has no entity")
     entities: list[Entity] = [{slot: _text(each.get(slot)) for slot in sorted(domain.slots)} for each in found]
+    if not any(value for entity in entities for value in entity.values()):
+        raise DatabaseError(f"{path} has no value of any slot of a {domain.name}: {', '.join(sorted(domain.slots))}")
     for slot in (slot for group in domain.needed for slot in group):
         if all(entity[slot] is None for entity in entities):
             raise DatabaseError(f"{path} has no {slot} in any object, which every {domain.name} needs")
