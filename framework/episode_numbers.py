@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from math import isfinite
 from numbers import Real
 
+import numpy as np
+
 from envs.base import EnvError, VectorEnv
 from framework.fragment import Episode, Recorder
 
@@ -15,7 +17,7 @@ class EpisodeNumbers(Recorder):
         info = env.info(episode.row)
         given = {name: info[name] for name in env.metrics if info.get(name) is not None}
         for name, value in given.items():
-            if not isinstance(value, Real) or not isfinite(value):
+            if not isinstance(value, Real | np.bool_) or not isfinite(value):
                 raise EnvError(
                     f"the environment declares metrics, and info[{name!r}] is {value!r} at the end of an episode "
                     f"(seed {episode.seed}); a finite number is needed, or none where it is undefined"

@@ -83,6 +83,14 @@ def test_a_number_that_is_none_is_an_error_with_the_name(tmp_path: Path, monkeyp
             train(lambda wrong=wrong: Lights(float("inf") if wrong == "inf" else wrong))
 
 
+@pytest.mark.parametrize("value", [True, np.True_, np.int64(1)])
+def test_success_can_be_true(value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    train(lambda: Lights(value))
+    (task,) = Path("tasks").iterdir()
+    assert read_csv(task / "results" / "train.csv")[0]["success"] == 1.0
+
+
 def train(env: Any) -> None:
     with joystick.Run("REINFORCE", env, general_cfg={"max_episode": 3, "seed": 1}) as run:
         run.train()
