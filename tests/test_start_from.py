@@ -47,6 +47,13 @@ def test_weights_of_the_same_name_and_shape_are_taken_and_the_others_are_named(c
     assert "networks.actor.0.weight (8x4 there, 9x4 here)" in shown
 
 
+def test_an_algorithm_without_networks_says_so(capsys: Any) -> None:
+    assert a2c("first") == 0
+    words = ("--algo", "Expert", "--env", "mini", "--into", "tasks/second", "general_cfg.start_from=first")
+    assert run(*words, "general_cfg.env_name=dialog") == 2
+    assert "a shape of this run's: Expert has no networks" in capsys.readouterr().err
+
+
 def test_a_run_that_is_resumed_keeps_its_own_weights(capsys: Any) -> None:
     assert a2c("first") == 0
     assert a2c("second", "general_cfg.start_from=first") == 0

@@ -53,7 +53,8 @@ def fitting(config: RunConfig, agent: Agent) -> Fitting | None:
                 new.append(f"{part}.{key}{unlike}")
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
-        why = f"no weights of {saved} have a name and a shape of this run's; here are {', '.join(new[:MOST_NAMED])}"
+        here = f"; here are {', '.join(new[:MOST_NAMED])}" if new else f": {config.algo_package.NAME} has no networks"
+        why = f"no weights of {saved} have a name and a shape of this run's{here}"
         raise ConfigError([f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED)])
     rest = f"; new: {_listed(new, taken)}" if new else ""
     return Fitting(arrays, f"weights of {saved}: {_listed(taken, new)}{rest}")
