@@ -122,5 +122,17 @@ def test_numbers_beyond_shares_have_an_axis_of_their_own(tmp_path: Path, monkeyp
     _, left, right = drawn.pop().axes
     assert left.lines[0].get_ydata() == pytest.approx([n / 10 for n in range(10)])
     assert right.lines[0].get_ydata()[-1] == 12.0
-    assert [text.get_text() for text in right.get_legend().get_texts()] == ["success", "exchanges (right)"]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["success", "exchanges (right)"]
+    assert left.get_zorder() > right.get_zorder(), "a count hides no share"
     assert lower_panel.HEIGHT > 7
+
+
+def test_the_first_number_is_drawn_in_front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "_save", lambda figure, *rest: drawn.append(figure))
+    rows = [{"step": n, "return": 9.0, "success": 1.0, "recall": 1.0} for n in range(10)]
+    figures.learning_curve(rows, rows[:2], tmp_path / "x.png", title="x", numbers=["success", "recall"])
+    _, axes = drawn.pop().axes
+    *_, front = sorted(axes.lines, key=lambda line: line.get_zorder())
+    assert front.get_color() == lower_panel.COLOURS[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["success", "recall"]

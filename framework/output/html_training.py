@@ -111,7 +111,7 @@ def _commands(task: Path, run: Facts) -> str:
         ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(task / 'config.yaml'))}"),
     ]
     if run.get("can_film", True):
-        commands.insert(0, ("Record a video of the best model", video_command(task, allowed)))
+        commands.insert(0, ("Film the best model", video_command(task, allowed)))
     return "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in commands)
 
 

@@ -32,29 +32,38 @@ def draw_policies(
     if score:
         _line(axes, train, "return", color=palette.grey, linestyle="--", label="sum of all agents")
     dress(axes, "", "mean of each policy's agents; dots: evaluations", "return", palette)
-    _legend(axes, axes, palette)
+    _legend(axes, palette)
 
 
 def draw_numbers(
     figure: Any, above: Any, train: Rows, evaluations: Rows, names: Sequence[str], palette: Palette
 ) -> None:
-    """Draws the running mean of each number of the environment, and dots for the evaluations. Numbers that leave 0..1,
-    such as a count beside shares, have the axis at the right."""
+    """Draws the running mean of each number of the environment, and dots for the evaluations. The first number is in
+    front. Numbers that leave 0..1, such as a count beside shares, are grey, behind the others, and have the axis at the
+    right."""
     axes = _panel(figure, above)
-    right = None
-    for name, look in _looks(names).items():
-        place, label = axes, name
-        if not _is_share(train, evaluations, name):
-            right = right or axes.twinx()
-            place, label = right, f"{name} (right)"
-        _draw(place, train, evaluations, name, label=label, **look)
+    shares = [name for name in names if _is_share(train, evaluations, name)]
+    for place, (name, look) in enumerate(_looks(shares).items()):
+        _draw(axes, train, evaluations, name, label=name, zorder=3 - place / len(shares), **look)
     dress(axes, "", "mean over episodes; dots: evaluations", "share", palette)
-    if right is not None:
-        right.tick_params(colors=palette.ink)
-        right.spines["top"].set_visible(False)
-        right.spines["right"].set_edgecolor(palette.ink)
-        right.set_ylabel("number", color=palette.ink)
-    _legend(axes, right or axes, palette)
+    if others := [name for name in names if name not in shares]:
+        _draw_behind(axes, train, evaluations, others, palette)
+    _legend(axes, palette)
+
+
+def _draw_behind(axes: Any, train: Rows, evaluations: Rows, names: Sequence[str], palette: Palette) -> None:
+    """Draws numbers with an axis of their own at the right, and names them in the legend of `axes`."""
+    right = axes.twinx()
+    for place, name in enumerate(names):
+        look = {"color": palette.grey, "linestyle": STYLES[place % len(STYLES)], "linewidth": 0.9}
+        _draw(right, train, evaluations, name, **look)
+        axes.plot([], [], label=f"{name} (right)", **look)
+    axes.set_zorder(right.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    right.tick_params(colors=palette.grey)
+    right.spines["top"].set_visible(False)
+    right.spines["right"].set_edgecolor(palette.grey)
+    right.set_ylabel("number", color=palette.grey)
 
 
 def _panel(figure: Any, above: Any) -> Any:
@@ -82,9 +91,9 @@ def _draw(axes: Any, train: Rows, evaluations: Rows, name: str, **look: Any) -> 
     step, mean = finite(column_of(evaluations, "step"), column_of(evaluations, name))
     if len(finite(column_of(train, name))[0]):
         _line(axes, train, name, **look)
-        axes.plot(step, mean, "o", color=look["color"], markersize=4)
+        axes.plot(step, mean, "o", color=look["color"], markersize=4, zorder=look.get("zorder"))
     else:
-        axes.plot(step, mean, marker="o", markersize=4, linewidth=1.6, **look)
+        axes.plot(step, mean, marker="o", markersize=4, **{"linewidth": 1.6, **look})
 
 
 def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
@@ -94,19 +103,13 @@ def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
     last = np.append(step[1:] != step[:-1], True)[: len(step)]
     step, mean = step[last], mean[last]
     some = some_of(len(step))
-    axes.plot(step[some], mean[some], linewidth=1.6, **look)
+    axes.plot(step[some], mean[some], **{"linewidth": 1.6, **look})
 
 
-def _legend(axes: Any, front: Any, palette: Palette) -> None:
-    """Writes the names of the lines of both axes onto the one in front, where no line can hide them."""
-    handles, labels = axes.get_legend_handles_labels()
-    if front is not axes:
-        more, names = front.get_legend_handles_labels()
-        handles, labels = [*handles, *more], [*labels, *names]
-    front.legend(
-        handles, labels, loc="best", ncols=3, fontsize=9, labelcolor=palette.ink, facecolor=palette.paper,
-        edgecolor=palette.grid,
-    )  # fmt: skip
+def _legend(axes: Any, palette: Palette) -> None:
+    axes.legend(
+        loc="best", ncols=3, fontsize=9, labelcolor=palette.ink, facecolor=palette.paper, edgecolor=palette.grid
+    )
 
 
 def label_of(policy: str) -> str:

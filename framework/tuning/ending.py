@@ -96,5 +96,5 @@ def _commands(tuner: Tuner, configs: Sequence[RunConfig]) -> list[tuple[str, str
         ("Train with the best settings", begin_command(tuner.folder / "best.yaml", (), tuner.folder, allowed)),
         ("Train the best trial further", resume_command(task, allowed)),
         ("Play and score its best model", play_command(task, allowed)),
-        ("Record a video of its best model", video_command(task, allowed)),
+        ("Film its best model", video_command(task, allowed)),
     ]
