@@ -2,7 +2,6 @@
 
 import gc
 import hashlib
-import json
 import os
 import tracemalloc
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from gymnasium.spaces import Discrete
 
 import envs
-from benchmarks import dialog as benchmark
 from envs.base import EnvError
 from envs.dialog import Config
 from envs.dialog.acts import Act, Entry
@@ -294,8 +292,3 @@ def test_each_exchange_is_printed_for_people(tmp_path: Path, capsys: pytest.Capt
 def test_only_one_row_is_printed() -> None:
     with pytest.raises(EnvError, match="shows one environment, not 2"):
         envs.make(envs.get("dialog"), Config(render_mode="human"), 2)
-
-
-def test_the_benchmark_counts_exchanges(capsys: pytest.CaptureFixture[str]) -> None:
-    assert benchmark.main(["--env", "mini", "--seconds", "0.05", "reward=user"]) == 0
-    assert json.loads(capsys.readouterr().out)["exchanges"] > 20
