@@ -277,14 +277,17 @@ def test_a_resume_of_a_run_in_another_format_is_one_message(tmp_path: Path, caps
     assert "its trajectories are in npz; resume with general_cfg.collect_format=npz" in said
 
 
-def test_a_data_set_of_minari_is_written_when_the_run_ends_and_anew_after_a_resume(tmp_path: Path) -> None:
+def test_a_data_set_of_minari_is_written_when_the_run_ends_and_anew_after_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("minari")
     pytest.importorskip("h5py")
-    task = tmp_path / "run"
+    monkeypatch.chdir(tmp_path)
+    task = Path("run")  # a relative path, as a task directory has
     place = results(task, "general_cfg.collect_format=minari")
     first = whole(open_data(place / "trajs.minari"))
     same(first, whole(open_data(place)))
-    assert main(["--resume", str(task), "general_cfg.max_total_step=500"]) == 0
+    assert main(["--resume", "./run", "general_cfg.max_total_step=500"]) == 0
     longer = whole(open_data(place / "trajs.minari"))
     assert len(longer["reward"]) > len(first["reward"])
     same(longer, whole(open_data(place)))

@@ -104,7 +104,7 @@ def _check(group: Any, size: int, depth: int = 0) -> None:
 
 def write(folder: Path, episodes: Iterable[Columns], obs: Range, action: Range) -> None:
     """Writes a new data set. Its spaces are those that the data seem to have."""
-    storage = storages()
+    storage, folder = storages(), folder.absolute()  # Minari takes a relative path twice
     (folder / "data").mkdir(parents=True)
     minari = import_module("minari")
     made = storage.new(
