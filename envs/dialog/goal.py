@@ -85,7 +85,7 @@ def _paragraph(name: str, part: Part) -> str:
 
     text = [f"You look for {with_article(name)}" + (f" with {listed(part.constraints)}." if part.constraints else ".")]
     if part.unsatisfiable:
-        text.insert(0, f"You first want {listed(part.unsatisfiable)}; if there is none, you give way.")
+        text.append(f"At first you ask for one with {listed(part.unsatisfiable)}; there is none, and you give way.")
     if part.requests:
         text.append(f"You want to know: {', '.join(NAMES.get(slot, slot) for slot in part.requests)}.")
     if part.booking:
