@@ -63,7 +63,8 @@ def test_a_goal_survives_json_and_can_be_read() -> None:
     assert str(goal) == "You look for a hotel with parking no. You want to know: phone."
     first = Goal.from_json({"hotel": {"constraints": {"area": "north"}, "unsatisfiable": {"area": "west"}}})
     assert str(first) == (
-        "You look for a hotel with area north. At first you ask for one with area west; there is none, and you give way."
+        "You look for a hotel with area north. "
+        "At first you ask for one with area west; there is none, and you give way."
     )
 
 
