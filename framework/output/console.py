@@ -189,6 +189,10 @@ class Console(Observer):
         self._screen.close()
         self._table(_summary_rows(outcome))
 
+    def profile(self, lines: list[terminal.Row]) -> None:
+        """Prints where the time of the session went."""
+        self._table([("where the time went", ""), *lines])
+
     def tested(self, task: Path, model: Path, evaluation: Evaluation, compared: str | None, video: Path | None) -> None:
         """Prints the result of a test and its files."""
         self._screen.close()
