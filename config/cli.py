@@ -149,6 +149,8 @@ def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) 
     for problem in (*own(request), *contradictions.found(request), *convlab.problems(request)):
         parser.error(problem)
     request.abbreviated = convlab.settings(request)
+    if request.profile:
+        request.abbreviated.append(("--profile", "general_cfg.profile", True))
     if request.seeds:
         request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run
     return request
@@ -245,6 +247,7 @@ def _run_parser() -> _Parser:
     convlab.add_flags(parser)
     _add_permission(parser)
     parser.add_argument("--print-config", action="store_true", help="show all settings as YAML, and stop")
+    parser.add_argument("--profile", action="store_true", help="show where the time of the training went")
     parser.add_argument("--dry-run", action="store_true", help="check and build everything, train nothing")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and stop")
     parser.add_argument("overrides", nargs="*", metavar="section.key=value", help="a setting, such as algo_cfg.lr=3e-4")

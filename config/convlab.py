@@ -25,7 +25,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def problems(request: argparse.Namespace) -> Iterator[str]:
     """Yields what is wrong with the flags beside the other words."""
     if request.epoch and not request.batchsz:
-        yield "--epoch E is E windows of --batchsz B; give both, or general_cfg.max_total_step=STEPS"
+        limits = "general_cfg.max_total_step=STEPS or general_cfg.max_iteration=N"
+        yield f"--epoch E is E windows of --batchsz B; give both, or {limits}"
     keys = {word.partition("=")[0].strip() for word in request.overrides}
     for flag, path, value in settings(request):
         if path in keys:

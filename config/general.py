@@ -189,6 +189,10 @@ class GeneralConfig(Strict):
     """Number of episodes between entries in TensorBoard and in the log."""
     model_summary_fre: PositiveInt = 100
     """Number of updates between entries of the losses in TensorBoard."""
+    profile: bool = False
+    """Time the parts of the training: environment, acting, storing, sampling, forward and backward pass, optimizer,
+    logging, evaluation, saving. A table at the end, in run.json and in the report; also --profile. With Ray, only this
+    process is timed."""
     env_timeout: Annotated[float, Field(ge=0)] = 300
     """Seconds that one environment step may take before the run ends with an error. 0: no limit."""
 

@@ -20,6 +20,7 @@ from framework.observer import Observer
 from framework.output import LOGGER
 from framework.output.console import Console
 from framework.output.run_log import RunLog
+from framework.profile import Profile
 from framework.runs.task_dir import PAUSED
 
 
@@ -65,6 +66,8 @@ class Trainer:
         """Result of the last complete iteration of this session."""
         self.last_return: float | None = None
         """Mean return of the last complete iteration."""
+        self.profile: Profile | None = None
+        """Times of the parts of this session, with general_cfg.profile."""
         self._warned = False
         """True once the agent's warning has been shown."""
         self.best: float | None = None

@@ -27,7 +27,11 @@ from envs.gym.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, S
         ({"id": "FrozenLake-v1", "is_slipery": False}, "is_slipery", "did you mean is_slippery?"),
         ({"max_episode_step": 3}, "max_episode_step", "did you mean max_episode_steps?"),
         ({"vectorization": "native", "max_episode_step": 3}, "max_episode_step", "did you mean max_episode_steps?"),
-        ({"id": "Acrobot-v1", "vectorization": "native"}, "vectorization", "no vector version of its own"),
+        (
+            {"id": "MountainCarContinuous-v0", "vectorization": "native"},
+            "vectorization",
+            "no vector version of its own",
+        ),
         ({"id": "Pong-v4", "vectorization": "native"}, "vectorization", "use ALE/Pong-v5, which has one, or auto"),
         ({"id": "Pong-ramDeterministic-v4"}, "id", "the current version is ALE/Pong-v5"),
         ({"wrappers": "FrameStack", "vectorization": "native"}, "vectorization", "native cannot be combined"),

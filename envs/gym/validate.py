@@ -11,6 +11,7 @@ from config import own
 from config.schema import Problem
 from envs.gym import registry, wrappers
 from envs.gym.config import Config, Wrappers
+from envs.gym.native import ROWS
 
 _OF_MAKE = ("max_episode_steps",)
 
@@ -40,7 +41,7 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     entry: Any = spec.entry_point
     if cfg.vectorization == "native":
         yield from _native_problems(cfg, spec)
-        entry = spec.vector_entry_point
+        entry = spec.vector_entry_point or (spec.entry_point if spec.entry_point in ROWS else None)
     if entry is None:
         return
     try:
@@ -48,7 +49,8 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     except Exception as error:
         yield Problem("id", f"{spec.id} cannot be loaded: {own.described(error)}")
         return
-    known, supplied = () if cfg.vectorization == "native" else _OF_MAKE, ("num_envs", *spec.kwargs)
+    by_vector = cfg.vectorization == "native" and entry is spec.vector_entry_point
+    known, supplied = () if by_vector else _OF_MAKE, ("num_envs", *spec.kwargs)
     yield from own.keyword_problems(creator, cfg.constructor, known, supplied=supplied, beside=(*Config.model_fields,))
     modes = (getattr(creator, "metadata", None) or {}).get("render_modes")
     if cfg.render_mode is not None and (reason := registry.undrawable(spec)):
@@ -58,7 +60,7 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
 
 
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
-    if spec.vector_entry_point is None:
+    if spec.vector_entry_point is None and spec.entry_point not in ROWS:
         present = registry.of_ale(spec.id)
         other = f"{present}, which has one, or " if present else ""
         yield Problem("vectorization", f"{spec.id} has no vector version of its own; use {other}auto, sync or async")

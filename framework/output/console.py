@@ -66,7 +66,8 @@ class Console(Observer):
         self.cfg = cfg
         self._screen = terminal.choose(sys.stdout if stream is None else stream) if show else terminal.Silent()
         warnings = self._screen if show else terminal.choose(sys.stderr)
-        self._handlers = (_LogFile(log, cfg.log_level.upper()), _Terminal(self._screen, warnings))
+        self._log = _LogFile(log, cfg.log_level.upper())
+        self._handlers = (self._log, _Terminal(self._screen, warnings))
         LOGGER.setLevel(level_of(cfg.log_level))
         LOGGER.propagate = False
         for handler in self._handlers:
@@ -110,6 +111,7 @@ class Console(Observer):
         if now < self._next:
             return
         self._next = now + self._screen.interval
+        self._log.flush()
         self._pace.mark(now, count)
         elapsed = now - self._began + self._earlier
         fraction = self.cfg.share(count.step, count.episode, count.update)
@@ -141,9 +143,7 @@ class Console(Observer):
         self._pace.episode(episode.length)
         if row["episode"] % self.cfg.interact_summary_fre == 0:
             said = f", {listed(self._values)}" if self._values else ""
-            LOGGER.info(
-                "episode %d: return %s, length %d%s", row["episode"], short(episode.total), episode.length, said
-            )
+            self._log.later(f"episode {row['episode']}: return {short(episode.total)}, length {episode.length}{said}")
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
         """Shows an evaluation; one that equals an earlier best is no news."""
@@ -188,6 +188,10 @@ class Console(Observer):
         """Prints the result of a training run, its files, and the commands for what comes next."""
         self._screen.close()
         self._table(_summary_rows(outcome))
+
+    def profile(self, lines: list[terminal.Row]) -> None:
+        """Prints where the time of the session went."""
+        self._table([("where the time went", ""), *lines])
 
     def tested(self, task: Path, model: Path, evaluation: Evaluation, compared: str | None, video: Path | None) -> None:
         """Prints the result of a test and its files."""
@@ -246,6 +250,37 @@ class _LogFile(logging.FileHandler):
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
         self.setLevel(level)
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self._waiting: list[tuple[float, str]] = []
+        """Notes that are not written yet, with their times."""
+        self._second = (-1, "")
+        """Second of the latest stamp, and its text."""
+
+    def later(self, text: str) -> None:
+        """Adds a note that is written with the next record or at the next `flush`: hundreds of episodes may end in one
+        round, and a record of its own costs each of them more than its step."""
+        if LOGGER.isEnabledFor(logging.INFO) and self.level <= logging.INFO:
+            self._waiting.append((time.time(), text))
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and self.stream is not None:
+            with contextlib.suppress(OSError):  # as in handleError
+                self.stream.write("".join(f"{self._stamp(moment)} INFO {text}\n" for moment, text in waiting))
+
+    def _stamp(self, moment: float) -> str:
+        """Returns a time as the formatter has it."""
+        second = int(moment)
+        if second != self._second[0]:
+            self._second = second, time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
+        return f"{self._second[1]},{int(1000 * (moment - second)):03d}"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._write_waiting()
+        super().emit(record)
+
+    def flush(self) -> None:
+        self._write_waiting()
+        super().flush()
 
     def _open(self) -> Any:
         return open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=regular)

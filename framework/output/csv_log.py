@@ -144,13 +144,24 @@ class CsvLog(LineLog):
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
+        self._known = frozenset(columns)
+        self._last: dict[str, tuple[Any, str]] = {}
+        """Latest value of each column and its text: the metrics are the same in all rows between two updates."""
         super().__init__(path, ",".join(self.columns) + "\n")
 
     def _line(self, row: Mapping[str, Any]) -> str:
         """Returns a row; columns that it does not name stay empty."""
-        if not row.keys() <= set(self.columns):
-            raise ValueError(f"{self.path.name} has no column {sorted(row.keys() - set(self.columns))}")
-        return ",".join(_text(row.get(name)) for name in self.columns)
+        if not row.keys() <= self._known:
+            raise ValueError(f"{self.path.name} has no column {sorted(row.keys() - self._known)}")
+        return ",".join(map(self._cell, self.columns, map(row.get, self.columns)))
+
+    def _cell(self, name: str, value: Any) -> str:
+        known = self._last.get(name)
+        if known is not None and known[0] is value:
+            return known[1]
+        text = _text(value)
+        self._last[name] = (value, text)
+        return text
 
 
 class JsonLog(LineLog):

@@ -48,6 +48,7 @@ def training(task: Path, run: Facts, title: str) -> list[str]:
         section("Checkpoints", _checkpoints(task / "models", evaluations)),
         section("Policies", _policies(run, train, evaluations)),
         section("Metrics", _metrics(run, train)),
+        section("Where the time went", _profile(run)),
         section("Processes", paragraph(run["processes_said"]) if run.get("processes_said") else ""),
         section("Resumes", _resumes(run)),
     ]
@@ -220,6 +221,15 @@ def _metrics(run: Facts, train: Rows) -> str:
     return "".join(
         (f"<h3>{text(policy)}</h3>" if policy and rows else "") + table(heads, rows) for policy, rows in cells.items()
     )
+
+
+def _profile(run: Facts) -> str:
+    """Returns a table of the parts that were timed; nothing without general_cfg.profile."""
+    parts = [part for part in run.get("profile") or () if isinstance(part, dict)]
+    total = sum(_real(part.get("seconds")) or 0.0 for part in parts)
+    rows = [(part.get("name"), seconds, 100 * seconds / total, part.get("calls") or None)
+            for part in parts if total and (seconds := _real(part.get("seconds"))) is not None]  # fmt: skip
+    return table(("part", "seconds", "%", "calls"), rows)
 
 
 def _resumes(run: Facts) -> str:

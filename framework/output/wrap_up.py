@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from algos.base import EnvSpec
 from config.loader import RunConfig
+from framework import profile
 from framework.compatibility import drawing_faults
 from framework.evaluator import Evaluation, Interrupted
 from framework.iteration import Count
@@ -71,6 +72,9 @@ def tell(
         "can_film": not drawing_faults(config),
         **_policies(config, trainer.agent.spec),
     }
+    parts = trainer.profile.parts() if trainer.profile else []
+    if parts:
+        facts["profile"] = [part._asdict() for part in parts]
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
     check()
@@ -97,6 +101,8 @@ def tell(
         for text in texts:
             console.warn(text)
     console.summary(outcome)
+    if parts:
+        console.profile(profile.lines(parts))
 
 
 def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:

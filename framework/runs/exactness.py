@@ -27,7 +27,7 @@ _LABELS = {
 HARMLESS = frozenset(
     f"general_cfg.{key}"
     for key in (
-        "mode", "save_fig", "show_fig", "collect_traj", "collect_format", "traces", "traces_compress",
+        "mode", "save_fig", "show_fig", "collect_traj", "collect_format", "profile", "traces", "traces_compress",
         "traces_file_mb", "video_fre",
         "log_level", "interact_summary_fre", "model_summary_fre", "keep_checkpoints",
         "save_best_model", "env_timeout", "torch_threads", "device", "ray_address", "num_cpus_per_worker",

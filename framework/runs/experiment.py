@@ -37,6 +37,7 @@ from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.output.traces import TRACES, TraceWriter
 from framework.output.wrap_up import Ending, guarded
 from framework.plan import plan
+from framework.profile import profiling
 from framework.runs import exactness, initial_weights, record
 from framework.runs.choice import choose_best
 from framework.runs.resume import identity, plain, start, with_seed
@@ -162,6 +163,8 @@ class Experiment:
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
         )  # fmt: skip
+        if cfg.profile:
+            self.trainer.profile = enter(profiling(self.trainer))
 
     def _check_columns(self, numbers: Sequence[str]) -> None:
         """Raises JoystickError if a number of the environment or of the callbacks has the name of another column."""

@@ -1,0 +1,201 @@
+"""Rows of gymnasium's classic control tasks that have no vector version there: all rows are one step of arrays.
+
+The numbers are those of the scalar environments to the bit, so that the choice between both never changes a result. A
+formula keeps the order of operations of the scalar one for that reason.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium.envs.classic_control import pendulum
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+Array = np.ndarray
+Moved = tuple[Array, Array | bool]
+"""Rewards [N] and terminated [N] of a step."""
+
+
+class Rows(gymnasium.vector.VectorEnv):
+    """N rows of one task; a masked reset starts episodes, each from its own seed."""
+
+    SETTINGS: ClassVar[tuple[str, ...]] = ()
+    """Arguments of the scalar environment that the step knows."""
+
+    def __init__(self, scalar: gymnasium.Env, rows: int) -> None:
+        """scalar: an environment of the task, whose settings and spaces the rows get."""
+        self.num_envs = rows
+        self.scalar: Any = scalar.unwrapped
+        self.metadata = {**scalar.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+        self.single_observation_space, self.single_action_space = scalar.observation_space, scalar.action_space
+        self.observation_space = batch_space(scalar.observation_space, rows)
+        self.action_space = batch_space(scalar.action_space, rows)
+        self.render_mode = None
+        limit = scalar.spec.max_episode_steps if scalar.spec else None
+        self.limit = math.inf if limit is None else limit
+        """Number of steps after which an episode is truncated."""
+        self.steps = np.zeros(rows, np.int64)
+        self.state = np.zeros((self.size, rows))
+        """[K, N], a line for each number of the scalar environment's state."""
+
+    size: ClassVar[int] = 2
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        seeds: Sequence[int | None] = seed if isinstance(seed, list | tuple) else [seed] * self.num_envs
+        for row in np.flatnonzero(mask).tolist():
+            self.state[:, row] = self.start(seeding.np_random(seeds[row])[0])
+        self.steps[mask] = 0
+        return self.observed(), {}
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        reward, terminated = self.move(actions)
+        self.steps += 1
+        ended = np.broadcast_to(terminated, self.num_envs)
+        return self.observed(), reward, ended, self.steps >= self.limit, {}
+
+    @abstractmethod
+    def start(self, rng: np.random.Generator) -> Array:
+        """Returns the state [K] in which an episode starts."""
+
+    @abstractmethod
+    def move(self, actions: Array) -> Moved:
+        """Moves all rows."""
+
+    @abstractmethod
+    def observed(self) -> Array:
+        """Returns the observations [N, ...] of the present states."""
+
+
+class Pendulum(Rows):
+    """Angle and angular velocity."""
+
+    SETTINGS = ("g",)
+
+    def start(self, rng: np.random.Generator) -> Array:
+        high = np.array([pendulum.DEFAULT_X, pendulum.DEFAULT_Y])
+        return rng.uniform(low=-high, high=high)
+
+    def move(self, actions: Array) -> Moved:
+        env = self.scalar
+        angle, velocity = self.state
+        torque = np.clip(actions, -env.max_torque, env.max_torque)[:, 0]
+        pulled = np.array([one**2 for one in torque], torque.dtype)  # of float32, which _square would make double
+        costs = _square(pendulum.angle_normalize(angle)) + 0.1 * _square(velocity) + 0.001 * pulled
+        gravity = 3 * env.g / (2 * env.l) * np.sin(angle)
+        faster = velocity + (gravity + 3.0 / (env.m * env.l**2) * torque) * env.dt
+        velocity = np.clip(faster, -env.max_speed, env.max_speed)
+        self.state = np.stack([angle + velocity * env.dt, velocity])
+        return -costs, False
+
+    def observed(self) -> Array:
+        angle, velocity = self.state
+        return np.stack([np.cos(angle), np.sin(angle), velocity], 1).astype(np.float32)
+
+
+class MountainCar(Rows):
+    """Position and velocity."""
+
+    SETTINGS = ("goal_velocity",)
+
+    def start(self, rng: np.random.Generator) -> Array:
+        return np.array([rng.uniform(low=-0.6, high=-0.4), 0])
+
+    def move(self, actions: Array) -> Moved:
+        env = self.scalar
+        position, velocity = self.state
+        slope = np.array([math.cos(x) for x in (3 * position).tolist()])  # numpy's cosine has other last bits
+        velocity = velocity + ((actions - 1) * env.force + slope * (-env.gravity))
+        velocity = np.clip(velocity, -env.max_speed, env.max_speed)
+        position = np.clip(position + velocity, env.min_position, env.max_position)
+        velocity = np.where((position == env.min_position) & (velocity < 0), 0.0, velocity)
+        self.state = np.stack([position, velocity])
+        return np.full(self.num_envs, -1.0), (position >= env.goal_position) & (velocity >= env.goal_velocity)
+
+    def observed(self) -> Array:
+        return self.state.T.astype(np.float32)
+
+
+class Acrobot(Rows):
+    """Two angles and their velocities."""
+
+    size = 4
+
+    def start(self, rng: np.random.Generator) -> Array:
+        return rng.uniform(low=-0.1, high=0.1, size=(4,)).astype(np.float32)
+
+    def move(self, actions: Array) -> Moved:
+        env = self.scalar
+        torque = np.array(env.AVAIL_TORQUE)[actions]
+        before = np.concatenate([self.state, torque[None]])
+        dt = env.dt
+        k1 = self._slope(before)
+        k2 = self._slope(before + dt / 2.0 * k1)
+        k3 = self._slope(before + dt / 2.0 * k2)
+        k4 = self._slope(before + dt * k3)
+        one, two, fast_one, fast_two, _ = before + dt / 6.0 * (k1 + 2 * k2 + 2 * k3 + k4)
+        self.state = np.stack(
+            [
+                _wrapped(one),
+                _wrapped(two),
+                np.clip(fast_one, -env.MAX_VEL_1, env.MAX_VEL_1),
+                np.clip(fast_two, -env.MAX_VEL_2, env.MAX_VEL_2),
+            ]
+        )
+        up = -np.cos(self.state[0]) - np.cos(self.state[1] + self.state[0]) > 1.0
+        return np.where(up, 0.0, -1.0), up
+
+    def _slope(self, state: Array) -> Array:
+        """Returns the derivatives [5, N] of angles, velocities and torque [5, N] (Sutton and Barto's book)."""
+        env = self.scalar
+        m1, m2, l1 = env.LINK_MASS_1, env.LINK_MASS_2, env.LINK_LENGTH_1
+        lc1, lc2, moment, g = env.LINK_COM_POS_1, env.LINK_COM_POS_2, env.LINK_MOI, 9.8
+        one, two, fast_one, fast_two, torque = state
+        cos_two, sin_two = np.cos(two), np.sin(two)
+        d1 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * cos_two) + moment + moment
+        d2 = m2 * (lc2**2 + l1 * lc2 * cos_two) + moment
+        phi2 = m2 * lc2 * g * np.cos(one + two - np.pi / 2.0)
+        phi1 = (
+            -m2 * l1 * lc2 * _square(fast_two) * sin_two
+            - 2 * m2 * l1 * lc2 * fast_two * fast_one * sin_two
+            + (m1 * lc1 + m2 * l1) * g * np.cos(one - np.pi / 2)
+            + phi2
+        )
+        faster_two = (torque + d2 / d1 * phi1 - m2 * l1 * lc2 * _square(fast_one) * sin_two - phi2) / (
+            m2 * lc2**2 + moment - _square(d2) / d1
+        )
+        faster_one = -(d2 * faster_two + phi1) / d1
+        return np.stack([fast_one, fast_two, faster_one, faster_two, np.zeros_like(torque)])
+
+    def observed(self) -> Array:
+        one, two, fast_one, fast_two = self.state
+        parts = [np.cos(one), np.sin(one), np.cos(two), np.sin(two), fast_one, fast_two]
+        return np.stack(parts, 1).astype(np.float32)
+
+
+def _square(values: Array) -> Array:
+    """Returns the squares as Python and numpy's scalars compute them: values**2 of an array has other last bits."""
+    return np.float_power(values, 2.0)
+
+
+def _wrapped(angle: Array) -> Array:
+    """Returns angles within -pi..pi."""
+    while (high := angle > np.pi).any():
+        angle = np.where(high, angle - 2 * np.pi, angle)
+    while (low := angle < -np.pi).any():
+        angle = np.where(low, angle + 2 * np.pi, angle)
+    return angle
+
+
+_FOLDER = "gymnasium.envs.classic_control"
+ROWS: dict[str, type[Rows]] = {
+    f"{_FOLDER}.acrobot:AcrobotEnv": Acrobot,
+    f"{_FOLDER}.mountain_car:MountainCarEnv": MountainCar,
+    f"{_FOLDER}.pendulum:PendulumEnv": Pendulum,
+}
+"""Entry point of a scalar environment -> its rows."""

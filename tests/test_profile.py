@@ -1,0 +1,95 @@
+"""general_cfg.profile: where the time of a run goes."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from framework import profile
+from framework.profile import Profile
+from main import main
+
+RUN = ("--algo", "DQN", "--env", "CartPole-v1", "general_cfg.seed=1", "general_cfg.max_total_step=400",
+       "algo_cfg.learning_starts=64", "general_cfg.online_eval_episode=2", "general_cfg.save_fig=false")  # fmt: skip
+
+
+class Outer:
+    def __init__(self) -> None:
+        self.inner = Inner()
+
+    def work(self) -> str:
+        time.sleep(0.01)
+        return self.inner.work() + self.inner.work()
+
+
+class Inner:
+    def work(self) -> str:
+        time.sleep(0.02)
+        return "x"
+
+
+def test_the_time_of_a_part_leaves_out_the_parts_that_it_calls() -> None:
+    timed, outer = Profile(), Outer()
+    timed.watch(outer, "work", "outside")
+    timed.watch(outer.inner, "work", "inside")
+    timed.watch(outer, "missing", "nothing")
+    assert outer.work() == "xx"
+    first, *rest = timed.parts()
+    assert (first.name, first.calls) == ("inside", 2)
+    assert 0.04 <= first.seconds < 0.08
+    outside = next(part for part in rest if part.name == "outside")
+    assert 0.01 <= outside.seconds < 0.035
+    timed.close()
+    assert vars(outer).keys() == {"inner"}
+    outer.work()
+    assert timed.calls == {"outside": 1, "inside": 2}
+
+
+def test_an_error_within_a_part_is_counted_and_goes_on() -> None:
+    timed, outer = Profile(), Outer()
+    timed.watch(outer, "work", "outside")
+    outer.inner = None  # type: ignore[assignment]
+    with pytest.raises(AttributeError):
+        outer.work()
+    assert timed.calls == {"outside": 1}
+
+
+def test_a_run_says_where_its_time_went_and_learns_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    backward = torch.Tensor.backward
+    assert main([*RUN, "--profile", "--into", "tasks/timed"]) == 0
+    assert torch.Tensor.backward is backward
+    shown = capsys.readouterr().out
+    assert "where the time went" in shown
+    assert main([*RUN, "--into", "tasks/plain"]) == 0
+    assert "where the time went" not in capsys.readouterr().out
+    for name in ("train.csv", "eval.csv"):
+        assert Path(f"tasks/timed/results/{name}").read_bytes() == Path(f"tasks/plain/results/{name}").read_bytes()
+    found: list[Any] = json.loads(Path("tasks/timed/run.json").read_text())["profile"]
+    calls = {part["name"]: part["calls"] for part in found}
+    assert calls["acting"] >= 400
+    assert calls["learning: backward pass"] == calls["learning: optimizer"] > 0
+    assert {"environment", "storing", "sampling", "evaluation", "saving", "logging", profile.REST} <= calls.keys()
+    seconds = [part["seconds"] for part in found]
+    assert seconds == sorted(seconds, reverse=True)
+    assert "Where the time went" in Path("tasks/timed/report.html").read_text()
+
+
+def test_the_optimizers_of_all_policies_are_timed() -> None:
+    class Step:
+        param_groups: tuple[()] = ()
+
+        def step(self) -> None: ...
+
+    class Agent:
+        def __init__(self, **parts: Any) -> None:
+            vars(self).update(parts)
+
+    Agent.__module__ = "algos.own"
+    one, two = Step(), Step()
+    assert set(profile._optimizers(Agent(agents={"a": Agent(optimizer=one)}, b=Agent(x=two, y=two), z=3))) == {one, two}
