@@ -333,7 +333,7 @@ class _Assembly(Written):
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()
         self.put_models(found)
-        sources.choose_film(self.sources, self.models["env_cfg"])
+        sources.choose_film(self.sources, self.models.get("env_cfg"))
         known = rllib.Known(self.three_models(), self.sources)
         for source in self.sources:
             self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))

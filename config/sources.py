@@ -174,12 +174,13 @@ def flags(
     return given
 
 
-def choose_film(given: Iterable[Source], model: type[Strict]) -> None:
-    """Puts the render_mode in which this environment is filmed in the place of FILM."""
+def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
+    """Puts the render_mode in which this environment is filmed in the place of FILM. model: of env_cfg, if the kind of
+    environment is known."""
     for source in given:
         settings = source.sections.get("env_cfg", {})
         if settings.get("render_mode") == FILM:
-            settings["render_mode"] = model.FILM[0] if issubclass(model, EnvConfig) else "rgb_array"
+            settings["render_mode"] = model.FILM[0] if model and issubclass(model, EnvConfig) else "rgb_array"
 
 
 def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:

@@ -73,6 +73,8 @@ class Trainer:
         self.best: float | None = None
         """Highest mean return of the evaluations so far."""
         self.best_update: int | None = None
+        self._kept: int | None = None
+        """Update of the checkpoint that models/best is."""
         self.saving = False
         """True while observers are told of a checkpoint."""
         self.unsaved = False
@@ -292,7 +294,7 @@ class Trainer:
             self.reached = self.reached + 1 if evaluation.mean >= self.cfg.reward_threshold else 0
         if evaluation is not None:
             self._evaluated(evaluation)
-        self.save(evaluation)
+        self.save()
 
     def evaluate(self) -> Evaluation:
         """Plays the evaluation episodes."""
@@ -309,7 +311,7 @@ class Trainer:
         for observer in self.observers:
             observer.evaluation(evaluation, self.count, best)
 
-    def save(self, evaluation: Evaluation | None = None) -> None:
+    def save(self) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
         self.unsaved = True
         self.rest()
@@ -319,8 +321,7 @@ class Trainer:
             path = self.store.save(self.count.update, self.state(), self.backend.memory, facts)
             size = sum(file.stat().st_size for file in path.iterdir())
             LOGGER.debug("checkpoint %s: %d bytes in %.3f s", path.name, size, time.monotonic() - began)
-            if evaluation is not None and self.best_update == self.count.update and self.cfg.save_best_model:
-                self.store.mark_best(self.count.update)
+            self._keep_best()
             self.unsaved, self.saved_at = False, self.place()
             self._prune()
             self.saving = True
@@ -333,6 +334,13 @@ class Trainer:
             )
         finally:
             self.saving = False
+
+    def _keep_best(self) -> None:
+        """Makes models/best the best checkpoint. What fails, on a full disk, is made up for by the next save."""
+        number = self.best_update
+        if self.cfg.save_best_model and number not in (None, self._kept) and self.store.has(number):
+            self.store.mark_best(number)
+            self._kept = number
 
     def _prune(self) -> None:
         """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was
@@ -393,6 +401,7 @@ class Trainer:
             if not saved.facts.get("save_point", True):
                 self.interim = self.count.update
             self.store.realign_best(self.best_update)
+            self._kept = self.best_update
             for observer in self.observers:
                 if (name := type(observer).__name__) in tree["observers"]:
                     observer.load_state(tree["observers"][name])

@@ -288,7 +288,8 @@ class Experiment:
             (self.folder / "survivors").rename(base)
         if phase and not CheckpointStore(base / "run" / "models").numbers():
             return ["no checkpoint is left"]
-        for later in range(phase if status else phase + 1, 2):
+        unchosen = "the best model could not be chosen" in text  # the run has succeeded; a resume chooses again
+        for later in range(phase if status or unchosen else phase + 1, 2):
             status, text = self.run(base, later)
             if status:
                 return [f"continuing failed with status {status}: {text}"]

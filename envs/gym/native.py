@@ -5,7 +5,7 @@ formula keeps the order of operations of the scalar one for that reason.
 """
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,15 +14,15 @@ import numpy as np
 from gymnasium.envs.classic_control import pendulum
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space
 
 Array = np.ndarray
 Moved = tuple[Array, Array | bool]
 """Rewards [N] and terminated [N] of a step."""
 
 
-class Rows(gymnasium.vector.VectorEnv):
-    """N rows of one task; a masked reset starts episodes, each from its own seed."""
+class Rows(ABC):
+    """N rows of one task, as gymnasium's vector environments have them; a masked reset starts episodes, each from its
+    own seed."""
 
     SETTINGS: ClassVar[tuple[str, ...]] = ()
     """Arguments of the scalar environment that the step knows."""
@@ -33,9 +33,7 @@ class Rows(gymnasium.vector.VectorEnv):
         self.scalar: Any = scalar.unwrapped
         self.metadata = {**scalar.metadata, "autoreset_mode": AutoresetMode.DISABLED}
         self.single_observation_space, self.single_action_space = scalar.observation_space, scalar.action_space
-        self.observation_space = batch_space(scalar.observation_space, rows)
-        self.action_space = batch_space(scalar.action_space, rows)
-        self.render_mode = None
+        self.unwrapped, self.render_mode = self, None
         limit = scalar.spec.max_episode_steps if scalar.spec else None
         self.limit = math.inf if limit is None else limit
         """Number of steps after which an episode is truncated."""
@@ -58,6 +56,10 @@ class Rows(gymnasium.vector.VectorEnv):
         self.steps += 1
         ended = np.broadcast_to(terminated, self.num_envs)
         return self.observed(), reward, ended, self.steps >= self.limit, {}
+
+    def close(self) -> None:
+        """Closes the scalar environment."""
+        self.scalar.close()
 
     @abstractmethod
     def start(self, rng: np.random.Generator) -> Array:

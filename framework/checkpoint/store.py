@@ -127,6 +127,10 @@ class CheckpointStore:
         names = {path.name.removesuffix(".old") for path in self.folder.iterdir() if path.is_dir()}
         return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
 
+    def has(self, number: int) -> bool:
+        """Returns True if there is a checkpoint of this update."""
+        return (self.folder / str(number)).is_dir()
+
     def has_best(self) -> bool:
         return self._place("best").exists()
 
@@ -215,7 +219,7 @@ class CheckpointStore:
         run has found a new best: it is never absent once it existed."""
         if number is not None and type(number) is not int:
             raise CheckpointError(f"best_update is not an update number: {number!r}")
-        if number is not None and (self.folder / str(number)).is_dir():
+        if number is not None and self.has(number):
             self.mark_best(number)
 
     def prune(self, keep: int) -> None:
