@@ -63,7 +63,11 @@ def _look_up(request: argparse.Namespace) -> int:
     from framework.catalog import ALGOS, ENVS
 
     try:
-        if request.command == "schema":
+        if request.command == "doctor":
+            from framework.runs import doctor
+
+            return doctor.run()
+        elif request.command == "schema":
             print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
         elif request.command == "data" or getattr(request, "target", None):
             from framework.runs import entry

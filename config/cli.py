@@ -11,7 +11,7 @@ from config.program import PROGRAM, version
 
 WORDS = ("train", "test", "resume", "film", "evaluate", "talk")
 """Commands that play or train. All but train are followed by the name of a run."""
-LOOKUPS = ("runs", "list", "describe", "schema", "convert", "data")
+LOOKUPS = ("runs", "list", "describe", "schema", "convert", "data", "doctor")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
@@ -59,6 +59,8 @@ other commands:
                                                   and if it fits an environment
   python main.py convert DATA NEW.npz             data in another format: .pkl,
     .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari
+  python main.py doctor                           what a run needs here, and
+                                                  how to mend what is missing
   python main.py schema > joystick.schema.json    for editors; first line of
     a YAML file: # yaml-language-server: $schema=joystick.schema.json
 """

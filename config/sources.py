@@ -14,8 +14,8 @@ from config.run_config import SECTIONS
 from config.schema import EnvConfig, Strict
 from config.yaml_reader import Document, DocumentError, Place, parse
 
-FILM = "film"
-"""Value of env_cfg.render_mode for the one in which the environment is filmed, until that is known."""
+FILM: Any = object()
+"""Value of env_cfg.render_mode for the one in which the environment is filmed, until that is known. No text is it."""
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
 """General settings of an earlier run that a command does not inherit. The address of a cluster is among them: whoever
 answers there can run code here, and the directory may come from a stranger."""
@@ -179,7 +179,7 @@ def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
     environment is known."""
     for source in given:
         settings = source.sections.get("env_cfg", {})
-        if settings.get("render_mode") == FILM:
+        if settings.get("render_mode") is FILM:
             settings["render_mode"] = model.FILM[0] if model and issubclass(model, EnvConfig) else "rgb_array"
 
 

@@ -1,0 +1,78 @@
+"""Command doctor: what a run needs on this machine."""
+
+import shutil
+import tempfile
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from config import machine
+from framework.runs import doctor
+from main import main
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_here_everything_is_found_and_the_status_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    for subject in ("Joystick", "Python", "torch", "gymnasium", "processor", "memory", "CUDA", "display", "disk"):
+        assert any(line.split()[1] == subject for line in shown.splitlines() if len(line.split()) > 1), subject
+    assert "no faults: a run can start here" in shown
+
+
+def one(subject: str) -> doctor.Finding:
+    return next(finding for finding in doctor.findings() if finding.subject == subject)
+
+
+def test_a_package_that_is_missing_or_has_another_version_is_a_fault_with_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = [Requirement("nowhere-to-be-found>=1"), Requirement("numpy>=99"), Requirement("torch")]
+    monkeypatch.setattr(doctor, "requirements", lambda: wanted)
+    assert one("nowhere-to-be-found") == (
+        "fault", "nowhere-to-be-found", "is not installed", 'pip install "nowhere-to-be-found>=1"',
+    )  # fmt: skip
+    assert one("numpy").text.endswith("; >=99 is needed")
+    assert one("torch").state == "ok"
+    assert doctor.run() == 1
+    assert "2 faults" in capsys.readouterr().out
+
+
+def test_the_requirements_are_those_of_the_file() -> None:
+    names = {requirement.name for requirement in doctor.requirements()}
+    assert {"torch", "gymnasium", "numpy", "ray", "tensorboard"} <= names
+
+
+def test_little_room_is_a_fault_or_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 2**20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(2**30, 2**30, 2**20))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/tmp/" + "x" * 80)
+    monkeypatch.setenv("OMP_NUM_THREADS", "999")
+    states = {finding.subject: finding.state for finding in doctor.findings()}
+    assert states["memory"] == states["disk"] == "fault"
+    assert states["Ray"] == states["shared memory"] == states["threads"] == "note"
+    monkeypatch.setattr(machine, "available_bytes", lambda: None)
+    assert one("memory").state == "note"
+
+
+def test_a_folder_that_cannot_be_written_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: Any, **given: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    finding = one("task folder")
+    assert finding.state == "fault"
+    assert "Permission denied" in finding.text
+    assert "--into FOLDER" in finding.mend
+
+
+def test_an_extra_package_that_is_missing_is_a_note_with_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(doctor.EXTRAS, "no_such_module_at_all", ("nothing", "no-such-module"))
+    assert one("no_such_module_at_all") == (
+        "note", "no_such_module_at_all", "not installed; it is for nothing", "pip install no-such-module",
+    )  # fmt: skip
