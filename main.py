@@ -44,6 +44,10 @@ def _answer(argv: list[str]) -> int:
     request = cli.parse(argv, _setting_of)
     if request.allow_import:
         sys.path.append(os.getcwd())
+    if request.command == "doctor":
+        from framework.runs import doctor
+
+        return doctor.run()
     if request.command == "tune":
         return _tune(request, argv)
     return _run(request, argv) if request.command in ("run", "evaluate", "talk", "bench") else _look_up(request)
@@ -63,11 +67,7 @@ def _look_up(request: argparse.Namespace) -> int:
     from framework.catalog import ALGOS, ENVS
 
     try:
-        if request.command == "doctor":
-            from framework.runs import doctor
-
-            return doctor.run()
-        elif request.command == "schema":
+        if request.command == "schema":
             print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
         elif request.command == "data" or getattr(request, "target", None):
             from framework.runs import entry

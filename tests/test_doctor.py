@@ -1,6 +1,8 @@
 """Command doctor: what a run needs on this machine."""
 
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections import namedtuple
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from config import machine
+from config.program import ROOT
 from framework.runs import doctor
 from main import main
 
@@ -22,6 +25,17 @@ def test_here_everything_is_found_and_the_status_is_0(capsys: pytest.CaptureFixt
     for subject in ("Joystick", "Python", "torch", "gymnasium", "processor", "memory", "CUDA", "display", "disk"):
         assert any(line.split()[1] == subject for line in shown.splitlines() if len(line.split()) > 1), subject
     assert "no faults: a run can start here" in shown
+
+
+def test_it_works_without_the_packages_that_it_looks_for() -> None:
+    code = (
+        "import sys; missing = ('torch', 'gymnasium', 'ray', 'pydantic', 'numpy');"
+        "sys.modules.update(dict.fromkeys(missing));"
+        "from main import main; main(['doctor'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "unknown without torch" in done.stdout
+    assert done.stderr == ""
 
 
 def one(subject: str) -> doctor.Finding:

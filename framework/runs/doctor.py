@@ -1,4 +1,7 @@
-"""Command doctor: looks at what a run needs on this machine, and says how to mend what is missing."""
+"""Command doctor: looks at what a run needs on this machine, and says how to mend what is missing.
+
+Imports no other part of ours but config, so that it works where a package is missing.
+"""
 
 import importlib.util
 import os
@@ -17,9 +20,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from config import machine
 from config.program import ROOT
 from config.program import version as own_version
-from framework.output.formatting import counted
-from framework.runs.task_dir import ROOT as TASKS
 
+TASKS = Path("tasks")
 OLDEST_PYTHON = (3, 11)
 LEAST_MEMORY, LEAST_DISK, LEAST_SHARED = 2**30, 2**30, 2**27
 """Bytes of free memory, disk and shared memory below which runs fail before long."""
@@ -56,7 +58,7 @@ def run() -> int:
         if finding.mend:
             print(f"{'':<5}  {'':<{width}}  -> {finding.mend}")
     faults = sum(finding.state == "fault" for finding in found)
-    print(f"\n{counted(faults, 'fault')}" if faults else "\nno faults: a run can start here")
+    print(f"\n{_counted(faults, 'fault')}" if faults else "\nno faults: a run can start here")
     return 1 if faults else 0
 
 
@@ -111,7 +113,7 @@ def _package(wanted: Requirement) -> Finding:
 
 def _processor() -> Finding:
     usable, there = machine.cores(), os.cpu_count() or 1
-    text = counted(usable, "core") + (f" of {there} may be used" if usable < there else "")
+    text = _counted(usable, "core") + (f" of {there} may be used" if usable < there else "")
     return Finding("ok", "processor", text)
 
 
@@ -196,6 +198,10 @@ def _version_of(module: str) -> str:
         return version(re.sub("_", "-", module))
     except PackageNotFoundError:
         return "installed"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _gib(size: int) -> str:
