@@ -64,8 +64,8 @@ def load(
 ) -> RunConfig:
     """Returns the configuration of a run; the arguments from algo to model are the flags of these names. values:
     settings by section from a Python program. word: the command that stands for --resume or --test. abbreviated: flags
-    that stand for settings. file: what was read
-    from yaml_path, if it has been read: all of it, or one of its experiments."""
+    that stand for settings. file: what was read from yaml_path, if it has been read: all of it, or one of its
+    experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
     flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model, word)
     flags += abbreviated

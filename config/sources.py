@@ -180,7 +180,7 @@ def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
     for source in given:
         settings = source.sections.get("env_cfg", {})
         if settings.get("render_mode") is FILM:
-            settings["render_mode"] = model.FILM[0] if model and issubclass(model, EnvConfig) else "rgb_array"
+            settings["render_mode"] = getattr(model, "FILM", EnvConfig.FILM)[0]
 
 
 def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:

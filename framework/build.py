@@ -224,7 +224,7 @@ def _check_sequences(policy: PolicyPlan) -> None:
 
 def make_rows(config: RunConfig, agent: Agent, plan: Plan, env: VectorEnv, callbacks: Callbacks | None) -> EpisodeRows:
     """Makes what turns episodes into rows of train.csv and progress.csv."""
-    custom = (*env.metrics, *return_names(plan), *(callbacks.METRICS if callbacks else ()))
+    custom = (*numbers_of_episodes(plan, env), *(callbacks.METRICS if callbacks else ()))
     policies = [] if plan.single else [policy.name for policy in plan.policies]
     validated = config.algo.held_out() > 0
     return EpisodeRows(agent, custom, config.general.curriculum is not None, policies, validated, env.metrics)

@@ -1,4 +1,4 @@
-"""Where the time of a run goes (general_cfg.profile): the time in each of its parts, measured around their methods.
+"""The profile of a run (general_cfg.profile): the time in each of its parts, measured around their methods.
 
 The parts know nothing of it, and a run without it has no cost: their methods are replaced by timed ones when it begins.
 """

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from envs.dialog.config import Config
+from envs.dialog.ontology import IDS
 
 if TYPE_CHECKING:
     from config.schema import Problem
@@ -24,4 +25,4 @@ def knows(env_id: str) -> bool:
 
 def ids() -> list[str]:
     """Returns the names of the sets of domains."""
-    return ["mini", "town", "full"]
+    return list(IDS)

@@ -19,7 +19,7 @@ class ActBits(MultiBinary):
 
 
 class Actions(Protocol):
-    """What an action means."""
+    """The meaning of the numbers in an action."""
 
     @property
     def space(self) -> Space:

@@ -20,7 +20,7 @@ ANY, UNKNOWN = Mark.ANY, Mark.UNKNOWN
 
 
 class Booking(NamedTuple):
-    """What a system says of a booking that it has made."""
+    """The value of an act that makes a booking."""
 
     reference: str
     """Index of the entity, with eight digits."""
@@ -41,7 +41,7 @@ class Act(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str | None]:
-        """What the act is about, without the value."""
+        """Intent, domain and slot."""
         return self[:3]
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class Entry(NamedTuple):
     domain: str
     slot: str | None = None
     rank: int = 1
-    """Which of the matching entities the value is of: 1 is the first one."""
+    """Rank of the matching entity whose value is said, from 1."""
 
 
 UserEntry = tuple[str, str, str | None]

@@ -14,7 +14,7 @@ LEVELS = (0, 1, 2, 3, 4)
 LEVELS_OF_TRAINS = (0, 2, 5, 10, 40)
 
 Name = tuple[Any, ...]
-"""What a number of the observation tells, such as ("belief", "hotel", "area")."""
+"""Meaning of a number of the observation, such as ("belief", "hotel", "area")."""
 
 
 class Codec:
@@ -26,7 +26,7 @@ class Codec:
         self.domains, self.user, self.system = tuple(domains), tuple(user), tuple(system)
         names = [*(("user", *entry) for entry in user), *(("system", number) for number in range(len(system))), *state]
         self.place: dict[Name, int] = {name: number for number, name in enumerate(names)}
-        """What a number tells -> its position."""
+        """Meaning of a number -> its position."""
         self.size = len(names)
         self.number: dict[Entry, int] = {entry: number for number, entry in reversed([*enumerate(system)])}
         """Act of the system -> its first number."""

@@ -37,7 +37,7 @@ class DialogEnv(gymnasium.Env):
         self.expert = Expert(RulePolicy(codec), actions)
         """The rule policy: (observations [N, D], mask or None) -> actions [N, ...]."""
         self._person: tuple[Read, Write] | None = None
-        """How a person is asked and told, who talks in the place of the simulated user."""
+        """Functions that ask and tell a person, who takes the place of the user in the next dialogue; None for none."""
         self._channel = Channel(cfg.error_slot, cfg.error_value, cfg.error_intent)
 
     def reset(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from envs.dialog.acts import UNKNOWN, Act, Booking, Value
 from envs.dialog.database import Entity, Table
 from envs.dialog.goal import Goal
-from envs.dialog.ontology import DOMAINS, minutes
+from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, minutes
 
 METRICS = ("success", "strict", "complete", "book", "precision", "recall", "f1", "exchanges")
 FORMS = {"phone": r"\d{11}", "postcode": r"[a-z]+\d[a-z\d ]*", "trainID": r"[a-z]+\d{4}"}
@@ -70,7 +70,7 @@ class Evaluator:
             return False
         if slot in FORMS:
             return re.fullmatch(FORMS[slot], value.lower()) is not None
-        if slot in ("leaveAt", "arriveBy"):
+        if slot in (AFTER, BEFORE):
             return minutes(value) is not None
         return self.tables[name].knows(slot, value)
 

@@ -1,4 +1,4 @@
-"""What a user wants: constraints, questions and bookings in one to three domains."""
+"""The goals of users: constraints, questions and bookings in one to three domains."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Chances(Protocol):
 
 @dataclass
 class Part:
-    """What a user wants in one domain."""
+    """The goal in one domain."""
 
     constraints: Values = field(default_factory=dict)
     """Slot -> value that the entity must have."""
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass
 class Goal:
-    """What a user wants, by domain, in the order in which the user speaks of them."""
+    """The goal of a user: its parts by domain, in the order in which the user speaks of them."""
 
     parts: dict[str, Part]
 

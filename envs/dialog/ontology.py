@@ -1,4 +1,4 @@
-"""What can be talked about: domains, their slots, and which of them each id has. Values come from the database."""
+"""The ontology: domains, their slots, and the domains of each id. Values come from the database."""
 
 from dataclasses import dataclass
 

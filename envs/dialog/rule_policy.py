@@ -34,7 +34,7 @@ class RulePolicy:
 
 
 class _View:
-    """What an observation tells of the active domain."""
+    """The active domain as an observation shows it."""
 
     def __init__(self, codec: Codec, ones: set[int], heard: list[UserEntry], said: list[Entry]) -> None:
         self._codec, self._ones, self.heard = codec, ones, heard

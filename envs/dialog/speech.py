@@ -1,4 +1,4 @@
-"""What the system says: values for the acts that its policy has chosen."""
+"""Lexicalisation: values for the acts that the policy has chosen."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What the system knows of the dialogue: the user's values, bookings, open questions, and the domain it is about."""
+"""The tracker: the user's values, bookings, open questions, and the active domain, as the system knows them."""
 
 from collections.abc import Mapping, Sequence
 

@@ -9,12 +9,12 @@ from envs.dialog.goal import Goal
 
 
 class Exchange(NamedTuple):
-    """What the system said and what was answered; the first one is the user's opening."""
+    """The acts of the system and the answer of the user; the first one is the opening."""
 
     system: tuple[Act, ...]
     user: tuple[Act, ...]
     heard: tuple[Act, ...]
-    """What the system understood of it."""
+    """Acts of the user as the system heard them."""
     belief: Mapping[str, str | Mark]
     """Constraints that it knows of the active domain."""
     booking: Mapping[str, str | Mark]

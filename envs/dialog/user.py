@@ -13,7 +13,7 @@ Reason = Literal["complete", "nooffer", "nobook", "max_turn", "patience"]
 
 
 class Speaker(Protocol):
-    """Who talks to the system: the simulated user, or a person in its place."""
+    """The partner of the system: the simulated user, or a person in its place."""
 
     ended: bool
     """True once it has said its last act."""
@@ -22,7 +22,7 @@ class Speaker(Protocol):
 
     @property
     def reason(self) -> str | None:
-        """Why it closed; None while it talks."""
+        """Reason for closing; None while it talks."""
 
     def open(self) -> list[Act]:
         """Returns the first acts of the dialogue."""
@@ -43,7 +43,7 @@ class User:
         self.goal, self.max_turn, self.patience, self.max_initiative = goal, max_turn, patience, max_initiative
         self.turn, self.ended = 0, False
         self.reason: Reason | None = None
-        """Why it closed; None while it talks."""
+        """Reason for closing; None while it talks."""
         self.constraints = {name: part.unsatisfiable or part.constraints for name, part in goal.parts.items()}
         """Domain -> constraints that count now: unsatisfiable ones until the system offers nothing."""
         self.values: dict[str, dict[str, Value]] = {name: {} for name in goal.parts}

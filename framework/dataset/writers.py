@@ -25,7 +25,7 @@ _TAIL = 2**20
 
 
 class EpisodeWriter(Protocol):
-    """What writes the episodes of a run."""
+    """A writer of the episodes of a run."""
 
     @property
     def path(self) -> Path: ...
@@ -127,7 +127,7 @@ class ArchiveWriter:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._series: dict[str, _Series] = {}
-        """By the name of the policy; an empty one for a single agent."""
+        """Name of the policy, empty for a single agent -> its files."""
 
     @property
     def path(self) -> Path:

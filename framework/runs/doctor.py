@@ -46,7 +46,7 @@ class Finding(NamedTuple):
     subject: str
     text: str
     mend: str = ""
-    """What to type or to change."""
+    """Command to type, or setting to change."""
 
 
 def run() -> int:

@@ -34,7 +34,7 @@ SCORES = ("evaluation", "best")
 
 @dataclass(frozen=True)
 class Ready:
-    """What a trial is trained with."""
+    """The configuration of a trial, checked."""
 
     text: str
     """Content of its file."""
