@@ -3,10 +3,11 @@
 import numpy as np
 
 from algos import base
-from algos.base import Act, Array, Batch, Progress, Result, Tree
+from algos.base import Act, Array, Progress
+from algos.common.weightless import Weightless
 
 
-class Agent(base.Agent):
+class Agent(Weightless, base.Agent):
     """Asks the expert in each step; has no weights."""
 
     def sample_action(
@@ -18,19 +19,3 @@ class Agent(base.Agent):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         assert self.expert is not None  # framework.build sets it
         return Act(self.expert(obs, mask))
-
-    def update(self, batch: Batch) -> Result:
-        """Changes nothing."""
-        return Result({})
-
-    def weights(self) -> dict[str, Array]:
-        return {}
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        pass
-
-    def state(self) -> Tree:
-        return {}
-
-    def load_state(self, state: Tree) -> None:
-        pass

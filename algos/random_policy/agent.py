@@ -4,11 +4,12 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from algos import base
-from algos.base import Act, Array, Batch, Progress, Result, Tree, UnfitError
+from algos.base import Act, Array, Progress, UnfitError
 from algos.common.exploration import epsilon_greedy
+from algos.common.weightless import Weightless
 
 
-class Agent(base.Agent):
+class Agent(Weightless, base.Agent):
     """Draws actions; has no weights."""
 
     def sample_action(
@@ -25,22 +26,6 @@ class Agent(base.Agent):
     ) -> Act:
         """Returns random actions: in an evaluation, too, the opponent is random."""
         return Act(drawn(self.spec.action_space, len(obs), rng, mask))
-
-    def update(self, batch: Batch) -> Result:
-        """Changes nothing."""
-        return Result({})
-
-    def weights(self) -> dict[str, Array]:
-        return {}
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        pass
-
-    def state(self) -> Tree:
-        return {}
-
-    def load_state(self, state: Tree) -> None:
-        pass
 
 
 def drawn(space: Space, rows: int, rng: np.random.Generator, mask: Array | None) -> Array:
