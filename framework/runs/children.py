@@ -111,14 +111,17 @@ class Child:
         return self.status is not None and self.status - 128 in signals.NAMES
 
     def complaint(self) -> str:
-        """Returns the reason why it failed, from its stderr."""
+        """Returns the reason why it failed, from its stderr. Of a killed process, only an error says why: the last line
+        may be any warning."""
+        lines: list[str] = []
         with contextlib.suppress(OSError):
             lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            begin = next((n for n, line in enumerate(lines) if line.startswith("error: ")), len(lines) - 1)
-            if lines:
-                return "\n".join(lines[begin:])
-        killed = self.status == 128 + signal.SIGKILL
-        return "killed, perhaps because memory ran out" if killed else "no message"
+        for n, line in enumerate(lines):
+            if line.startswith("error: "):
+                return "\n".join(lines[n:])
+        if self.status == 128 + signal.SIGKILL:
+            return "killed, perhaps because memory ran out"
+        return lines[-1] if lines else "no message"
 
 
 class Children:
