@@ -186,9 +186,9 @@ class GeneralConfig(Strict):
     show_fig: bool = False
     """Show the figure in a window when the run ends."""
     interact_summary_fre: PositiveInt = 1
-    """Number of episodes between entries in TensorBoard and in the log."""
+    """Number of episodes between entries in TensorBoard and in the log. TensorBoard gets fewer of them after 1,000."""
     model_summary_fre: PositiveInt = 100
-    """Number of updates between entries of the losses in TensorBoard."""
+    """Number of updates between entries of the losses in TensorBoard, which gets fewer of them after 1,000."""
     profile: bool = False
     """Time the parts of the training: environment, acting, storing, sampling, forward and backward pass, optimizer,
     logging, evaluation, saving. A table at the end, in run.json and in the report; also --profile. With Ray, only this

@@ -1,6 +1,7 @@
 """The numbers of a run on disk: CSV files and TensorBoard events, which a resume continues as one curve."""
 
 import io
+import itertools
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from framework.errors import TaskDirError
 from framework.output.csv_log import CsvLog, read_csv
+from framework.output.run_log import is_point
 from framework.output.tensorboard import TensorBoard, masked_crc32c
 
 
@@ -165,6 +167,16 @@ def test_a_checkpoint_cannot_name_folders_and_one_without_a_position_drops_nothi
     board.close()
     TensorBoard(tmp_path / "again").restore(None)
     assert _curves(tmp_path / "again" / "interact") == {"x": [(1, 1.0)]}
+
+
+def test_a_curve_in_tensorboard_is_thinned_as_it_grows() -> None:
+    """All points up to 1,000, half of those up to 2,000, a quarter of those up to 4,000."""
+    points = [n for n in range(1, 4000) if is_point(n - 1, n, 1)]
+    assert points == [*range(1, 1000), *range(1000, 2000, 2), *range(2000, 4000, 4)]
+    assert [n for n in range(1, 50) if is_point(n - 1, n, 10)] == [10, 20, 30, 40]
+    chunks = [n for n in range(65, 64_065, 64) if is_point(n - 64, n, 1)]  # never a multiple of 64
+    assert len(chunks) == 1000, "each chunk passes a multiple of the stride"
+    assert {b - a for a, b in itertools.pairwise(chunks)} == {64}
 
 
 def test_training_outlives_tensorboard(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from framework.output.csv_log import CsvLog, JsonLog, LineLog
 from framework.output.tensorboard import TensorBoard
 from framework.runs.task_dir import TaskDir
 
+MOST_POINTS = 1000
+"""Points of a curve in TensorBoard before it is thinned: TensorBoard itself shows no more."""
 EVAL_COLUMNS = ("update", "step", "episode", "mean", "std", "min", "max", "median", "episodes", "best")
 
 
@@ -38,6 +40,14 @@ class RecordWriter(Protocol):
 
     def close(self) -> None:
         """Closes the files."""
+
+
+def is_point(before: int, now: int, every: int) -> bool:
+    """Returns True if a curve in TensorBoard gets a point when a counter goes from `before` to `now`. One of each
+    `every` is a point, and after 1,000 points one of 2 * every, after 2,000 one of 4 * every, and so on: a run twice as
+    long has 500 points more."""
+    stride = every << (now // every // MOST_POINTS).bit_length()
+    return now // stride > before // stride
 
 
 class RunLog(Observer):
@@ -72,14 +82,14 @@ class RunLog(Observer):
 
     def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
         self.files["train"].append(row)
-        if row["episode"] % self.every_episodes == 0:
+        if is_point(row["episode"] - 1, row["episode"], self.every_episodes):
             values = {"train_ep_reward": episode.total, "train_ep_step": episode.length}
             values |= self._returns("ep_return", episode.metrics)
             self.board.scalars("interact", values, row["step"])
 
     def updates(self, learned: Learned, first: int) -> None:
         last = first + learned.updates
-        if last // self.every_updates > first // self.every_updates:
+        if is_point(first, last, self.every_updates):
             self.board.scalars("model", {f"train_{n}": values[-1] for n, values in learned.metrics.items()}, last)
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
