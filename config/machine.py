@@ -4,6 +4,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+# OpenMP reads it when torch is loaded. Its threads otherwise spin while they wait for each other, which makes an update
+# some ten times slower as soon as another program wants one of the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 

@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,6 +43,9 @@ from framework.plan import plan as plan_of
 from framework.seeding import number, stream
 from framework.watch import Watch
 
+MUCH_WORK = 8_000_000
+"""Multiplications of the largest layer in the forward pass of a minibatch from which on all cores learn: 128 samples
+in a layer of 256 x 256. Below, threads wait for each other longer than they save."""
 CPU = torch.device("cpu")
 """Device of acting agents in workers and in the driver of several processes."""
 
@@ -102,12 +106,43 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, spec: EnvSpec, processes: int = 1, learns: bool = True) -> None:
-    """Sets the number of torch's threads. Small networks are fastest with one thread, and so is acting on a few images;
-    learning from images uses all cores, shared among so many processes."""
-    image = learns and len(spec.observation_space.shape or ()) >= 2
-    count = max(1, machine.cores() // processes) if image else 1
+def choose_threads(config: RunConfig, agent: Agent, processes: int = 1) -> None:
+    """Sets the number of torch's threads in a process that learns: all cores, shared among so many processes, if an
+    update is work enough for them. It depends on the settings and the number of cores alone."""
+    count = max(1, machine.cores() // processes) if _is_much_work(config, agent) else 1
     torch.set_num_threads(config.general.torch_threads or count)
+
+
+def keep_threads(config: RunConfig, before: Any) -> None:
+    """Sets the number of torch's threads that the run had before it was resumed, since the last bits of its numbers
+    depend on it; unless the settings name one, or there are fewer cores now."""
+    if not config.general.torch_threads and isinstance(before, int) and 0 < before <= machine.cores():
+        torch.set_num_threads(before)
+
+
+def _is_much_work(config: RunConfig, agent: Agent) -> bool:
+    """Returns True if several threads are faster than one: with images, and with a large product of minibatch and
+    layer."""
+    plan = plan_of(config, agent.spec)
+    for policy in plan.learning:
+        own = agent.agents[policy.name] if isinstance(agent, MultiPolicyAgent) else agent
+        if len(policy.spec.observation_space.shape or ()) >= 2:
+            return True
+        layers = (array.size for name, array in own.weights().items() if array.ndim == 2)
+        if policy.minibatch * max(layers, default=0) >= MUCH_WORK:
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Lets torch use one thread, so that first weights do not depend on the number of cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def gpu_name(config: RunConfig) -> str | None:
@@ -121,7 +156,8 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
     own.provide(config.objects)
     plan = plan_of(config, replace(spec, shared={}))  # shared layers are those of one agent
-    agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
+    with one_thread():
+        agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
     if plan.single is None:
         return MultiPolicyAgent(plan, spec, agents, device)
     if config.algo.EXPERT_ACTS:

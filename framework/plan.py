@@ -39,6 +39,15 @@ class PolicyPlan:
         return self.algo.memory(self.spec.rows)
 
     @property
+    def minibatch(self) -> int:
+        """Number of samples that a layer sees at once in an update; of sequences, the rows of a step."""
+        spec = self.memory
+        if isinstance(spec, ReplaySpec):
+            return spec.batch_size
+        steps = self.spec.rows * (spec.length if spec.sequence == 1 else 1)
+        return min(spec.minibatch or steps, steps)
+
+    @property
     def per_row(self) -> int:
         """Number of its slots in each environment."""
         return self.slots.count if self.slots else 1

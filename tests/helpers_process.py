@@ -1,13 +1,19 @@
 """main.py in a process of its own that is forked, so that it need not import torch for three seconds."""
 
 import os
+import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from typing import IO
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, BinaryIO
 
+import pytest
+
+from framework.runs import children
 from main import main
 
 PATIENCE = 120.0
@@ -17,7 +23,8 @@ PATIENCE = 120.0
 class Forked:
     """A running main.py. `poll`, `wait`, `pid` and `returncode` as those of subprocess.Popen."""
 
-    def __init__(self, *words: str, new_session: bool = False) -> None:
+    def __init__(self, *words: str, new_session: bool = False, work: Callable[[], int] | None = None) -> None:
+        """work: what the process does; None: main.py with these words."""
         self.returncode: int | None = None
         self._out, self._err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115
         sys.stdout.flush()
@@ -26,7 +33,7 @@ class Forked:
         if not self.pid:
             if new_session:
                 os.setsid()
-            _become(lambda: main(list(words)), self._out, self._err)
+            _become(work or (lambda: main(list(words))), self._out, self._err)
 
     def poll(self) -> int | None:
         """Returns the exit status, or None if the process runs."""
@@ -61,6 +68,18 @@ def forked(*words: str) -> Forked:
     return process
 
 
+def forked_program(source: str) -> Forked:
+    """Runs a Python program to its end, in the current folder."""
+
+    def work() -> int:
+        exec(compile(source, "<program>", "exec"), {"__name__": "__main__"})
+        return 0
+
+    process = Forked(work=work)
+    process.wait(300)
+    return process
+
+
 def _content(file: IO[str]) -> str:
     return os.pread(file.fileno(), 10**8, 0).decode()
 
@@ -82,3 +101,56 @@ def _become(work: Callable[[], int], out: IO[str], err: IO[str]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+class ForkedPopen:
+    """subprocess.Popen for the runs of a group or a tuning: commands of main.py."""
+
+    def __init__(self, command: Sequence[str], *, stderr: BinaryIO, process_group: int, **_: Any) -> None:
+        sys.stdout.flush()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid:
+            return
+        status = 1
+        try:
+            os.setpgid(0, process_group)
+            os.dup2(stderr.fileno(), 2)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.closerange(3, 1000)  # as exec does: among them is the lock of the tuner
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+            sys.stdout, sys.stderr = (open(number, "w", closefd=False, buffering=1) for number in (1, 2))  # noqa: SIM115
+            status = main(list(command[2:]))
+        except SystemExit as end:
+            status = int(end.code or 0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def wait(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture
+def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of runs are forked, and the folder is a new one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(children, "subprocess", SimpleNamespace(Popen=ForkedPopen, DEVNULL=None))
+    monkeypatch.setattr(children, "POLL_SECONDS", 0.01)

@@ -1,16 +1,14 @@
 """What the pages say is true: links lead somewhere, commands are understood, the example trains."""
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from helpers_process import forked
+from helpers_process import forked, forked_program
 
 import algos
 import main
@@ -180,19 +178,13 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path, monkeypatch
     assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0
 
 
-def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
+def test_the_programs_of_the_python_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
     assert len(blocks) == 4
     for block in blocks:
-        done = subprocess.run(
-            [sys.executable, "-c", block],
-            cwd=tmp_path,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        done = forked_program(block)
         assert done.returncode == 0, done.stderr
     first, *_, last = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
     assert [row["iteration"] for row in read_csv(first / "results" / "progress.csv")] == list(range(1, 11))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers_distributed import fake_rays
 from helpers_envs import everyone
 from helpers_ray import RAY, TINY
 
@@ -102,10 +103,12 @@ def test_the_module_is_imported_only_with_permission(tmp_path: Path) -> None:
     assert (tmp_path / "ran").exists()
 
 
-@pytest.mark.xdist_group("ray")
 @pytest.mark.parametrize("backend", ["general_cfg.mp_backend=single", RAY])
-def test_training_evaluation_a_resume_and_a_test_use_it(tmp_path: Path, backend: str) -> None:
+def test_training_evaluation_a_resume_and_a_test_use_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
     """CartPole gives 1 at each step: every return is its length times the factor."""
+    fake_rays(monkeypatch)
     yaml, run, test = tmp_path / "own.yaml", tmp_path / "run", tmp_path / "test"
     yaml.write_text("env_cfg:\n  wrappers: [{wrapper_name: own_wrappers:Scaled, factor: -0.25}]\n")
     words = ("general_cfg.max_total_step=120", "general_cfg.algo_name=DQN", "general_cfg.online_eval=true")

@@ -274,21 +274,3 @@ def test_a_worker_that_cannot_begin_says_why_once(tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert "Here" in done.stderr
     assert not (tmp_path / "run").exists()
-
-
-SMALL = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64m none /dev/shm && exec "$@"', "sh"]
-"""Before a command: it sees shared memory of 64 MiB, as in a container. Only root may."""
-
-
-def test_a_machine_that_grants_little_is_no_hindrance(tmp_path):
-    """RAY-5: HOME cannot be written, the port that Ray would like is taken, shared memory is as small as a container's,
-    and RAY_ADDRESS (RAY-6: main.py was started by a job of a cluster) names another Ray."""
-    small = SMALL if subprocess.run([*SMALL, "true"], capture_output=True).returncode == 0 else ()
-    words = ("general_cfg.max_total_step=20", "algo_cfg.learning_starts=0", "--into", str(tmp_path / "run"))
-    with socket.socket() as taken:
-        with contextlib.suppress(OSError):  # by somebody else: as good
-            taken.bind(("127.0.0.1", 6379))
-            taken.listen()
-        done = run(*words, before=small, HOME="/nonexistent", RAY_ADDRESS="127.0.0.1:6379")
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr

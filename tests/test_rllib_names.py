@@ -5,12 +5,15 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers_process import forking
 
 from config.experiments import load_all
 from config.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
 from framework.runs import many_runs
 from main import main
+
+__all__ = ["forking"]
 
 FIND = {"find_algo": ALGOS, "find_env": ENVS}
 
@@ -309,10 +312,10 @@ def test_an_experiment_that_cannot_run_is_refused_before_the_first_starts(
     assert not Path("tasks").exists()
 
 
+@pytest.mark.usefixtures("forking")
 def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each_algorithm(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     words = ["general_cfg.env_name=toy", "general_cfg.max_total_step=100", "--env", "shifted", "--jobs", "1"]
     assert main(["--algo", "QLearning,Sarsa", "--seeds", "1,2", *words]) == 0
     out = capsys.readouterr().out
@@ -346,11 +349,11 @@ def test_algorithms_with_commas_that_make_no_comparison(
     assert problem in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("forking")
 def test_the_runs_of_a_file_have_a_folder_a_table_and_no_common_mean(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two short runs on a toy, and one of them again alone: the same numbers."""
-    monkeypatch.chdir(tmp_path)
     text = """\
 a/1: {run: QLearning, env: shifted, stop: {timesteps_total: 200}, config: {lr: 0.5}}
 b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}}

@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from helpers_process import Forked, forked
+from helpers_process import Forked, forked, forking
 from PIL import Image
 
 from config import arguments, machine
@@ -28,6 +28,8 @@ from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir
 from framework.seeding import number
 from main import main
+
+__all__ = ["forking"]
 
 TOY = ["general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=QLearning"]
 LIMITS = ["general_cfg.max_episode=-1", "general_cfg.max_total_step=200"]
@@ -162,6 +164,7 @@ def test_looking_shows_the_first_of_the_runs(capsys: pytest.CaptureFixture[str])
 # ------------------------------------------------------------------------------------------------ whole groups
 
 
+@pytest.mark.usefixtures("forking")
 def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +247,7 @@ def write_picky(**settings: float) -> None:
     Path("mine.py").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()) + MINE)
 
 
+@pytest.mark.usefixtures("forking")
 def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     """One seed's first training episode raises, another's kills the process; --allow-import reaches the runs."""
     write_picky(RAISES=number(2, "episode", 0, 0, 0), DIES=number(3, "episode", 0, 0, 0))

@@ -2,15 +2,11 @@
 
 import contextlib
 import io
-import os
 import signal
-import subprocess
-import sys
 import tarfile
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -202,82 +198,3 @@ def test_the_machine_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
 def made(folder: Path) -> str:
     folder.mkdir()
     return str(folder)
-
-
-# --------------------------------------------------------------------------------------------------- a real cluster
-
-SLOW = """\
-general_cfg: {algo_name: DQN, env_name: toy, seed: 3, save_fig: false, max_total_step: 600, model_save_fre: 50}
-env_cfg: {id: sleep, seconds: 0.01}
-algo_cfg: {lr: {grid: [0.1, 0.5]}}
-tune_cfg: {score: return_mean}
-"""
-CLUSTER = """
-import sys
-from ray.cluster_utils import Cluster
-
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-print(cluster.address, flush=True)
-sys.stdin.read()
-cluster.shutdown()
-"""
-
-
-@pytest.mark.xdist_group("ray")
-def test_a_real_cluster_trains_starts_a_killed_task_again_and_gives_everything_back_on_a_signal(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    # at Ray's own niceness, processes of a cluster stand still beside other work on this machine
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
-        environment.pop(name, None)
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    nodes = subprocess.Popen([sys.executable, "-c", CLUSTER], env=environment, stderr=subprocess.DEVNULL, **pipes)
-    try:
-        address = nodes.stdout.readline().strip()
-        words = ["tune", "--yaml", str(written(SLOW)), "--into", "x", f"tune_cfg.ray_address={address}"]
-        said = Path("said.txt")
-        with open(said, "w") as output:
-            command = [sys.executable, "-u", str(ROOT / "main.py"), *words]
-            tuning = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        folder, process, parent = wait_for(lambda: a_stage(lambda folder: True), tuning, said)
-        os.kill(parent, signal.SIGKILL)
-        wait_for(lambda: "it goes on from where it was" in said.read_text(), tuning, said)
-        wait_for(lambda: not folder.exists() and not Path(f"/proc/{process}").exists(), tuning, said)
-        wait_for(lambda: a_stage(lambda other: other != folder), tuning, said)
-        tuning.send_signal(signal.SIGINT)
-        assert tuning.wait(timeout=60) == 128 + signal.SIGINT, said.read_text()
-        assert f"to go on: python main.py tune --resume x tune_cfg.ray_address={address}" in said.read_text()
-    finally:
-        nodes.stdin.close()
-        nodes.wait(timeout=60)
-    steps = [stages.TaskDir(Path("x/trials", name)).read_run().get("step", 0) for name in ("000", "001")]
-    assert 0 < max(steps) < 600, "what was trained by then has come back"
-    assert run("tune", "--resume", "x") == 0
-    assert [(row["state"], row["step"]) for row in table("x")] == [("finished", "600")] * 2
-
-
-def wait_for(found: Callable[[], Any], tuning: subprocess.Popen[bytes], said: Path) -> Any:
-    """What is found, once it is."""
-    until = time.monotonic() + 90
-    while time.monotonic() < until and tuning.poll() is None:
-        if result := found():
-            return result
-        time.sleep(0.05)
-    raise AssertionError(said.read_text())
-
-
-def a_stage(wanted: Callable[[Path], bool]) -> tuple[Path, int, int] | None:
-    """Folder and process id of a stage that trains, and the process id of its task."""
-    for folder in filter(wanted, Path(tempfile.gettempdir()).glob("joystick-stage-*")):
-        if (folder / "task/results/train.csv").exists() and (ids := next(processes_of(folder), None)):
-            return folder, *ids
-    return None
-
-
-def processes_of(folder: Path) -> Iterator[tuple[int, int]]:
-    """Process ids of training in this folder, and of their parents."""
-    for place in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            command = (place / "cmdline").read_bytes()
-            if f"{folder}/task".encode() in command and b"main.py" in command:
-                yield int(place.name), int((place / "stat").read_text().rpartition(")")[2].split()[1])

@@ -32,6 +32,7 @@ def backend(
     _refuse_unpicklable(config)
     spec = compatibility.spec_of_all(config, spec)
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
+    build.choose_threads(config, agent)
     place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
     parts = f"{counted(cfg.n_workers, 'worker')}, {counted(cfg.n_learners, 'learner')}, data server"
     say(f"starting Ray{place}: {parts} ...")

@@ -38,8 +38,8 @@ class LearnerActor:
     """Learns from a chunk at each call."""
 
     def __init__(self, config: RunConfig, spec: EnvSpec, rank: int, world: int) -> None:
-        build.choose_threads(config, spec, world)
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
+        build.choose_threads(config, agent, world)
         self.learner = build.make_learner(config, spec, agent)
         self.rank, self.world, self.busy = rank, world, BusyShare()
         self.log, self.shapes = Lines(config.general.log_level), FirstShapes()

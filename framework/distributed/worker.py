@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
@@ -56,7 +57,7 @@ class Worker:
         phase: float | None = None,
     ) -> None:
         cfg = config.general
-        build.choose_threads(config, spec, learns=False)
+        torch.set_num_threads(cfg.torch_threads or 1)  # acting on a few rows is fastest with one
         self.log, self.shapes, watch = Lines(cfg.log_level), FirstShapes(), Watch()
         with self.log.captured():
             self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)

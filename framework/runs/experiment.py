@@ -135,6 +135,8 @@ class Experiment:
         self._weights = initial_weights.named(config)
         self._fitting = initial_weights.fitting(config, backend.agent)
         self.start = start(config, self.spec)
+        if self.start.saved is not None:
+            build.keep_threads(config, (self.start.saved.facts.get("exactness") or {}).get("torch_threads"))
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
         if self.env.metrics:
@@ -199,7 +201,6 @@ class Experiment:
     def _make_backend(self) -> Iterator[Backend]:
         config, env, seed = self.config, self.env, self.config.general.seed
         spec = build.env_spec(config, env)
-        build.choose_threads(config, spec)  # before the agent: the last bits of its first weights depend on it
         if config.general.mp_backend == "ray":
             from framework.distributed.launch import backend
 
@@ -207,6 +208,7 @@ class Experiment:
                 yield remote
             return
         agent = build.make_agent(config, spec, seed, build.device_of(config))
+        build.choose_threads(config, agent)
         memory = build.make_memory(config, spec, seed, env.goal)
         recorders = build.make_recorders(config, env, self.callbacks)
         collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)

@@ -65,8 +65,8 @@ def opened(config: RunConfig) -> Iterator[Model]:
     with watchdog, build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), watch) as env:
         spec = build.env_spec(config, env)
         check_identity(saved, config, spec)
-        build.choose_threads(config, spec)
         agent = build.make_agent(config, spec, cfg.seed, build.device_of(config))
+        build.choose_threads(config, agent)
         try:
             agent.load_state(saved.tree["agent"])
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
