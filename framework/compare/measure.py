@@ -199,7 +199,7 @@ def _goal(runs: Sequence[Run], curves: Curves) -> Threshold:
         return Threshold(goal, name)
     low = min(float(line[1].min()) for line in curves.lines.values())
     high = max(float(line[1][-1]) for line in curves.lines.values())
-    way = f"{WAY:.0%} of the way from the worst score, {short(low)}, to the best at the end, {short(high)}"
+    way = f"{100 * WAY:.0f} % of the way from the worst score, {short(low)}, to the best at the end, {short(high)}"
     return Threshold(low + WAY * (high - low), way)
 
 

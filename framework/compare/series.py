@@ -29,6 +29,8 @@ TASK = {"general_cfg.max_step", "general_cfg.score_policy"}
 """Settings outside of env_cfg that do."""
 MOST_IN_A_NAME = 2
 """Number of settings in the name of a series."""
+LONGEST_VALUE = 12
+"""Characters of a value that is preferred in the name of a series."""
 LONGEST_NAME = 40
 """Characters of the name of a series."""
 
@@ -133,6 +135,10 @@ def changes_the_task(path: str) -> bool:
     return path in TASK or (path.startswith("env_cfg.") and path not in SAME_TASK)
 
 
+def _is_long(cells: tuple[str, list[str]]) -> bool:
+    return max(map(len, cells[1])) > LONGEST_VALUE
+
+
 def _name(several: Sequence[Series]) -> None:
     """Names each series by its algorithm, and by the first settings in which it differs from others with that one."""
     taken: dict[str, int] = {}
@@ -140,7 +146,7 @@ def _name(several: Sequence[Series]) -> None:
         algorithm = series.first.algorithm
         alike = [other for other in several if other.first.algorithm == algorithm]
         common, partial = differing(alike)
-        cells = [*common.items(), *partial.items()][:MOST_IN_A_NAME]
+        cells = sorted([*common.items(), *partial.items()], key=_is_long)[:MOST_IN_A_NAME]
         values = (f"{path.rpartition('.')[2]}={row[alike.index(series)] or '-'}" for path, row in cells)
         name = printable(" ".join([algorithm, *values]))
         name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

@@ -21,6 +21,8 @@ LONGEST_VALUE = 24
 """Characters of a setting in a table."""
 MOST_SETTINGS = 12
 """Number of settings that the terminal shows; the page has all."""
+BEST_INTERVAL = "95 % interval "
+"""Head of the column that is left out first; another column has the same without the blank."""
 
 
 def show(compared: Compared, screen: Screen) -> None:
@@ -29,14 +31,11 @@ def show(compared: Compared, screen: Screen) -> None:
     for sentence in words.sentences(compared):
         _say(screen, sentence)
     screen.say("")
-    for line in lines([_scores(row) for row in compared.rows]):
-        screen.say(line)
+    _print(screen, [_scores(row) for row in compared.rows], BEST_INTERVAL)
     screen.say("")
-    for line in lines([_improvement(row) for row in compared.rows[1:]]):
-        screen.say(line)
+    _print(screen, [_improvement(row) for row in compared.rows[1:]])
     _say(screen, f"\nuntil {words.number(compared.threshold.value)} ({compared.threshold.origin})")
-    for line in lines([_threshold(row, compared) for row in compared.rows]):
-        screen.say(line)
+    _print(screen, [_threshold(row, compared) for row in compared.rows])
     for line in _settings(compared):
         _say(screen, line) if len(line) > WIDTH else screen.say(line)
     screen.say("")
@@ -45,6 +44,14 @@ def show(compared: Compared, screen: Screen) -> None:
     _say(screen, f"\n{words.measure(compared)}")
     for remark in words.remarks(compared):
         _say(screen, remark, "yellow")
+
+
+def _print(screen: Screen, cells: Sequence[Mapping[str, str]], least: str = "") -> None:
+    """Prints a table. least: head of the column that is left out if it does not fit."""
+    if len(lines(cells)[0]) > WIDTH:
+        cells = [{head: text for head, text in row.items() if head != least} for row in cells]
+    for line in lines(cells):
+        screen.say(line.rstrip())
 
 
 def _say(screen: Screen, text: str, style: str = "") -> None:
@@ -66,7 +73,7 @@ def _scores(row: Row) -> dict[str, str]:
         "final IQM": words.number(row.final.value),
         "95 % interval": words.between(row.final.interval),
         "best IQM": words.number(row.best.value),
-        "95 % interval ": words.between(row.best.interval),
+        BEST_INTERVAL: words.between(row.best.interval),
     }
 
 
@@ -91,7 +98,8 @@ def _threshold(row: Row, compared: Compared) -> dict[str, str]:
 def _settings(compared: Compared) -> Iterator[str]:
     """Yields the lines of the settings that differ: a table if it fits, otherwise a line for each."""
     found, partial = differing([row.series for row in compared.rows])
-    chosen = list((found or partial).items())[:MOST_SETTINGS]
+    every = {**found, **partial}
+    chosen = list((every if len(every) <= MOST_SETTINGS else found or partial).items())[:MOST_SETTINGS]
     if not chosen:
         yield "\nno setting differs"
         return
@@ -104,7 +112,7 @@ def _settings(compared: Compared) -> Iterator[str]:
         yield from table
     else:
         yield from (f"{path}: {' | '.join(row)}" for path, row in shown.items())
-    if more := len(found) + len(partial) - len(shown):
+    if more := len(every) - len(shown):
         yield f"and {counted(more, 'more setting')} in compare.html"
 
 
