@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from config.names import did_you_mean
+from config.program import PROGRAM
 from config.task_config import has_config
 from config.tasks import GROUPS
 from framework.errors import TaskDirError
@@ -61,4 +62,4 @@ def _others(name: str, root: Path) -> str:
     """Returns the end of a sentence: the nearest name, or where names come from."""
     known: Sequence[str] = [run.name for run in task_list.found(root=root)]
     groups = {name.partition("/")[0] for name in known}
-    return did_you_mean(name, [*known, *groups]) or "; python main.py runs lists the runs"
+    return did_you_mean(name, [*known, *groups]) or f"; {PROGRAM} runs lists the runs"
