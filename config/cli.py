@@ -39,8 +39,8 @@ with a run, by the name of its folder under tasks/:
   python main.py test NAME                        play and score its best model
   python main.py film NAME [--episodes N]         the same, and make a video
   python main.py compare RUN RUN ... [--threshold X] [--into FOLDER]
-                                                  scores, curves, settings on one
-                                                  page; also groups of --seeds
+                                                  scores, curves, settings on
+                                                  a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
                                                   score it, and write no folder
   python main.py talk NAME [--record FILE]        talk to it, if it was trained

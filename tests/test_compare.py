@@ -283,6 +283,15 @@ def test_a_run_that_trains_or_has_failed_counts_as_far_as_it_came_and_is_marked(
     assert (rows[1]["scored"], rows[1]["final"], rows[1]["states"]) == (1, 3.0, ["failed", "interrupted"])
 
 
+def test_the_first_series_that_has_a_score_is_the_one_to_compare_with() -> None:
+    make_run(TASKS / "a", [], finished=False)
+    make_run(TASKS / "b", [(100, 1)], algo="PPO")
+    make_run(TASKS / "c", [(100, 2)], algo="A2C")
+    rows = compare(["a", "b", "c"])
+    assert [(row["series"], row["improvement"]) for row in rows] == [("PPO", None), ("A2C", 1.0), ("DQN", None)]
+    assert rows[2]["verdict"] == "no score yet"
+
+
 def test_settings_that_change_the_task_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     make_run(TASKS / "a")
     make_run(TASKS / "b", general={"max_step": 500}, world={"gravity": 20.0, "n_envs": 4})
@@ -363,6 +372,7 @@ def test_bad_input_is_answered_in_a_sentence_and_nothing_is_created(
         ("results/eval.csv", "step,update,mean\n1,1,abc\n", "row 2 has 'abc' as mean, which is a number"),
         ("results/eval.csv", "a,b\n1,2\n", "row 2 has nothing as step"),
         ("results/eval.csv", "step,update,mean\n20,1,5\n10,2,6\n", "the steps go back at row 3"),
+        ("results/eval.csv", "step,update,mean\n1,1,\x00\n", "row 2 has '\\x00' as mean"),
         ("config.yaml", "general_cfg: [\n", "the settings of tasks/b cannot be read"),
     ],
 )

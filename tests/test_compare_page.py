@@ -100,6 +100,13 @@ def test_every_name_is_shown_as_text(capsys: pytest.CaptureFixture[str]) -> None
     Tags(html)
 
 
+def test_the_commands_are_those_of_the_groups_and_of_single_runs_each_once() -> None:
+    group = make_group(TASKS / "a", [1, 2, 3])
+    (group / "group.json").write_text('{"command_line": ["--seeds", "1..3"]}')
+    make_run(TASKS / "b", algo="PPO", command_line=["--algo", "a b"])
+    assert "<pre>python main.py --seeds 1..3\npython main.py --algo &#x27;a b&#x27;</pre>" in page("a", "b")
+
+
 def test_curves_without_common_steps_are_those_of_the_runs() -> None:
     make_run(TASKS / "a1", [(100, 1), (200, 2)], seed=1)
     make_run(TASKS / "a2", [(300, 1), (400, 2)], seed=2)

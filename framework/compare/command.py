@@ -68,28 +68,21 @@ def compared(words: Sequence[str], threshold: float | None, root: Path) -> Found
     sections = gather(find(words, root))
     pairs = {name: several for name, several in sections.items() if len(several) > 1}
     if not pairs:
-        raise JoystickError(_no_pair(sections))
-    found = [measure.compare(name, several, threshold) for name, several in pairs.items()]
-    left_out = [
-        f"{name} is left out: {several[0].name} is its only series."
-        for name, several in sections.items()
-        if name not in pairs
-    ]
-    for (name, several), each in zip(pairs.items(), found, strict=True):
-        if each is None or sum(bool(row.scored) for row in each.rows) < 2:
-            lacking = each.rows if each else []
-            without = [row.series for row in lacking if not row.scored] or several
-            left_out.append(
-                f"{name} is left out: {_names(without)} without an evaluation or an episode of training yet."
-            )
-    usable = [each for each in found if each is not None and sum(bool(row.scored) for row in each.rows) > 1]
-    if not usable:
-        raise JoystickError("nothing to compare yet: " + " ".join(left_out))
-    return Found(usable, left_out)
-
-
-def _names(several: Sequence[Series]) -> str:
-    return ", ".join(series.name for series in several)
+        raise JoystickError(printable(_no_pair(sections)))
+    found, left_out = [], []
+    for name, several in sections.items():
+        each = measure.compare(name, several, threshold) if name in pairs else None
+        scored = [row.series for row in each.rows if row.scored] if each else []
+        if each is not None and len(scored) > 1:
+            found.append(each)
+        elif name not in pairs:
+            left_out.append(f"{name} is left out: {several[0].name} is its only series.")
+        else:
+            without = ", ".join(series.name for series in several if series not in scored)
+            left_out.append(f"{name} is left out: {without} without an evaluation or an episode of training yet.")
+    if not found:
+        raise JoystickError(printable(f"nothing to compare yet: {' '.join(left_out)}"))
+    return Found(found, left_out)
 
 
 def _no_pair(sections: dict[str, list[Series]]) -> str:

@@ -78,20 +78,26 @@ class Compared(NamedTuple):
 
 
 def compare(environment: str, several: Sequence[Series], threshold: float | None) -> Compared | None:
-    """Compares the series of an environment with the first; None if no run has a score yet."""
+    """Compares the series of an environment with the first that has a score; those without one come last. None if no
+    series has one."""
     runs = [run for series in several for run in series.runs]
     curves = _curves(runs)
     if not curves.lines:
         return None
     goal = Threshold(threshold, "--threshold") if threshold is not None else _goal(runs, curves)
     rows: list[Row] = []
-    for series in several:
+    for series in sorted(several, key=lambda series: not _scored(series, curves)):
         rows.append(_row(series, curves, goal.value, rows[0] if rows else None))
     return Compared(environment, rows, curves, goal, _evaluated(curves))
 
 
+def _scored(series: Series, curves: Curves) -> list[Run]:
+    """Returns the runs of a series that have a curve."""
+    return [run for run in series.runs if str(run.folder) in curves.lines]
+
+
 def _row(series: Series, curves: Curves, threshold: float, first: Row | None) -> Row:
-    runs = [run for run in series.runs if str(run.folder) in curves.lines]
+    runs = _scored(series, curves)
     lines = [curves.lines[str(run.folder)] for run in runs]
     final, best = _score([line[1][-1] for line in lines]), _score([line[1].max() for line in lines])
     better = Score(None, None) if first is None else _improvement(lines, first.lines)

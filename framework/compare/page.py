@@ -2,19 +2,21 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from config.program import PROGRAM
+from config.tasks import GROUPS
 from framework.compare import words
+from framework.compare.find import group_of
 from framework.compare.measure import LEAST_SEEDS, Compared, Row, Score
-from framework.compare.series import Series, differing
+from framework.compare.series import Run, Series, differing
 from framework.output import statistics, svg
 from framework.output.curves import common
 from framework.output.formatting import short
 from framework.output.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
 from framework.output.svg import TONES, Band, Line, tone
+from framework.runs.task_dir import read_facts
 
 MOST_POINTS = 150
 """Number of points of the curve of a run."""
@@ -66,7 +68,8 @@ def title_of(several: Sequence[Series]) -> str:
 def _section(compared: Compared) -> Iterator[str]:
     yield "".join(paragraph(sentence) for sentence in words.sentences(compared))
     yield "".join(paragraph(remark, "warning") for remark in words.remarks(compared))
-    yield paragraph(words.measure(compared), "quiet")
+    scores, kind = words.measure(compared)
+    yield paragraph(scores, kind or "quiet")
     yield section("Learning curves", _curves(compared))
     yield section("Scores", _scores(compared))
     yield section(f"Probability of improvement over {compared.rows[0].series.name}", _improvement(compared))
@@ -116,7 +119,7 @@ def _band(grid: np.ndarray, values: np.ndarray) -> list[tuple[float, float, floa
     return [(x, *end) for x, end in zip(grid[some], ends, strict=True) if end is not None]
 
 
-def _scored(compared: Compared, row: Row) -> list[Any]:
+def _scored(compared: Compared, row: Row) -> list[Run]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
 
 
@@ -236,11 +239,15 @@ def _runs(compared: Compared) -> str:
         commit = str(run.facts.get("git_commit") or "")
         mark = f"{commit[:8]}{'+' if commit.endswith('+') else ''}"
         cells.append((series.name, plain(run.seed), run.state, *end, mark, str(run.folder)))
-    commands = dict.fromkeys(
-        f"{PROGRAM} {shlex.join(map(str, run.facts['command_line']))}"
-        for _, run in runs
-        if isinstance(run.facts.get("command_line"), list)
-    )
+    commands = "\n".join(dict.fromkeys(filter(None, (_command(run) for _, run in runs))))
     heads = ("series", "seed", "state", words.counting(compared), "final", "best", "commit", "folder")
-    shown = "".join(f"<pre>{text(command)}</pre>" for command in commands)
-    return table(heads, cells) + (f"<h3>Commands</h3>{shown}" if shown else "")
+    return table(heads, cells) + (f"<h3>Commands</h3><pre>{text(commands)}</pre>" if commands else "")
+
+
+def _command(run: Run) -> str:
+    """Returns the command that a run was started with, or its group; empty if that is not known."""
+    group = group_of(run.folder)
+    known = [read_facts(group / name) for name in GROUPS] if group else []
+    found = [facts.get("command_line") for facts in (*known, run.facts)]
+    words = next((words for words in found if isinstance(words, list)), None)
+    return f"{PROGRAM} {shlex.join(map(str, words))}" if words is not None else ""

@@ -41,7 +41,9 @@ def show(compared: Compared, screen: Screen) -> None:
     screen.say("")
     for row in compared.rows:
         _say(screen, printable(f"{row.series.name}: {'; '.join(words.places(row.series))}"))
-    _say(screen, f"\n{words.measure(compared)}")
+    screen.say("")
+    scores, kind = words.measure(compared)
+    _say(screen, scores, "yellow" if kind else "")
     for remark in words.remarks(compared):
         _say(screen, remark, "yellow")
 

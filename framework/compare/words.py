@@ -49,16 +49,17 @@ def counting(compared: Compared) -> str:
     return "updates" if compared.curves.over == UPDATES else "steps"
 
 
-def measure(compared: Compared) -> str:
-    """Returns what the scores are."""
+def measure(compared: Compared) -> tuple[str, str]:
+    """Returns what the scores are, and warning if the runs were not evaluated alike; else nothing."""
     runs = [run for row in compared.rows for run in row.series.runs]
     lacking = sum(not run.general.get("online_eval") for run in runs)
     if not lacking:
-        return "Scores are mean returns of the online evaluations."
+        return "Scores are mean returns of the online evaluations.", ""
+    kind = "warning" if lacking < len(runs) else ""
     whose = f"{lacking} of {counted(len(runs), 'run')} {'was' if lacking == 1 else 'were'} trained without online_eval"
     if compared.evaluated:
-        return f"Scores are mean returns of evaluations; {whose}, and evaluated at the end only."
-    return f"Scores are running means of the returns of training, with exploration, because {whose}."
+        return f"Scores are mean returns of evaluations; {whose}, and evaluated at the end only.", kind
+    return f"Scores are running means of the returns of training, with exploration, because {whose}.", kind
 
 
 def sentences(compared: Compared) -> Iterator[str]:
