@@ -47,9 +47,9 @@ def make_run(
     return folder
 
 
-def make_group(folder: Path, scores: Sequence[float], **settings: Any) -> Path:
-    """Writes a group of --seeds: a run for each final score, with half of it at step 100."""
-    for seed, score in enumerate(scores, start=1):
+def make_group(folder: Path, scores: Sequence[float], first: int = 1, **settings: Any) -> Path:
+    """Writes a group of --seeds: a run for each final score, with half of it at step 100. first: the lowest seed."""
+    for seed, score in enumerate(scores, start=first):
         make_run(folder / f"seed_{seed}", [(100, score / 2), (200, score)], seed=seed, **settings)
     (folder / "group.json").write_text(json.dumps({"seeds": list(range(1, len(scores) + 1))}))
     return folder

@@ -108,10 +108,10 @@ def test_settings_that_change_no_number_do_not_part_a_series() -> None:
 
 def test_two_groups_with_equal_settings_are_two_series_and_so_are_two_runs_with_one_seed() -> None:
     make_group(TASKS / "before", [1, 2])
-    make_group(TASKS / "after", [3, 4])
+    make_group(TASKS / "after", [3, 4], first=3)
     make_run(TASKS / "one", seed=7)
     make_run(TASKS / "two", seed=7)
-    assert seeds_of("before", "after") == {"DQN": [1, 2], "DQN (2)": [1, 2]}
+    assert seeds_of("before", "after") == {"DQN": [1, 2], "DQN (2)": [3, 4]}
     assert seeds_of("one", "two") == {"DQN": [7], "DQN (2)": [7]}
 
 
@@ -173,6 +173,14 @@ def test_final_and_best_scores_are_interquartile_means_over_the_runs() -> None:
     assert first["improvement"] is None
     assert (second["improvement"], second["improvement_low"], second["improvement_high"]) == (0.0, 0.0, 0.0)
     assert second["verdict"] == "worse (weak)"
+
+
+def test_the_probability_of_improvement_is_that_of_the_final_scores() -> None:
+    """Final 1 and 4 against 2 and 3: 1/2. With the best scores, 9 and 9, it would be 1."""
+    for name, algo, ends in (("a", "DQN", (2, 3)), ("b", "PPO", (1, 4))):
+        for seed, end in enumerate(ends):
+            make_run(TASKS / f"{name}{seed}", [(100, 9 if name == "b" else 0), (200, end)], seed=seed, algo=algo)
+    assert compare(["a*", "b*"])[1]["improvement"] == 0.5
 
 
 def test_steps_and_seconds_to_a_threshold_are_medians_over_all_runs() -> None:
