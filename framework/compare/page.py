@@ -33,7 +33,7 @@ main { max-width: 66rem; }
 .ranges { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr max-content; gap: .35rem 1rem;
   grid-auto-flow: dense; align-items: center; font-size: .9rem; margin: .75rem 0; }
 .ranges > span { grid-column: 1; overflow-wrap: anywhere; max-width: 16rem; } .ranges > .n { grid-column: 3; }
-.ranges > .track { grid-column: 2; } h2.env { font-size: 1.6rem; margin-top: 3.5rem; }
+.ranges > .track { grid-column: 2; } h2.env { font-size: 1.35rem; margin-top: 3.5rem; }
 .track { position: relative; height: 1.1rem; border-bottom: 1px solid var(--line); }
 .track i { position: absolute; top: .3rem; height: .5rem; border-radius: .25rem; opacity: .45; min-width: 2px; }
 .track b { position: absolute; top: .15rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; }
