@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
+    from framework.compare.command import compare as compare
     from framework.data.algorithm import policy as policy
     from framework.data.batch import Batch as Batch
     from framework.data.buffer import ReplayBuffer as ReplayBuffer
@@ -99,6 +100,7 @@ _HOMES = {
     "Tuned": "framework.tuning.api",
     "VectorReplayBuffer": "framework.data.vector",
     "choice": "config.space",
+    "compare": "framework.compare.command",
     "gae_returns": "framework.data.returns",
     "grid": "config.space",
     "integer": "config.space",

@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,10 +69,11 @@ def _look_up(request: argparse.Namespace) -> int:
     try:
         if request.command == "schema":
             print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
-        elif request.command == "data" or getattr(request, "target", None):
+        elif request.command in ("data", "compare") or getattr(request, "target", None):
             from framework.runs import entry
 
-            return entry.data(request) if request.command == "data" else entry.convert(request)
+            command: Callable[[argparse.Namespace], int] = getattr(entry, request.command)
+            return command(request)
         elif request.command == "convert":
             from config import convert
 

@@ -1,6 +1,8 @@
 """Converts the text of a flag to its value, or rejects it with a sentence."""
 
 import argparse
+import contextlib
+import math
 
 MOST_SEEDS = 1000
 """Number of seeds in one range; more can only be a typing mistake."""
@@ -38,6 +40,14 @@ def count(words: str) -> int:
     if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words)):
         raise argparse.ArgumentTypeError(f"invalid number {words[:40]!r}: use 1 or more")
     return int(words)
+
+
+def score(words: str) -> float:
+    """Returns a finite number."""
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(words)):
+            return value
+    raise argparse.ArgumentTypeError(f"invalid score {words[:40]!r}: use a number, such as 475")
 
 
 def model(words: str) -> str | int:

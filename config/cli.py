@@ -11,7 +11,7 @@ from config.program import PROGRAM, version
 
 WORDS = ("train", "test", "resume", "film", "evaluate", "talk")
 """Commands that play or train. All but train are followed by the name of a run."""
-LOOKUPS = ("runs", "list", "describe", "schema", "convert", "data", "doctor")
+LOOKUPS = ("runs", "compare", "list", "describe", "schema", "convert", "data", "doctor")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
@@ -38,6 +38,9 @@ with a run, by the name of its folder under tasks/:
   python main.py resume NAME [section.key=value]  train it further
   python main.py test NAME                        play and score its best model
   python main.py film NAME [--episodes N]         the same, and make a video
+  python main.py compare RUN RUN ... [--threshold X] [--into FOLDER]
+                                                  scores, curves, settings on
+                                                  a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
                                                   score it, and write no folder
   python main.py talk NAME [--record FILE]        talk to it, if it was trained
@@ -290,6 +293,11 @@ def _lookup(command: str, argv: Sequence[str]) -> argparse.Namespace:
         parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)
         parser.add_argument("--env", metavar="ID", type=arguments.text, help="compare with its spaces")
         parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
+    elif command == "compare":
+        what = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
+        parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=what)
+        parser.add_argument("--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal")
+        parser.add_argument("--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME")
     elif command == "runs":
         parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
         parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")

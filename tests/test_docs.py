@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from helpers_compare import make_run
 from helpers_process import forked, forked_program
 
 import algos
@@ -84,6 +85,8 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     (tmp_path / "tasks" / "NAME" / "results").mkdir()
     zeros = {name: np.zeros(2) for name in ("observations", "actions", "rewards", "terminals")}
     np.savez(tmp_path / "tasks" / "NAME" / "results" / "trajs.npz", **zeros | {"terminals": [False, True]})
+    for run, algo in (("NAME", "PPO"), ("OTHER", "DQN")) if "compare" in words else ():
+        make_run(tmp_path / "tasks" / run, algo=algo)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     lookup = bool(words) and words[0] in cli.LOOKUPS

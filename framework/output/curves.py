@@ -61,6 +61,20 @@ def finite(*columns: Array) -> list[Array]:
     return [column[keep] for column in columns]
 
 
+GRID = 150
+"""Number of points of a line that combines several."""
+
+
+def common(lines: Sequence[tuple[Array, Array]]) -> tuple[Array, Array] | None:
+    """Returns steps [GRID] and the values of n lines (steps, values) there, [GRID, n], interpolated linearly, from the
+    first step that all of them have to the end of the shortest; None if there is none between."""
+    first, last = max(step[0] for step, _ in lines), min(step[-1] for step, _ in lines)
+    if first >= last:
+        return None
+    grid = np.linspace(first, last, GRID)
+    return grid, np.stack([np.interp(grid, step, value) for step, value in lines], axis=1)
+
+
 def some_of(count: int) -> Array:
     """Returns the places of at most MOST_POINTS values, with the first and the last."""
     return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)

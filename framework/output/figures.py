@@ -21,6 +21,7 @@ from framework.output.curves import (
     Palette,
     Rows,
     column_of,
+    common,
     drawable,
     dress,
     finite,
@@ -37,8 +38,6 @@ MOST_NAMES = 12
 """Number of runs up to which each line has its name."""
 BANDS = 400
 """Number of stretches in which many episodes are shown by their lowest and highest return."""
-GRID = 150
-"""Number of points of the mean of several runs."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
 
@@ -209,11 +208,9 @@ def spread_out(values: Sequence[float], gap: float) -> list[float]:
 def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], look: dict[str, Any], band: str | None = None) -> bool:
     """Draws the mean of several lines where all of them have values; returns False if that is nowhere. band: name of
     its interval in the legend."""
-    first, last = max(step[0] for step, _ in curves), min(step[-1] for step, _ in curves)
-    if first >= last:
+    if (found := common(curves)) is None:
         return False
-    grid = np.linspace(first, last, GRID)
-    values = np.stack([np.interp(grid, step, value) for step, value in curves], axis=1)
+    grid, values = found
     between = np.array([statistics.interval(row, statistics.mean) for row in values])
     axes.fill_between(grid, between[:, 0], between[:, 1], color=look["color"], alpha=0.2, linewidth=0, label=band)
     axes.plot(grid, values.mean(1), **look)

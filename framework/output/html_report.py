@@ -95,25 +95,29 @@ def _title(config: Facts) -> str:
 
 
 def _settings(config: Facts) -> str:
-    """Returns a table of setting, value and default. Those of a user's own package are all shown: its code is not
-    imported for a page."""
+    """Returns a table of setting, value and default."""
+    parts = dict(config) | {policies.section_of(name): policy for name, policy in policies.below(config).items()}
+    rows = []
+    for part, known in defaults_of(config).items():
+        for key, value in parts.get(part, {}).items():
+            shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
+            if not shown_elsewhere and (key not in known or known[key] != value):
+                rows.append((Name(f"{part}.{key}"), _value(value), _value(known[key]) if key in known else ""))
+    return table(("setting", "value", "default"), rows)
+
+
+def defaults_of(config: Facts) -> dict[str, dict[str, Any]]:
+    """Returns the defaults of each section, a section for each policy among them. Those of a user's own package are not
+    known here: its code is not imported for a page."""
     general = config.get("general_cfg", {})
     defaults = {
         "general_cfg": GeneralConfig().model_dump(mode="json"),
         "algo_cfg": _defaults(algos, general.get("algo_name")),
         "env_cfg": _defaults(envs, general.get("env_name")),
     }
-    parts = dict(config)
     for name, policy in policies.below(config).items():
-        parts[policies.section_of(name)] = policy
         defaults[policies.section_of(name)] = _defaults(algos, policy.get("algo_name"), policy=True)
-    rows = []
-    for part, known in defaults.items():
-        for key, value in parts.get(part, {}).items():
-            shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
-            if not shown_elsewhere and (key not in known or known[key] != value):
-                rows.append((Name(f"{part}.{key}"), _value(value), _value(known[key]) if key in known else ""))
-    return table(("setting", "value", "default"), rows)
+    return defaults
 
 
 def _defaults(finder: Any, name: Any, policy: bool = False) -> dict[str, Any]:

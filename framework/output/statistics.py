@@ -1,6 +1,6 @@
 """Statistics over several runs: mean, interquartile mean, and their bootstrap intervals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,12 +26,26 @@ def interquartile_mean(values: Array) -> Array:
     return np.asarray(np.sort(values, axis=-1) @ weights / weights.sum())
 
 
+def improvement(values: Array, others: Array) -> Array:
+    """Returns the probability of improvement: the share of the pairs of one of values [..., n] and one of others
+    [..., m] in which the first is higher; a tie counts one half."""
+    each = [np.sign(values[..., i, None] - others).mean(-1) for i in range(values.shape[-1])]
+    return np.asarray((1 + np.mean(each, 0)) / 2)
+
+
 def interval(values: Array, statistic: Statistic) -> tuple[float, float] | None:
     """Returns the 95 % percentile bootstrap interval of a statistic of values [n]: that of 10,000 samples of n, drawn
     with replacement from a fixed seed. None for a single value, which has no spread."""
-    if len(values) < 2:
+    return stratified_interval([values], statistic)
+
+
+def stratified_interval(strata: Sequence[Array], statistic: Callable[..., Array]) -> tuple[float, float] | None:
+    """Returns the interval of a statistic of several samples [n], [m], ..., of which each is drawn for itself. None if
+    one of them has a single value. statistic: of samples [10,000, n], [10,000, m], ... -> [10,000]."""
+    if any(len(values) < 2 for values in strata):
         return None
-    drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    random = np.random.default_rng(0)
+    drawn = [values[random.integers(0, len(values), (RESAMPLES, len(values)))] for values in strata]
     outside = 50 * (1 - COVERED)
-    low, high = np.percentile(statistic(values[drawn]), [outside, 100 - outside])
+    low, high = np.percentile(statistic(*drawn), [outside, 100 - outside])
     return float(low), float(high)

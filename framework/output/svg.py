@@ -1,10 +1,10 @@
 """Figures of many lines as SVG, inside a page: their text takes its colours, light or dark."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from framework.output.curves import STEPS
+from framework.output.curves import DARK, LIGHT, STEPS
 from framework.output.formatting import short
 from framework.output.html_page import text
 
@@ -22,7 +22,17 @@ MANY = 40
 """Number of lines from which on they are thin."""
 STOPS = ((0x3B, 0x7D, 0xD8), (0x8A, 0x6F, 0xC0), (0xD0, 0x56, 0x8A), (0xE8, 0x74, 0x3B))
 """Colours from the worst to the best line: of medium lightness, for light and dark pages."""
-STYLE = """
+TONES = (LIGHT.blue, LIGHT.orange, "#009e73", "#cc79a7", "#b58900", "#7b61c9")
+DARK_TONES = (DARK.blue, DARK.orange, DARK.green, "#e39ac0", "#f0e442", "#b3a1f0")
+"""Colours of lines that are to be told apart, on light and on dark pages; further ones are the same, dashed."""
+_VARIABLES, _DARK_VARIABLES = (
+    " ".join(f"--tone-{n}: {colour};" for n, colour in enumerate(tones)) for tones in (TONES, DARK_TONES)
+)
+STYLE = (
+    f"""
+:root {{ {_VARIABLES} }} @media (prefers-color-scheme: dark) {{ :root {{ {_DARK_VARIABLES} }} }}
+"""
+    + """
 svg { display: block; } svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
 svg text.name { fill: var(--ink); font-size: 12px; }
 svg .axis { stroke: var(--quiet); stroke-width: 1; } svg .rule { stroke: var(--line); stroke-width: 1; }
@@ -32,8 +42,10 @@ svg path.pale { opacity: .28; stroke-width: 1.2; } svg path.failed { stroke: var
   stroke-dasharray: 3 4; stroke-width: 1.2; }
 svg.many path { stroke-width: 1; opacity: .6; } svg.many path.first { stroke-width: 3.5; opacity: 1; }
 svg.many path.pale, svg.many path.failed { opacity: .25; }
+svg path.band { stroke: none; opacity: .16; } svg path.dashed { stroke-dasharray: 8 4; }
 svg path:hover, svg.many path:hover { opacity: 1; stroke-width: 4; }
 """
+)
 
 
 class Line(NamedTuple):
@@ -45,6 +57,16 @@ class Line(NamedTuple):
     """Its colour: 0 for the worst line, 1 for the best; None: it has no score."""
     kind: str = ""
     """first, pale, failed, or nothing."""
+    tone: int | None = None
+    """Number of its colour in TONES, from 0; None: that of its share."""
+
+
+class Band(NamedTuple):
+    """An area between two lines."""
+
+    tone: int
+    points: Sequence[tuple[float, float, float]]
+    """Step, lower and upper value."""
 
 
 class Axis(NamedTuple):
@@ -140,10 +162,16 @@ def wrapped(name: str, letters: int) -> list[str]:
     return [name[:at], _cut(name[at:], letters)]
 
 
-def curves(lines: Sequence[tuple[Line, Sequence[tuple[float, float]]]], what: str, over: str = STEPS) -> str:
+def curves(
+    lines: Sequence[tuple[Line, Sequence[tuple[float, float]]]],
+    what: str,
+    over: str = STEPS,
+    bands: Sequence[Band] = (),
+) -> str:
     """Returns lines of values over steps. what, over: the two quantities; lines: as in `parallel`, of steps and
-    values."""
+    values. bands: areas below the lines."""
     points = [point for _, line in lines for point in line]
+    points += [(x, y) for band in bands for x, *ends in band.points for y in ends]
     last, low, high = max(x for x, _ in points), min(y for _, y in points), max(y for _, y in points)
     along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (low, high))
     room = WIDTH - 2 * SIDE
@@ -154,8 +182,15 @@ def curves(lines: Sequence[tuple[Line, Sequence[tuple[float, float]]]], what: st
         parts.append(f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{text(label)}</text>')
     for place, label in along.ticks():
         parts.append(f'<text x="{SIDE + room * place:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{text(label)}</text>')
+
+    def placed(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(SIDE + room * along.place(x), _y(up.place(y))) for x, y in path]
+
+    for band in bands:
+        around = [(x, high) for x, _, high in band.points] + [(x, low) for x, low, _ in reversed(band.points)]
+        parts.append(f'<path class="band" style="fill:var({tone(band.tone)})" d="{_way(placed(around))}Z"/>')
     for line, path in reversed(lines):
-        parts.append(_path(line, [(SIDE + room * along.place(x), _y(up.place(y))) for x, y in path]))
+        parts.append(_path(line, placed(path)))
     return _svg(WIDTH, parts, len(lines))
 
 
@@ -163,12 +198,26 @@ def _y(place: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - place)
 
 
+def tone(number: int) -> str:
+    """Returns the name of the CSS variable of a colour of TONES; they repeat."""
+    return f"--tone-{number % len(TONES)}"
+
+
+def _way(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
 def _path(line: Line, points: Sequence[tuple[float, float]]) -> str:
-    way = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    way = _way(points)
     if len(points) == 1:  # a dot
         way += "h.1"
-    stroke = "" if line.share is None else f' stroke="{colour(line.share)}"'
-    kind = f' class="{line.kind}"' if line.kind else ""
+    kinds, stroke = [line.kind] if line.kind else [], ""
+    if line.tone is not None:
+        stroke = f' style="stroke:var({tone(line.tone)})"'
+        kinds += ["dashed"] if line.tone >= len(TONES) else []
+    elif line.share is not None:
+        stroke = f' stroke="{colour(line.share)}"'
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
     return f'<path{kind}{stroke} d="{way}"><title>{text(line.about)}</title></path>'
 
 

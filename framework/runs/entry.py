@@ -130,6 +130,17 @@ def data(request: Namespace) -> int:
     return _guarded(work)
 
 
+def compare(request: Namespace) -> int:
+    """Compares runs, and writes a page."""
+
+    def work() -> int:
+        from framework.compare import command
+
+        return command.run(request.runs, request.threshold, Path(request.into) if request.into else None)
+
+    return _guarded(work)
+
+
 def convert(request: Namespace) -> int:
     """Writes data in another format."""
 

@@ -111,15 +111,16 @@ def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
     return path
 
 
-def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool) -> Curves:
-    """Returns the curves of runs. tasks: their task directories by name."""
+def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> Curves:
+    """Returns the curves of runs. tasks: their task directories by name. evaluated: True to prefer evaluations, if all
+    runs that have some have `least` of them."""
     evaluations: dict[str, list[Any]] = {}
     for name, task in tasks.items():
         if rows := read_csv(task.results / "eval.csv"):
             evaluations[name] = rows
     over = UPDATES if any(row["step"] == 0 < row["update"] for rows in evaluations.values() for row in rows) else STEPS
     # a run that learns from given data has no training episodes; its evaluations may be those at its end
-    if (evaluated or over == UPDATES) and evaluations and all(len(rows) > 1 for rows in evaluations.values()):
+    if (evaluated or over == UPDATES) and evaluations and all(len(rows) >= least for rows in evaluations.values()):
         return Curves(
             {name: _curve(rows, "mean", over) for name, rows in evaluations.items()}, "evaluation return", over
         )

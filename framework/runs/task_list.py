@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ def as_json(wanted: str = "", root: Path = ROOT) -> str:
 
 def found(wanted: str = "", root: Path = ROOT) -> list[Listed]:
     """Returns the runs whose name contains `wanted`, newest first."""
-    named = {name: folder for path in _folders(root) for name, folder in _members(path)}
+    named = {name: folder for path in _folders(root) for name, folder in members(path)}
     runs = (_listed(name, folder) for name, folder in named.items() if wanted.lower() in name.lower())
     return sorted((run for run in runs if run), key=lambda run: run.age)
 
@@ -76,7 +76,7 @@ def _folders(root: Path) -> list[Path]:
         return []
 
 
-def _members(folder: Path) -> list[tuple[str, Path]]:
+def members(folder: Path) -> list[tuple[str, Path]]:
     """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
     if (folder / "tune.json").is_file():
         trials = _folders(folder / "trials")
@@ -98,7 +98,7 @@ def _listed(name: str, folder: Path) -> Listed | None:
         name=printable(name),
         algorithm=printable(algorithm),
         environment=printable(environment),
-        state=_state(folder, facts),
+        state=state(folder, facts),
         score=_score(facts),
         age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
         size=_size(folder),
@@ -124,7 +124,8 @@ def _section(value: Any, name: str) -> dict[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
-def _state(folder: Path, facts: dict[str, Any]) -> str:
+def state(folder: Path, facts: Mapping[str, Any]) -> str:
+    """Returns running, finished, paused at step N, interrupted or failed. facts: content of run.json."""
     if is_locked(folder):
         return "running"
     if facts.get("finished") or "score" in facts:
