@@ -11,7 +11,7 @@ from config.program import PROGRAM, version
 
 WORDS = ("train", "test", "resume", "film", "evaluate", "talk")
 """Commands that play or train. All but train are followed by the name of a run."""
-LOOKUPS = ("runs", "list", "describe", "schema", "convert", "data", "doctor")
+LOOKUPS = ("runs", "watch", "list", "describe", "schema", "convert", "data", "doctor")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
@@ -20,7 +20,7 @@ _INSTEAD = {
     "play": "python main.py film NAME", "eval": "python main.py test NAME", "evaluate": "python main.py evaluate NAME",
     "enjoy": "python main.py film NAME", "film": "python main.py film NAME", "render": "--video",
     "train": "python main.py train", "file": "--yaml FILE", "name": "--into FOLDER", "output": "--into FOLDER",
-    "resume_path": "python main.py resume NAME", "watch": "python main.py film NAME",
+    "resume_path": "python main.py resume NAME", "watch": "python main.py watch, or film NAME",
     "load": "python main.py resume NAME or test NAME", "checkpoint": "python main.py resume NAME or test NAME",
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
@@ -35,6 +35,8 @@ examples:
 
 with a run, by the name of its folder under tasks/:
   python main.py runs [TEXT] [--json]             which there are
+  python main.py watch [FOLDER] [--port N] [--open]
+                                                  see them train, in a browser
   python main.py resume NAME [section.key=value]  train it further
   python main.py test NAME                        play and score its best model
   python main.py film NAME [--episodes N]         the same, and make a video
@@ -293,6 +295,11 @@ def _lookup(command: str, argv: Sequence[str]) -> argparse.Namespace:
     elif command == "runs":
         parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
         parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
+    elif command == "watch":
+        what = "folder of runs (default tasks), or one run or group"
+        parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=what)
+        parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help="default: a free one")
+        parser.add_argument("--open", action="store_true", help="open the page in the browser")
     request = parser.words(argv)
     if command == "convert" and not request.target and request.file.endswith(DATA_ENDINGS):
         parser.error(f"{request.file!r} is data; name the new file too: python main.py convert DATA NEW.npz")

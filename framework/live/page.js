@@ -1,0 +1,287 @@
+
+// The page: asks for the runs every two seconds while it is visible, and draws what has changed.
+
+const TOKEN = new URLSearchParams(location.search).get("token") ?? "";
+const EVERY = 2000, MOST_WAIT = 30000, MOST_SHOWN = 12, LARGEST = 1e100, COLOURS = 6;
+const page = { data: null, at: null, timer: 0, failures: 0, asked: 0, texts: {} };
+const the = id => document.getElementById(id);
+
+// ---------------------------------------------------------------------------------- what the address says
+
+const wish = () => new URLSearchParams(location.hash.slice(1));
+const column = () => wish().get("column") || "return";
+const chosen = () => (wish().get("show") || "").split(",").filter(Boolean);
+
+/** Returns the runs to show: the chosen ones, or the first in the list. */
+function wanted() {
+  const ids = chosen(), first = page.data?.runs[0];
+  return ids.length ? ids.slice(0, MOST_SHOWN) : first ? [first.id] : [];
+}
+
+function link(ids, name = column()) {
+  const words = [ids.length && `show=${ids.join(",")}`, name !== "return" && `column=${encodeURIComponent(name)}`];
+  return `#${words.filter(Boolean).join("&")}`;
+}
+
+// ------------------------------------------------------------------------------------------------- words
+
+function clock(seconds) {
+  const rest = Math.round(seconds), two = number => String(number).padStart(2, "0");
+  const hours = Math.floor(rest / 3600), minutes = Math.floor(rest / 60) % 60;
+  return hours ? `${hours}:${two(minutes)}:${two(rest % 60)}` : `${minutes}:${two(rest % 60)}`;
+}
+
+function ago(seconds) {
+  const [unit, size] = [["days", 172800, 86400], ["h", 7200, 3600], ["min", 120, 60], ["s", 0, 1]]
+    .filter(([, least]) => seconds >= least).map(([name, , size]) => [name, size])[0];
+  return `${Math.floor(seconds / size)} ${unit} ago`;
+}
+
+const size = bytes => bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${short(bytes / 1e3)} kB` : `${short(bytes / 1e6)} MB`;
+const titled = run => `${run.tested ? "Test of " : ""}${run.algorithm} on ${run.environment}`;
+const own = run => run.group ? run.name.slice(run.group.length + 1) : titled(run);
+const state = run => make("span", { class: `state ${run.state.split(" ")[0]}` }, run.state);
+const progress = run => run.running && run.share
+  ? make("progress", { max: 1, value: run.share, "aria-label": "share of the planned run" }) : null;
+
+function amount(run) {
+  if (run.step) return `${short(run.step)} steps`;
+  return run.update ? `${short(run.update)} updates` : "";
+}
+
+// ---------------------------------------------------------------------------------------------- the list
+
+function item(run, ids) {
+  const shown = ids.includes(run.id), others = shown ? ids.filter(id => id !== run.id) : [...ids, run.id];
+  const score = run.running ? run.mean : run.score, details = [
+    amount(run), run.running && run.speed ? `${short(run.speed)}/s` : "", score === null || score === undefined ? ""
+      : `return ${short(score)}`, run.running ? "" : ago(run.age)].filter(Boolean).join(" · ");
+  const box = make("input", { type: "checkbox", checked: shown, "data-to": link(others),
+    "aria-label": `${run.name} in the chart` });
+  return make("li", { "data-key": run.id, class: shown ? "run shown" : "run" }, box,
+    make("a", { href: link([run.id]), "aria-current": shown ? "true" : null },
+      make("span", { class: "line" }, make("span", { class: "title" }, own(run)), state(run)),
+      make("span", { class: "small" }, run.group ? titled(run) : run.name),
+      make("span", { class: "small" }, details), progress(run)));
+}
+
+function group(name, runs, ids) {
+  const states = runs.map(run => run.state.split(" ")[0]), kinds = [...new Set(states)];
+  const counts = kinds.map(kind => `${states.filter(other => other === kind).length} ${kind}`).join(", ");
+  const files = page.data.groups[name]?.files ?? [];
+  return make("li", { "data-key": `group ${name}` }, make("details", { open: runs.some(run => run.running) },
+    make("summary", {}, make("span", { class: "title" }, name), make("span", { class: "small" }, counts)),
+    make("div", { class: "buttons" },
+      make("a", { class: "button", href: link(runs.map(run => run.id)) }, `All ${runs.length} in one chart`),
+      files.map(opener)),
+    make("ul", {}, runs.map(run => item(run, ids)))));
+}
+
+function list(ids) {
+  const words = the("filter").value.toLowerCase().split(/\s+/).filter(Boolean), groups = new Map(), items = [];
+  for (const run of page.data.runs) {
+    const text = `${run.name} ${titled(run)} ${run.state}`.toLowerCase();
+    if (!words.every(word => text.includes(word))) continue;
+    if (!run.group) items.push(() => item(run, ids));
+    else if (groups.has(run.group)) groups.get(run.group).push(run);
+    else {
+      groups.set(run.group, [run]);
+      items.push(() => group(run.group, groups.get(run.group).sort((a, b) => a.name.localeCompare(b.name)), ids));
+    }
+  }
+  if (items.length) return make("ul", {}, items.map(made => made()));
+  const none = page.data.runs.length ? "No run has these words." : "No runs yet. They appear here as they start.";
+  return make("ul", {}, make("li", { class: "quiet" }, none));
+}
+
+// --------------------------------------------------------------------------------------- runs that are shown
+
+function opener(file) {
+  const first = file.name === "report.html";
+  return make("a", { class: first ? "button first" : "button", href: file.url, target: "_blank",
+    rel: "noopener noreferrer" }, first ? "Report" : file.name, first ? null : make("span", { class: "quiet" }, ` ${size(file.size)}`));
+}
+
+function cards(run) {
+  const facts = [["return", run.running ? run.mean : run.score], ["steps", run.step], ["steps/s", run.speed],
+    ["episodes", run.episode], ["updates", run.update]].filter(([, value]) => typeof value === "number");
+  const times = [["time", run.seconds], ["left, about", run.running ? run.left : null]]
+    .filter(([, value]) => typeof value === "number");
+  const cells = [...facts.map(([name, value]) => [name, short(value)]), ...times.map(([name, value]) => [name, clock(value)])];
+  return make("dl", { class: "facts" }, cells.map(([name, value], place) =>
+    make("div", { class: place ? null : "first" }, make("dt", {}, name), make("dd", {}, value))));
+}
+
+function one(run, details) {
+  const outcome = run.running || run.state === run.outcome ? "" : run.outcome;
+  const report = details.files.filter(file => file.name === "report.html");
+  return [make("h2", {}, titled(run)),
+    make("p", { class: "about quiet" }, [run.name, details.started].filter(Boolean).join("  ·  ")),
+    make("p", { class: "about" }, state(run), outcome ? `  ${outcome}` : ""), progress(run),
+    make("div", { class: "buttons" }, report.map(opener)), cards(run)];
+}
+
+function several(runs) {
+  const rows = runs.map((run, place) => make("tr", { "data-key": run.id }, make("td", {}, swatch(place)),
+    make("td", {}, make("a", { href: link([run.id]) }, titled(run), make("span", { class: "small" }, run.name))),
+    make("td", {}, state(run)), ...[run.step, run.speed, run.running ? run.mean : run.score]
+      .map(value => make("td", { class: "n" }, short(value))),
+    make("td", { class: "n" }, make("a", { class: "button", href: link(runs.filter(other => other !== run).map(other => other.id)),
+      "aria-label": `Take ${run.name} out of the chart` }, "×"))));
+  const heads = ["", "run", "state", "steps", "steps/s", "return", ""];
+  return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((head, place) =>
+    make("th", { class: place > 2 ? "n" : null }, head)))), make("tbody", {}, rows)));
+}
+
+const look = place => `c${place % COLOURS}${place >= COLOURS ? " dashed" : ""}`;
+
+function swatch(place) {
+  return make("svg", { class: `swatch ${look(place)}`, viewBox: "0 0 26 10", "aria-hidden": "true" },
+    make("path", { d: "M0 5H26" }));
+}
+
+/** Returns the lines of the chart, and what they are drawn over: updates if one learned from given data first. */
+function series(runs) {
+  const all = runs.map(run => page.data.shown[run.id]);
+  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(([step, update]) => step === 0 && update > 0));
+  const places = points => points.filter(([, , value]) => Math.abs(value) < LARGEST)
+    .map(([step, update, value]) => [updates ? update : step, value]);
+  return { over: updates ? "updates" : "environment steps", lines: all.map((details, place) => {
+    const raw = places(details.line);
+    return { colour: `c${place % COLOURS}`, dashed: place >= COLOURS, raw, line: smooth(raw), dots: places(details.evaluations) };
+  }) };
+}
+
+function figure(runs) {
+  const { over, lines } = series(runs), names = new Set(runs.flatMap(run => page.data.shown[run.id].columns));
+  const what = make("select", { id: "column", "aria-label": "What is drawn" }, [...new Set([...names, column()])].map(name =>
+    make("option", { value: name, selected: name === column() }, name)));
+  const head = make("div", { class: "head" }, make("label", {}, "Over training: ", what),
+    lines.some(({ dots }) => dots.length) ? make("span", { class: "quiet" }, "line: running mean   ○ evaluation") : null);
+  if (!lines.some(({ raw, dots }) => raw.length + dots.length)) {
+    const none = runs.every(run => run.tested) ? "A test has no curve." : "Nothing to draw yet.";
+    return make("figure", {}, names.size ? head : null, make("p", { class: "quiet" }, none));
+  }
+  const drawn = chart(lines, column(), over, Math.max(280, the("shown").clientWidth), page.at);
+  return make("figure", {}, head, drawn, make("p", { id: "readout", class: "quiet", "aria-live": "polite" }, readout(runs, lines, over)));
+}
+
+function readout(runs, lines, over) {
+  if (page.at === null) return "";
+  const values = lines.map(({ line }, place) => line.length
+    ? `${runs.length > 1 ? `${own(runs[place])} ` : ""}${short(nearest(line, page.at)[1])}` : "").filter(Boolean);
+  return `${short(Math.round(page.at))} ${over}: ${values.join(",  ")}`;
+}
+
+function films(files) {
+  const found = files.filter(file => file.kind === "image/gif" || file.kind === "video/mp4");
+  const shown = found.slice(0, 6).map(file => make("figure", { "data-key": file.url }, file.kind === "image/gif"
+    ? make("img", { src: file.url, alt: file.name, loading: "lazy" })
+    : make("video", { src: file.url, controls: true, preload: "metadata", "aria-label": file.name }),
+  make("figcaption", { class: "small" }, file.name)));
+  return found.length ? folded("videos", `Videos (${found.length})`, make("div", { class: "films" }, shown)) : null;
+}
+
+const folded = (key, title, ...content) => make("details", { "data-key": key }, make("summary", {}, title), content);
+
+function more(details) {
+  const files = details.files.filter(file => file.name !== "report.html");
+  const text = (key, title, lines) => lines.length
+    ? folded(key, title, make("pre", { tabindex: 0, "aria-label": title }, lines.join("\n"))) : null;
+  return [films(details.files), text("log", "Log, its last lines", details.log), text("errors", "Errors", details.errors),
+    files.length ? folded("files", `Files (${files.length})`, make("div", { class: "buttons" }, files.map(opener))) : null];
+}
+
+function shown(ids) {
+  const runs = ids.map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
+  const back = make("a", { class: "button back", href: link([]) }, "← All runs"), left = chosen().length - MOST_SHOWN;
+  if (!runs.length) return make("div", {}, chosen().length ? back : null,
+    ids.length && page.asked ? make("p", { class: "quiet" }, "This run is not there, or not read yet.") : null);
+  if (runs.length === 1) return make("div", { "data-key": runs[0].id }, back,
+    ...one(runs[0], page.data.shown[runs[0].id]), figure(runs), more(page.data.shown[runs[0].id]));
+  const cut = left > 0 ? make("p", { class: "quiet" }, `A chart has at most ${MOST_SHOWN} runs; ${left} more are left out.`) : null;
+  return make("div", { "data-key": "several" }, back, make("h2", {}, `${runs.length} runs in one chart`), cut, figure(runs), several(runs));
+}
+
+// -------------------------------------------------------------------------------------------- drawing, asking
+
+function draw() {
+  if (!page.data) return;
+  const ids = wanted();
+  document.body.classList.toggle("chosen", chosen().length > 0);
+  const running = page.data.runs.filter(run => run.running).length;
+  document.title = running ? `${running} running · Runs` : "Runs";
+  morph(the("place"), make("p", { id: "place", class: "quiet" },
+    `${page.data.runs.length} in ${page.data.folder}${running ? `, ${running} running` : ""}`));
+  morphChildren(the("list"), [list(ids)]);
+  morphChildren(the("shown"), [shown(ids)]);
+}
+
+async function ask() {
+  clearTimeout(page.timer);
+  if (document.hidden) return;
+  const query = new URLSearchParams([...wanted().map(id => ["show", id]), ["column", column()]]), begun = performance.now();
+  const number = ++page.asked;
+  let wait = EVERY;
+  try {
+    const answer = await fetch(`now?${query}`, { headers: { Authorization: `Bearer ${TOKEN}` }, cache: "no-store" });
+    if (number !== page.asked) return; // another choice was made meanwhile
+    if (answer.status === 401) return say("This address is of an earlier start. Open the one that the command watch has printed last.");
+    if (!answer.ok) throw new Error(answer.statusText);
+    const first = !page.data;
+    page.data = await answer.json();
+    page.failures = 0;
+    say("");
+    draw();
+    const waiting = first && wanted().length || Object.values(page.data.shown).some(details => details.more);
+    wait = waiting ? 50 : Math.max(EVERY, 20 * (performance.now() - begun));
+  } catch {
+    if (number !== page.asked) return;
+    wait = Math.min(MOST_WAIT, EVERY * 2 ** ++page.failures);
+    say(`The command watch does not answer. Next try in ${Math.round(wait / 1000)} s.`);
+  }
+  page.timer = setTimeout(ask, wait);
+}
+
+function say(text) {
+  if (the("trouble").textContent !== text) the("trouble").textContent = text;
+}
+
+function choose() {
+  page.at = null;
+  draw();
+  if (chosen().length && matchMedia("(max-width: 56rem)").matches) the("shown").focus();
+  ask();
+}
+
+/** Moves the pointer of the chart to a share of its width; null takes it away. */
+function point(share) {
+  const runs = wanted().map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
+  page.at = share === null ? null : Math.min(1, Math.max(0, share)) * range(series(runs).lines).right;
+  draw();
+}
+
+addEventListener("hashchange", choose);
+addEventListener("resize", draw);
+document.addEventListener("visibilitychange", ask);
+the("filter").addEventListener("input", draw);
+the("skip").addEventListener("click", () => the("shown").focus());
+the("list").addEventListener("change", event => { if (event.target.dataset.to) location.hash = event.target.dataset.to; });
+the("shown").addEventListener("change", event => {
+  if (event.target.id === "column") location.hash = link(chosen(), event.target.value);
+});
+the("shown").addEventListener("pointermove", event => {
+  const svg = event.target.closest?.("svg.chart"), box = svg?.getBoundingClientRect();
+  if (svg) point((event.clientX - box.left - ROOM.left) / (box.width - ROOM.left - ROOM.right));
+  else if (page.at !== null && document.activeElement?.nodeName !== "svg") point(null);
+});
+the("shown").addEventListener("keydown", event => {
+  if (!event.target.closest?.("svg.chart")) return;
+  const steps = { ArrowLeft: -0.01, ArrowRight: 0.01, PageUp: -0.1, PageDown: 0.1, Home: -1, End: 1 }[event.key];
+  if (event.key === "Escape") point(null);
+  if (steps === undefined) return;
+  event.preventDefault();
+  const runs = wanted().map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
+  point((page.at ?? 0) / range(series(runs).lines).right + steps);
+});
+ask();
