@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PROGRAM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+PROGRAM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
     "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio",
@@ -63,7 +65,9 @@ class Browser:
     def _read(self) -> dict[str, Any]:
         until = time.monotonic() + PATIENCE
         while b"\0" not in self._rest:
-            assert select.select([self._from], [], [], max(0.0, until - time.monotonic()))[0], "the browser does not answer"
+            assert select.select([self._from], [], [], max(0.0, until - time.monotonic()))[0], (
+                "the browser does not answer"
+            )
             block = os.read(self._from, 2**16)
             assert block, "the browser has ended"
             self._rest += block
@@ -83,9 +87,11 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def until(self, expression: str) -> Any:
-        """Returns the value of an expression as soon as it is true."""
-        return awaited(lambda: self.value(expression), lambda: f"{expression}: {self.value('document.body?.innerText')}")
+    def until(self, expression: str) -> None:
+        """Returns as soon as an expression is true."""
+        awaited(
+            lambda: self.value(f"!!({expression})"), lambda: f"{expression}: {self.value('document.body?.innerText')}"
+        )
 
     def text(self, selector: str = "body") -> str:
         return str(self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))

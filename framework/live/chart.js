@@ -15,13 +15,14 @@ function make(name, attributes = {}, ...children) {
 }
 
 /** Makes an element and all below equal to another one, and keeps what is equal: the focus, a video that plays. Children
- *  with data-key keep their elements when others come and go. */
+ *  with data-key keep their elements when others come and go; what has the same data-sign is left alone. */
 function morph(old, other) {
   if (old.nodeType !== other.nodeType || old.nodeName !== other.nodeName) return old.replaceWith(other);
   if (old.nodeType === Node.TEXT_NODE) {
     if (old.data !== other.data) old.data = other.data;
     return undefined;
   }
+  if (old.dataset?.sign && old.dataset.sign === other.dataset.sign) return undefined;
   for (const { name } of [...old.attributes]) {
     if (!other.hasAttribute(name) && name !== "open") old.removeAttribute(name); // whoever opened it keeps it open
   }
@@ -126,7 +127,7 @@ function chart(series, what, over, width, at) {
   const path = (points, kind) => points.length
     ? make("path", { class: kind, d: `M${points.map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}${points.length < 2 ? "h.1" : ""}` })
     : null;
-  const parts = ticks(low, high, 5).map(y => [
+  const parts = ticks(low, high, 6).map(y => [
     make("line", { class: "rule", x1: left, x2: width - ROOM.right, y1: py(y), y2: py(y) }),
     make("text", { x: left - 8, y: Number(py(y)) + 4, "text-anchor": "end" }, brief(y)),
   ]);

@@ -25,7 +25,8 @@ def run(folder: str | None, port: int, browser: bool) -> int:
         server = Server(root, port)
     except OSError as error:
         taken = "is taken; choose another one, or leave --port out for a free one"
-        raise JoystickError(f"--port {port}: {taken if error.errno == errno.EADDRINUSE else error.strerror}") from error
+        why = taken if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+        raise JoystickError(f"--port {port} {why}") from error
     with StopSignals(doing="ending") as signals, server:
         threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()
         print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)

@@ -66,8 +66,8 @@ class Overview:
         row = dict(known[1])
         if running:
             row |= self._progress(run.folder)
-        changed = max(stamp[0] / 1e9 if stamp else 0.0, run.folder.lstat().st_mtime)
-        row["age"] = max(0, round(time.time() - changed))
+        changed = max(each[0] for each in (stamp, _stamp(run.folder), (0, 0)) if each)
+        row["age"] = max(0, round(time.time() - changed / 1e9))
         return row
 
     def _read(self, run: Found, running: bool) -> Row:

@@ -2,8 +2,8 @@
 // The page: asks for the runs every two seconds while it is visible, and draws what has changed.
 
 const TOKEN = new URLSearchParams(location.search).get("token") ?? "";
-const EVERY = 2000, MOST_WAIT = 30000, MOST_SHOWN = 12, LARGEST = 1e100, COLOURS = 6;
-const page = { data: null, at: null, timer: 0, failures: 0, asked: 0, texts: {} };
+const REFUSED = "refused", EVERY = 2000, MOST_WAIT = 30000, BUSY = 20, MOST_SHOWN = 12, LARGEST = 1e100, COLOURS = 6;
+const page = { data: null, at: null, timer: 0, failures: 0, asked: 0, signs: new Map() };
 const the = id => document.getElementById(id);
 
 // ---------------------------------------------------------------------------------- what the address says
@@ -18,8 +18,10 @@ function wanted() {
   return ids.length ? ids.slice(0, MOST_SHOWN) : first ? [first.id] : [];
 }
 
-function link(ids, name = column()) {
-  const words = [ids.length && `show=${ids.join(",")}`, name !== "return" && `column=${encodeURIComponent(name)}`];
+/** Returns an address. listed: on a narrow screen, show the list and not the chosen runs. */
+function link(ids, name = column(), listed = false) {
+  const words = [ids.length && `show=${ids.join(",")}`, name !== "return" && `column=${encodeURIComponent(name)}`,
+    listed && "list=1"];
   return `#${words.filter(Boolean).join("&")}`;
 }
 
@@ -41,28 +43,32 @@ const size = bytes => bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${short(bytes
 const titled = run => `${run.tested ? "Test of " : ""}${run.algorithm} on ${run.environment}`;
 const own = run => run.group ? run.name.slice(run.group.length + 1) : titled(run);
 const state = run => make("span", { class: `state ${run.state.split(" ")[0]}` }, run.state);
+const count = value => typeof value === "number" ? value.toLocaleString("en") : "–";
+const score = run => run.running ? run.mean : run.score;
+const scored = run => run.tested ? "score" : run.running ? "return" : "best";
 const progress = run => run.running && run.share
   ? make("progress", { max: 1, value: run.share, "aria-label": "share of the planned run" }) : null;
 
 function amount(run) {
-  if (run.step) return `${short(run.step)} steps`;
-  return run.update ? `${short(run.update)} updates` : "";
+  if (run.step) return `${count(run.step)} steps`;
+  return run.update ? `${count(run.update)} updates` : "";
 }
 
 // ---------------------------------------------------------------------------------------------- the list
 
+/** Returns a run of the list; only its key if it would be the same as the one that is there. */
 function item(run, ids) {
-  const shown = ids.includes(run.id), others = shown ? ids.filter(id => id !== run.id) : [...ids, run.id];
-  const score = run.running ? run.mean : run.score, details = [
-    amount(run), run.running && run.speed ? `${short(run.speed)}/s` : "", score === null || score === undefined ? ""
-      : `return ${short(score)}`, run.running ? "" : ago(run.age)].filter(Boolean).join(" · ");
-  const box = make("input", { type: "checkbox", checked: shown, "data-to": link(others),
-    "aria-label": `${run.name} in the chart` });
-  return make("li", { "data-key": run.id, class: shown ? "run shown" : "run" }, box,
+  const shown = ids.includes(run.id), { age, ...rest } = run;
+  const sign = JSON.stringify([rest, run.running ? "" : ago(age), shown, column()]);
+  if (page.signs.get(run.id) === sign) return make("li", { "data-key": run.id, "data-sign": sign });
+  const details = [amount(run), run.running && run.speed ? `${short(run.speed)}/s` : "",
+    typeof score(run) === "number" ? `${scored(run)} ${short(score(run))}` : "", run.running ? "" : ago(age)];
+  const box = make("input", { type: "checkbox", checked: shown, "data-run": run.id, "aria-label": `${run.name} in the chart` });
+  return make("li", { "data-key": run.id, "data-sign": sign, class: shown ? "run shown" : "run" }, box,
     make("a", { href: link([run.id]), "aria-current": shown ? "true" : null },
       make("span", { class: "line" }, make("span", { class: "title" }, own(run)), state(run)),
       make("span", { class: "small" }, run.group ? titled(run) : run.name),
-      make("span", { class: "small" }, details), progress(run)));
+      make("span", { class: "small" }, details.filter(Boolean).join(" · ")), progress(run)));
 }
 
 function group(name, runs, ids) {
@@ -78,6 +84,7 @@ function group(name, runs, ids) {
 }
 
 function list(ids) {
+  page.signs = new Map([...the("list").querySelectorAll("[data-sign]")].map(({ dataset }) => [dataset.key, dataset.sign]));
   const words = the("filter").value.toLowerCase().split(/\s+/).filter(Boolean), groups = new Map(), items = [];
   for (const run of page.data.runs) {
     const text = `${run.name} ${titled(run)} ${run.state}`.toLowerCase();
@@ -86,7 +93,7 @@ function list(ids) {
     else if (groups.has(run.group)) groups.get(run.group).push(run);
     else {
       groups.set(run.group, [run]);
-      items.push(() => group(run.group, groups.get(run.group).sort((a, b) => a.name.localeCompare(b.name)), ids));
+      items.push(() => group(run.group, groups.get(run.group).sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true })), ids));
     }
   }
   if (items.length) return make("ul", {}, items.map(made => made()));
@@ -103,13 +110,11 @@ function opener(file) {
 }
 
 function cards(run) {
-  const facts = [["return", run.running ? run.mean : run.score], ["steps", run.step], ["steps/s", run.speed],
-    ["episodes", run.episode], ["updates", run.update]].filter(([, value]) => typeof value === "number");
-  const times = [["time", run.seconds], ["left, about", run.running ? run.left : null]]
-    .filter(([, value]) => typeof value === "number");
-  const cells = [...facts.map(([name, value]) => [name, short(value)]), ...times.map(([name, value]) => [name, clock(value)])];
-  return make("dl", { class: "facts" }, cells.map(([name, value], place) =>
-    make("div", { class: place ? null : "first" }, make("dt", {}, name), make("dd", {}, value))));
+  const cells = [[scored(run), score(run), short], ["steps", run.step, count], ["steps/s", run.speed, short],
+    ["episodes", run.episode, count], ["updates", run.update, count], ["time", run.seconds, clock],
+    ["left, about", run.running ? run.left : null, clock]].filter(([, value]) => typeof value === "number");
+  return make("dl", { class: "facts" }, cells.map(([name, value, text], place) =>
+    make("div", { class: place ? null : "first" }, make("dt", {}, name), make("dd", {}, text(value)))));
 }
 
 function one(run, details) {
@@ -124,19 +129,17 @@ function one(run, details) {
 function several(runs) {
   const rows = runs.map((run, place) => make("tr", { "data-key": run.id }, make("td", {}, swatch(place)),
     make("td", {}, make("a", { href: link([run.id]) }, titled(run), make("span", { class: "small" }, run.name))),
-    make("td", {}, state(run)), ...[run.step, run.speed, run.running ? run.mean : run.score]
-      .map(value => make("td", { class: "n" }, short(value))),
+    make("td", {}, state(run)), ...[count(run.step), short(run.speed), short(score(run))]
+      .map(value => make("td", { class: "n" }, value)),
     make("td", { class: "n" }, make("a", { class: "button", href: link(runs.filter(other => other !== run).map(other => other.id)),
       "aria-label": `Take ${run.name} out of the chart` }, "×"))));
   const heads = ["", "run", "state", "steps", "steps/s", "return", ""];
-  return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((head, place) =>
+  return make("div", { class: "scroll" }, make("table", { class: "several" }, make("thead", {}, make("tr", {}, heads.map((head, place) =>
     make("th", { class: place > 2 ? "n" : null }, head)))), make("tbody", {}, rows)));
 }
 
-const look = place => `c${place % COLOURS}${place >= COLOURS ? " dashed" : ""}`;
-
 function swatch(place) {
-  return make("svg", { class: `swatch ${look(place)}`, viewBox: "0 0 26 10", "aria-hidden": "true" },
+  return make("svg", { class: `swatch c${place % COLOURS}${place >= COLOURS ? " dashed" : ""}`, viewBox: "0 0 26 10", "aria-hidden": "true" },
     make("path", { d: "M0 5H26" }));
 }
 
@@ -156,7 +159,7 @@ function figure(runs) {
   const { over, lines } = series(runs), names = new Set(runs.flatMap(run => page.data.shown[run.id].columns));
   const what = make("select", { id: "column", "aria-label": "What is drawn" }, [...new Set([...names, column()])].map(name =>
     make("option", { value: name, selected: name === column() }, name)));
-  const head = make("div", { class: "head" }, make("label", {}, "Over training: ", what),
+  const head = make("div", { class: "head" }, make("label", {}, "Chart of ", what),
     lines.some(({ dots }) => dots.length) ? make("span", { class: "quiet" }, "line: running mean   ○ evaluation") : null);
   if (!lines.some(({ raw, dots }) => raw.length + dots.length)) {
     const none = runs.every(run => run.tested) ? "A test has no curve." : "Nothing to draw yet.";
@@ -192,14 +195,17 @@ function more(details) {
     files.length ? folded("files", `Files (${files.length})`, make("div", { class: "buttons" }, files.map(opener))) : null];
 }
 
+/** Returns the runs of which the page knows the curves. */
+const read = ids => ids.map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
+
 function shown(ids) {
-  const runs = ids.map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
-  const back = make("a", { class: "button back", href: link([]) }, "← All runs"), left = chosen().length - MOST_SHOWN;
+  const runs = read(ids);
+  const back = make("a", { class: "button narrow", href: link(ids, column(), true) }, "← All runs");
   if (!runs.length) return make("div", {}, chosen().length ? back : null,
     ids.length && page.asked ? make("p", { class: "quiet" }, "This run is not there, or not read yet.") : null);
   if (runs.length === 1) return make("div", { "data-key": runs[0].id }, back,
     ...one(runs[0], page.data.shown[runs[0].id]), figure(runs), more(page.data.shown[runs[0].id]));
-  const cut = left > 0 ? make("p", { class: "quiet" }, `A chart has at most ${MOST_SHOWN} runs; ${left} more are left out.`) : null;
+  const cut = chosen().length > MOST_SHOWN ? make("p", { class: "quiet" }, `A chart has at most ${MOST_SHOWN} runs; these are the first of ${chosen().length}.`) : null;
   return make("div", { "data-key": "several" }, back, make("h2", {}, `${runs.length} runs in one chart`), cut, figure(runs), several(runs));
 }
 
@@ -208,39 +214,52 @@ function shown(ids) {
 function draw() {
   if (!page.data) return;
   const ids = wanted();
-  document.body.classList.toggle("chosen", chosen().length > 0);
+  document.body.classList.toggle("chosen", chosen().length > 0 && !wish().get("list"));
   const running = page.data.runs.filter(run => run.running).length;
   document.title = running ? `${running} running · Runs` : "Runs";
   morph(the("place"), make("p", { id: "place", class: "quiet" },
     `${page.data.runs.length} in ${page.data.folder}${running ? `, ${running} running` : ""}`));
-  morphChildren(the("list"), [list(ids)]);
-  morphChildren(the("shown"), [shown(ids)]);
+  const together = make("a", { class: "button first narrow", href: link(ids) }, `Show ${ids.length} runs in one chart`);
+  morphChildren(the("list"), ids.length > 1 ? [list(ids), together] : [list(ids)]);
+  drawShown();
 }
 
+function drawShown() {
+  if (page.data) morphChildren(the("shown"), [shown(wanted())]);
+}
+
+/** Asks for the runs, draws them, and asks again later: at once if more is waiting, later if nothing answers. */
 async function ask() {
   clearTimeout(page.timer);
   if (document.hidden) return;
-  const query = new URLSearchParams([...wanted().map(id => ["show", id]), ["column", column()]]), begun = performance.now();
-  const number = ++page.asked;
-  let wait = EVERY;
-  try {
-    const answer = await fetch(`now?${query}`, { headers: { Authorization: `Bearer ${TOKEN}` }, cache: "no-store" });
-    if (number !== page.asked) return; // another choice was made meanwhile
-    if (answer.status === 401) return say("This address is of an earlier start. Open the one that the command watch has printed last.");
-    if (!answer.ok) throw new Error(answer.statusText);
-    const first = !page.data;
-    page.data = await answer.json();
-    page.failures = 0;
-    say("");
+  const number = ++page.asked, begun = performance.now(), first = !page.data;
+  const answer = await fetched();
+  if (number !== page.asked) return; // another choice was made meanwhile
+  if (answer === REFUSED) {
+    say("This address is of an earlier start. Open the one that the command watch has printed last.");
+    return;
+  }
+  page.failures = answer ? 0 : page.failures + 1;
+  let wait = Math.min(MOST_WAIT, EVERY * 2 ** page.failures);
+  say(answer ? "" : `The command watch does not answer. Next try in ${wait / 1000} s.`);
+  if (answer) {
+    page.data = answer;
     draw();
-    const waiting = first && wanted().length || Object.values(page.data.shown).some(details => details.more);
-    wait = waiting ? 50 : Math.max(EVERY, 20 * (performance.now() - begun));
-  } catch {
-    if (number !== page.asked) return;
-    wait = Math.min(MOST_WAIT, EVERY * 2 ** ++page.failures);
-    say(`The command watch does not answer. Next try in ${Math.round(wait / 1000)} s.`);
+    const waiting = first && wanted().length || Object.values(answer.shown).some(details => details.more);
+    wait = waiting ? 50 : Math.max(EVERY, BUSY * (performance.now() - begun));
   }
   page.timer = setTimeout(ask, wait);
+}
+
+/** Returns the answer of the server, REFUSED, or null. */
+async function fetched() {
+  const query = new URLSearchParams([...wanted().map(id => ["show", id]), ["column", column()]]);
+  try {
+    const answer = await fetch(`now?${query}`, { headers: { Authorization: `Bearer ${TOKEN}` }, cache: "no-store" });
+    return answer.status === 401 ? REFUSED : answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
 }
 
 function say(text) {
@@ -250,23 +269,27 @@ function say(text) {
 function choose() {
   page.at = null;
   draw();
-  if (chosen().length && matchMedia("(max-width: 56rem)").matches) the("shown").focus();
+  if (document.body.classList.contains("chosen") && matchMedia("(max-width: 56rem)").matches) the("shown").focus();
   ask();
 }
 
 /** Moves the pointer of the chart to a share of its width; null takes it away. */
 function point(share) {
-  const runs = wanted().map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
+  const runs = read(wanted());
   page.at = share === null ? null : Math.min(1, Math.max(0, share)) * range(series(runs).lines).right;
-  draw();
+  drawShown();
 }
 
 addEventListener("hashchange", choose);
-addEventListener("resize", draw);
+addEventListener("resize", drawShown);
 document.addEventListener("visibilitychange", ask);
 the("filter").addEventListener("input", draw);
 the("skip").addEventListener("click", () => the("shown").focus());
-the("list").addEventListener("change", event => { if (event.target.dataset.to) location.hash = event.target.dataset.to; });
+the("list").addEventListener("change", ({ target }) => {
+  const ids = wanted(), run = target.dataset.run;
+  target.closest("li")?.removeAttribute("data-sign"); // its box shows another state than it was drawn with
+  if (run) location.hash = link(ids.includes(run) ? ids.filter(id => id !== run) : [...ids, run], column(), true);
+});
 the("shown").addEventListener("change", event => {
   if (event.target.id === "column") location.hash = link(chosen(), event.target.value);
 });
@@ -281,7 +304,6 @@ the("shown").addEventListener("keydown", event => {
   if (event.key === "Escape") point(null);
   if (steps === undefined) return;
   event.preventDefault();
-  const runs = wanted().map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
-  point((page.at ?? 0) / range(series(runs).lines).right + steps);
+  point((page.at ?? 0) / range(series(read(wanted())).lines).right + steps);
 });
 ask();

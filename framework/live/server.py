@@ -93,20 +93,20 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not NAMED.fullmatch("\n".join(self.headers.get_all("Host", []))):
-            return self.send_error(HTTPStatus.FORBIDDEN, "This page is for this machine alone")
+            return self._refuse(HTTPStatus.FORBIDDEN, "This page is for this machine alone")
         path, _, words = self.path.partition("?")
         query, parts = parse_qs(words), path.split("/")
         if parts[1:2] == ["file"]:
             return self._file(parts[2] if len(parts) == 4 else "")
         [token] = query.get("token", [""])[:1] if path == "/" else [self._bearer()]
         if not hmac.compare_digest(token.encode(), self.server.answers.token.encode()):
-            return self.send_error(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")
+            return self._refuse(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")
         if path == "/":
             return self._send(self.server.page, "text/html; charset=utf-8", self.server.policy)
         if path == "/now":
             answer = self.server.answers.now(query.get("show", []), query.get("column", ["return"])[0])
             return self._send(json.dumps(answer, allow_nan=False).encode(), "application/json", FILE)
-        return self.send_error(HTTPStatus.NOT_FOUND)
+        return self._refuse(HTTPStatus.NOT_FOUND, "There is no such page")
 
     def _bearer(self) -> str:
         """Returns the token in the header of a request of the page."""
@@ -115,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
     def _file(self, key: str) -> None:
         opened = self.server.answers.files.open(key)
         if opened is None:
-            return self.send_error(HTTPStatus.FORBIDDEN, "No file has this key")
+            return self._refuse(HTTPStatus.FORBIDDEN, "No file has this key")
         file, kind = opened
         with file:
             self._stream(file, kind, REPORT if kind.startswith("text/html") else FILE)
@@ -148,9 +148,12 @@ class Handler(BaseHTTPRequestHandler):
                 return
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answers with a status and a sentence; the text of the request is not repeated."""
-        body = f"{message or HTTPStatus(code).phrase}.\n".encode()
-        self.send_response(code)
+        """Answers a request that is none; its text is not repeated."""
+        self._refuse(HTTPStatus(code), HTTPStatus(code).phrase)
+
+    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
+        body = f"{sentence}.\n".encode()
+        self.send_response(status)
         self.send_header("Connection", "close")
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Security-Policy", FILE)
