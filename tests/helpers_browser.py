@@ -16,8 +16,9 @@ PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
 FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
-    "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio",
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--remote-debugging-pipe", "--disable-background-networking", "--disable-component-update",
+    "--disable-extensions", "--mute-audio",
 )  # fmt: skip
 PATIENCE = 20.0
 """Seconds after which something that should have happened is an error."""
@@ -35,8 +36,11 @@ class Browser:
         words = [str(PROGRAM), *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"]
         script = f'exec "$@" 3<&{inner} 4>&{outer}'
         self._process = subprocess.Popen(
-            ["bash", "-c", script, "bash", *words], pass_fds=(inner, outer), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )  # fmt: skip
+            ["bash", "-c", script, "bash", *words],
+            pass_fds=(inner, outer),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(inner)
         os.close(outer)
         self._number, self._rest = 0, b""

@@ -13,7 +13,10 @@ from framework.output.csv_log import CsvLog, JsonLog
 
 TRAIN = ("episode", "step", "update", "return", "length", "terminated", "seed", "worker", "row", "loss")
 CONFIG = "general_cfg:\n  algo_name: {algo}\n  env_name: gym\nenv_cfg:\n  id: {env}\n"
-FINISHED = {"outcome": "max_episode 20 reached", "finished": True, "step": 200, "episode": 20, "update": 40, "seconds": 4.0, "best": 19.0}  # fmt: skip
+FINISHED = {
+    "outcome": "max_episode 20 reached", "finished": True, "step": 200, "episode": 20, "update": 40, "seconds": 4.0,
+    "best": 19.0,
+}  # fmt: skip
 PIXEL = b"GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\4\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"
 
 
