@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 
 import pytest
+from helpers_browser import awaited
 from helpers_process import Forked
 from helpers_watch import PIXEL, TRAIN, episode, episodes_of, get, iterations, now, run, served
 
@@ -377,6 +379,8 @@ def test_a_running_run_comes_first_with_its_progress_and_speed(tasks: Path) -> N
         lock = held_lock(folder)
         assert lock is not None
         first = now(server)["runs"][0]
+        (folder / "params.json").write_text(json.dumps({"general_cfg": {"max_total_step": 1000}}))  # as a resume does
+        assert now(server)["runs"][0]["share"] == 0.25
         lock.close()
         assert [each["state"] for each in now(server)["runs"] if each["name"] == "live"] == ["failed"]
     assert (first["name"], first["state"], first["step"], first["mean"]) == ("live", "running", 250, 7.5)
@@ -417,7 +421,7 @@ def test_seeds_and_trials_belong_to_a_group_with_its_own_files(tasks: Path) -> N
             "Seeds_x/seed_1": "Seeds_x", "Seeds_x/seed_2": "Seeds_x",
             "Tune_x/trials/001": "Tune_x", "Tune_x/trials/002": "Tune_x",
         }  # fmt: skip
-        names = {name: [file["name"] for file in group["files"]] for name, group in found["groups"].items()}
+        names = {name: sorted(file["name"] for file in group["files"]) for name, group in found["groups"].items()}
         assert names == {"Seeds_x": ["seed_2.errors.txt", "seeds.csv"], "Tune_x": ["report.html"]}
         [second] = [row["id"] for row in found["runs"] if row["name"] == "Seeds_x/seed_2"]
         assert now(server, second)["shown"][second]["errors"] == ["why it failed"]
@@ -483,13 +487,22 @@ def test_a_run_that_is_deleted_meanwhile_is_left_out(tasks: Path, monkeypatch: p
 def test_the_command_prints_the_address_and_ends_with_ctrl_c(tasks: Path) -> None:
     process = Forked("watch", str(tasks))
     try:
-        while "Ctrl-C ends it" not in process.stdout:
-            assert process.poll() is None, process.stderr
+        awaited(lambda: "Ctrl-C ends it" in process.stdout, lambda: process.stderr)
         assert re.search(r"^  http://127\.0\.0\.1:\d+/\?token=[\w-]{43}$", process.stdout, re.MULTILINE), process.stdout
     finally:
         os.kill(process.pid, signal.SIGINT)
     assert process.wait() == 130
     assert "Traceback" not in process.stderr
+
+
+def test_the_page_is_opened_in_the_browser_if_that_is_asked_for(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda address: print("opened", address) or False)
+    for words in (["--open"], []):
+        process = Forked("watch", str(tasks), *words)
+        awaited(lambda: "Ctrl-C ends it" in process.stdout and ("no browser was found" in process.stdout or not words))
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait() == 143
+        assert ("opened http://127.0.0.1:" in process.stdout) == bool(words)
 
 
 def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(

@@ -43,10 +43,10 @@ class Files:
         self._listed: dict[str, Path] = {}
 
     def of(self, folder: Path, places: Iterable[str] = PLACES) -> list[Shown]:
-        """Returns the newest files of a folder, in the order of their names."""
+        """Returns the newest files of a folder, newest first."""
         found = [entry for place in places for entry in _entries(folder / place)]
         newest = sorted(found, key=lambda one: -one[1].st_mtime_ns)[:MOST_FILES]
-        return sorted(self._shown(folder, path, status) for path, status in newest)
+        return [self._shown(folder, path, status) for path, status in newest]
 
     def _shown(self, folder: Path, path: Path, status: os.stat_result) -> Shown:
         key = hmac.digest(self._secret, os.fsencode(path), "sha256").hex()

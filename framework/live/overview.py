@@ -46,7 +46,7 @@ class Overview:
         self._only = folder if alone else None
         self._known: dict[Path, tuple[tuple[Stamp, bool], Row]] = {}
         """Folder of a run -> its row, with what it was made from."""
-        self._plans: dict[Path, GeneralConfig] = {}
+        self._plans: dict[Path, tuple[Stamp, GeneralConfig]] = {}
 
     def runs(self) -> Iterator[Found]:
         """Yields the runs that there are now."""
@@ -115,12 +115,13 @@ class Overview:
         }
 
     def _share(self, folder: Path, counts: Row) -> float:
-        if folder not in self._plans:
+        stamp = _stamp(folder / "params.json")  # a resume may have another plan
+        if folder not in self._plans or self._plans[folder][0] != stamp:
             general = read_facts(folder / "params.json").get("general_cfg")
             known = general if isinstance(general, dict) else {}
             limits = {name: known[name] for name in LIMITS if number(known.get(name)) is not None}
-            self._plans[folder] = GeneralConfig.model_construct(**limits)
-        return self._plans[folder].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
+            self._plans[folder] = stamp, GeneralConfig.model_construct(**limits)
+        return self._plans[folder][1].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
 
 
 def _speed(lines: list[Row]) -> float | None:

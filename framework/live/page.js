@@ -2,7 +2,7 @@
 // The page: asks for the runs every two seconds while it is visible, and draws what has changed.
 
 const TOKEN = new URLSearchParams(location.search).get("token") ?? "";
-const REFUSED = "refused", EVERY = 2000, MOST_WAIT = 30000, BUSY = 20, MOST_SHOWN = 12, LARGEST = 1e100, COLOURS = 6;
+const REFUSED = "refused", EVERY = 2000, MOST_WAIT = 30000, BUSY = 20, MOST_SHOWN = 12, LARGEST = 1e100, COLOURS = 6, MOST_FILMS = 6;
 const page = { data: null, at: null, timer: 0, failures: 0, asked: 0, signs: new Map() };
 const the = id => document.getElementById(id);
 
@@ -27,19 +27,6 @@ function link(ids, name = column(), listed = false) {
 
 // ------------------------------------------------------------------------------------------------- words
 
-function clock(seconds) {
-  const rest = Math.round(seconds), two = number => String(number).padStart(2, "0");
-  const hours = Math.floor(rest / 3600), minutes = Math.floor(rest / 60) % 60;
-  return hours ? `${hours}:${two(minutes)}:${two(rest % 60)}` : `${minutes}:${two(rest % 60)}`;
-}
-
-function ago(seconds) {
-  const [unit, size] = [["days", 172800, 86400], ["h", 7200, 3600], ["min", 120, 60], ["s", 0, 1]]
-    .filter(([, least]) => seconds >= least).map(([name, , size]) => [name, size])[0];
-  return `${Math.floor(seconds / size)} ${unit} ago`;
-}
-
-const size = bytes => bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${short(bytes / 1e3)} kB` : `${short(bytes / 1e6)} MB`;
 const titled = run => `${run.tested ? "Test of " : ""}${run.algorithm} on ${run.environment}`;
 const own = run => run.group ? run.name.slice(run.group.length + 1) : titled(run);
 const state = run => make("span", { class: `state ${run.state.split(" ")[0]}` }, run.state);
@@ -79,7 +66,7 @@ function group(name, runs, ids) {
     make("summary", {}, make("span", { class: "title" }, name), make("span", { class: "small" }, counts)),
     make("div", { class: "buttons" },
       make("a", { class: "button", href: link(runs.map(run => run.id)) }, `All ${runs.length} in one chart`),
-      files.map(opener)),
+      openers(files)),
     make("ul", {}, runs.map(run => item(run, ids)))));
 }
 
@@ -106,8 +93,11 @@ function list(ids) {
 function opener(file) {
   const first = file.name === "report.html";
   return make("a", { class: first ? "button first" : "button", href: file.url, target: "_blank",
-    rel: "noopener noreferrer" }, first ? "Report" : file.name, first ? null : make("span", { class: "quiet" }, ` ${size(file.size)}`));
+    rel: "noopener noreferrer" }, first ? "Report" : file.name,
+  first ? null : make("span", { class: "quiet" }, ` ${size(file.size)}`));
 }
+
+const openers = files => files.toSorted((a, b) => a.name.localeCompare(b.name, "en", { numeric: true })).map(opener);
 
 function cards(run) {
   const cells = [[scored(run), score(run), short], ["steps", run.step, count], ["steps/s", run.speed, short],
@@ -178,11 +168,11 @@ function readout(runs, lines, over) {
 
 function films(files) {
   const found = files.filter(file => file.kind === "image/gif" || file.kind === "video/mp4");
-  const shown = found.slice(0, 6).map(file => make("figure", { "data-key": file.url }, file.kind === "image/gif"
+  const shown = found.slice(0, MOST_FILMS).map(file => make("figure", { "data-key": file.url }, file.kind === "image/gif"
     ? make("img", { src: file.url, alt: file.name, loading: "lazy" })
     : make("video", { src: file.url, controls: true, preload: "metadata", "aria-label": file.name }),
   make("figcaption", { class: "small" }, file.name)));
-  return found.length ? folded("videos", `Videos (${found.length})`, make("div", { class: "films" }, shown)) : null;
+  return found.length ? folded("videos", found.length > MOST_FILMS ? `Videos (the newest ${MOST_FILMS} of ${found.length})` : `Videos (${found.length})`, make("div", { class: "films" }, shown)) : null;
 }
 
 const folded = (key, title, ...content) => make("details", { "data-key": key }, make("summary", {}, title), content);
@@ -192,7 +182,7 @@ function more(details) {
   const text = (key, title, lines) => lines.length
     ? folded(key, title, make("pre", { tabindex: 0, "aria-label": title }, lines.join("\n"))) : null;
   return [films(details.files), text("log", "Log, its last lines", details.log), text("errors", "Errors", details.errors),
-    files.length ? folded("files", `Files (${files.length})`, make("div", { class: "buttons" }, files.map(opener))) : null];
+    files.length ? folded("files", `Files (${files.length})`, make("div", { class: "buttons" }, openers(files))) : null];
 }
 
 /** Returns the runs of which the page knows the curves. */

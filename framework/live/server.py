@@ -46,11 +46,11 @@ RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
 def page() -> tuple[bytes, str]:
     """Returns the page as one file, and the policy by which it runs its own script and asks its own server alone."""
-    html, css, chart, script = (
+    html, css, *scripts = (
         Path(__file__).with_name(name).read_text(encoding="utf-8")
-        for name in ("page.html", "page.css", "chart.js", "page.js")
+        for name in ("page.html", "page.css", "elements.js", "chart.js", "page.js")
     )
-    style, script = STYLE + css, chart + script
+    style, script = STYLE + css, "".join(scripts)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src 'self' data:; "
         "media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
