@@ -86,7 +86,7 @@ def test_the_wheel_contains_one_folder_with_the_sources_the_presets_the_database
     assert len(SOURCES) > 200
     assert len(PRESETS) > 100
     assert len(DATABASES) == 7
-    assert len(PAGES) == 5
+    assert len(PAGES) == 6
     assert names == {f"joystick/{path}" for path in (*top, *SOURCES, *PRESETS, *DATABASES, *PAGES)}
 
 

@@ -495,14 +495,17 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tasks: Path) -> Non
     assert "Traceback" not in process.stderr
 
 
-def test_the_page_is_opened_in_the_browser_if_that_is_asked_for(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webbrowser, "open", lambda address: print("opened", address) or False)
-    for words in (["--open"], []):
-        process = Forked("watch", str(tasks), *words)
-        awaited(lambda: "Ctrl-C ends it" in process.stdout and ("no browser was found" in process.stdout or not words))
-        os.kill(process.pid, signal.SIGTERM)
-        assert process.wait() == 143
-        assert ("opened http://127.0.0.1:" in process.stdout) == bool(words)
+@pytest.mark.parametrize("words", [["--open"], []])
+def test_the_page_is_opened_in_the_browser_only_if_that_is_asked_for(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda address: print("opened", address, flush=True))
+    process = Forked("watch", str(tasks), *words)
+    last = "no browser was found" if words else "Ctrl-C ends it"
+    awaited(lambda: last in process.stdout, lambda: process.stderr)
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait() == 143
+    assert ("opened http://127.0.0.1:" in process.stdout) == bool(words)
 
 
 def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(

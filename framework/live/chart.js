@@ -57,8 +57,7 @@ function chart(series, what, over, width, at) {
   const room = width - left - ROOM.right, tall = height - top - bottom;
   const px = x => (left + room * x / right).toFixed(1), py = y => (top + tall * (high - y) / (high - low)).toFixed(1);
   const path = (points, kind) => points.length
-    ? make("path", { class: kind, d: `M${points.map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}${points.length < 2 ? "h.1" : ""}` })
-    : null;
+    ? make("path", { class: kind, d: `M${points.map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}h.01` }) : null;
   const parts = ticks(low, high, 6).map(y => [
     make("line", { class: "rule", x1: left, x2: width - ROOM.right, y1: py(y), y2: py(y) }),
     make("text", { x: left - 8, y: Number(py(y)) + 4, "text-anchor": "end" }, brief(y)),

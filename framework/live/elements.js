@@ -14,8 +14,8 @@ function make(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Makes an element and all below equal to another one, and keeps what is equal: the focus, a video that plays. Children
- *  with data-key keep their elements when others come and go; what has the same data-sign is left alone. */
+/** Makes an element and all below equal to another one, and keeps what is equal: the focus, a video that plays.
+ *  Children with data-key keep their elements when others come and go; what has the same data-sign is left alone. */
 function morph(old, other) {
   if (old.nodeType !== other.nodeType || old.nodeName !== other.nodeName) return old.replaceWith(other);
   if (old.nodeType === Node.TEXT_NODE) {
@@ -83,4 +83,6 @@ function ago(seconds) {
   return `${Math.floor(seconds / size)} ${unit} ago`;
 }
 
-const size = bytes => bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${short(bytes / 1e3)} kB` : `${short(bytes / 1e6)} MB`;
+function size(bytes) {
+  return bytes < 1e3 ? `${bytes} B` : bytes < 1e6 ? `${short(bytes / 1e3)} kB` : `${short(bytes / 1e6)} MB`;
+}

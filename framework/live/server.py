@@ -48,7 +48,7 @@ def page() -> tuple[bytes, str]:
     """Returns the page as one file, and the policy by which it runs its own script and asks its own server alone."""
     html, css, *scripts = (
         Path(__file__).with_name(name).read_text(encoding="utf-8")
-        for name in ("page.html", "page.css", "elements.js", "chart.js", "page.js")
+        for name in ("page.html", "page.css", "elements.js", "chart.js", "views.js", "page.js")
     )
     style, script = STYLE + css, "".join(scripts)
     policy = (
