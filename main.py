@@ -48,6 +48,10 @@ def _answer(argv: list[str]) -> int:
         from framework.runs import doctor
 
         return doctor.run()
+    if request.command == "watch":
+        from framework.runs import entry
+
+        return entry.watch(request.folder, request.port, request.open)
     if request.command == "tune":
         return _tune(request, argv)
     return _run(request, argv) if request.command in ("run", "evaluate", "talk", "bench") else _look_up(request)

@@ -42,6 +42,7 @@ setup(
     package_data={
         "joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"],
         "joystick.envs.dialog": ["data/*.json"],
+        "joystick.framework.live": ["*.html", "*.css", "*.js"],
     },
     include_package_data=False,
     extras_require={"extra": [line for line in EXTRA if line and not line.startswith(("#", "-r"))]},

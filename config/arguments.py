@@ -50,6 +50,13 @@ def score(words: str) -> float:
     raise argparse.ArgumentTypeError(f"invalid score {words[:40]!r}: use a number, such as 475")
 
 
+def port(words: str) -> int:
+    """Returns the number of a port, 1 to 65535."""
+    if not (words.isascii() and words.isdecimal() and len(words) < 6 and 0 < int(words) < 2**16):
+        raise argparse.ArgumentTypeError(f"invalid port {words[:40]!r}: use 1024 to 65535, or leave it out")
+    return int(words)
+
+
 def model(words: str) -> str | int:
     """Returns the checkpoint that a flag names: best, latest, or the number of an update."""
     if words.isascii() and words.isdecimal() and len(words) < 19:

@@ -11,7 +11,7 @@ from config.program import PROGRAM, version
 
 WORDS = ("train", "test", "resume", "film", "evaluate", "talk")
 """Commands that play or train. All but train are followed by the name of a run."""
-LOOKUPS = ("runs", "compare", "list", "describe", "schema", "convert", "data", "doctor")
+LOOKUPS = ("runs", "watch", "compare", "list", "describe", "schema", "convert", "data", "doctor")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
@@ -20,7 +20,7 @@ _INSTEAD = {
     "play": "python main.py film NAME", "eval": "python main.py test NAME", "evaluate": "python main.py evaluate NAME",
     "enjoy": "python main.py film NAME", "film": "python main.py film NAME", "render": "--video",
     "train": "python main.py train", "file": "--yaml FILE", "name": "--into FOLDER", "output": "--into FOLDER",
-    "resume_path": "python main.py resume NAME", "watch": "python main.py film NAME",
+    "resume_path": "python main.py resume NAME", "watch": "python main.py watch, or film NAME",
     "load": "python main.py resume NAME or test NAME", "checkpoint": "python main.py resume NAME or test NAME",
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
@@ -35,6 +35,8 @@ examples:
 
 with a run, by the name of its folder under tasks/:
   python main.py runs [TEXT] [--json]             which there are
+  python main.py watch [FOLDER] [--port N] [--open]
+                                                  see them train, in a browser
   python main.py resume NAME [section.key=value]  train it further
   python main.py test NAME                        play and score its best model
   python main.py film NAME [--episodes N]         the same, and make a video
@@ -275,32 +277,47 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
+def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
+    """Adds what a command that looks something up takes."""
+    match command:
+        case "list":
+            parser.add_argument("what", metavar="|".join(KINDS), nargs="?")
+            parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
+        case "describe":
+            parser.add_argument("what", metavar="TOPIC", nargs="?")
+        case "convert":
+            parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
+            parser.add_argument("target", metavar="NEW", type=arguments.text, nargs="?", help="data in another format")
+        case "data":
+            what = "file, pattern such as 'data/*.npz', or task directory"
+            parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)
+            parser.add_argument("--env", metavar="ID", type=arguments.text, help="compare with its spaces")
+            parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
+        case "compare":
+            what = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
+            parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=what)
+            parser.add_argument(
+                "--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal"
+            )
+            parser.add_argument(
+                "--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME"
+            )
+        case "runs":
+            parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
+            parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
+        case "watch":
+            what = "folder of runs (default tasks), or one run or group"
+            parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=what)
+            parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help="default: a free one")
+            parser.add_argument("--open", action="store_true", help="open the page in the browser")
+
+
 def _lookup(command: str, argv: Sequence[str]) -> argparse.Namespace:
     """Returns the request of a command that looks something up."""
     parser = _Parser(prog=f"python main.py {command}", allow_abbrev=False)
     parser.set_defaults(command=command)
     _add_permission(parser)
-    if command == "list":
-        parser.add_argument("what", metavar="|".join(KINDS), nargs="?")
-        parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
-    elif command == "describe":
-        parser.add_argument("what", metavar="TOPIC", nargs="?")
-    elif command == "convert":
-        parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
-        parser.add_argument("target", metavar="NEW", type=arguments.text, nargs="?", help="data in another format")
-    elif command == "data":
-        what = "file, pattern such as 'data/*.npz', or task directory"
-        parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)
-        parser.add_argument("--env", metavar="ID", type=arguments.text, help="compare with its spaces")
-        parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
-    elif command == "compare":
-        what = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
-        parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=what)
-        parser.add_argument("--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal")
-        parser.add_argument("--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME")
-    elif command == "runs":
-        parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
-        parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")
+    _add_arguments(parser, command)
     request = parser.words(argv)
     if command == "convert" and not request.target and request.file.endswith(DATA_ENDINGS):
         parser.error(f"{request.file!r} is data; name the new file too: python main.py convert DATA NEW.npz")

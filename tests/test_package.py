@@ -22,6 +22,11 @@ BUILD_FILES = ("main.py", "joystick.py", "setup.py", "pyproject.toml", "LICENSE"
 SOURCES = [path.relative_to(ROOT) for part in PARTS for path in (ROOT / part).rglob("*.py")]
 PRESETS = [path.relative_to(ROOT) for path in (ROOT / "presets").rglob("*.yaml")]
 DATABASES = [path.relative_to(ROOT) for path in (ROOT / "envs").rglob("*.json")]
+PAGES = [
+    path.relative_to(ROOT)
+    for path in (ROOT / "framework" / "live").iterdir()
+    if path.suffix in (".html", ".css", ".js")
+]
 
 pytestmark = pytest.mark.xdist_group("package")
 
@@ -75,13 +80,14 @@ def metadata(site: Path) -> Distribution:
     return found
 
 
-def test_the_wheel_contains_one_folder_with_the_sources_the_presets_and_the_databases(wheel: Path) -> None:
+def test_the_wheel_contains_one_folder_with_the_sources_the_presets_the_databases_and_the_page(wheel: Path) -> None:
     top = ["__init__.py", "__main__.py", "joystick.py", "main.py"]
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert len(SOURCES) > 200
     assert len(PRESETS) > 100
     assert len(DATABASES) == 7
-    assert names == {f"joystick/{path}" for path in (*top, *SOURCES, *PRESETS, *DATABASES)}
+    assert len(PAGES) == 6
+    assert names == {f"joystick/{path}" for path in (*top, *SOURCES, *PRESETS, *DATABASES, *PAGES)}
 
 
 def test_version_and_requirements_have_one_home(installed: Path, tmp_path: Path) -> None:

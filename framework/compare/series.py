@@ -68,7 +68,7 @@ class Run:
     @cached_property
     def state(self) -> str:
         """running, finished, paused at step N, interrupted or failed."""
-        return task_list.state(self.folder, self.facts)
+        return task_list.state_of(self.folder, self.facts)
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ MOST_ROWS = 200
 MOST_IMAGE_BYTES = 16 * 2**20
 """Size of the largest file that is embedded; a larger one is named only."""
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
   --accent: #0072b2; --warning: #b54708; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --quiet: #98a2b3; --line: #2c3440; --paper: #12161c;
@@ -63,7 +63,7 @@ def page(title: str, body: str, style: str = "", script: str = "") -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>{_STYLE}{style}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+        f"<title>{text(title)}</title>\n<style>{STYLE}{style}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
 
 

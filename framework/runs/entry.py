@@ -113,6 +113,17 @@ def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) 
     return _guarded(work)
 
 
+def watch(folder: str | None, port: int, browser: bool) -> int:
+    """Shows runs in a browser until Ctrl-C. port: 0 for a free one."""
+
+    def work() -> int:
+        from framework.live.command import run as serve
+
+        return serve(folder, port, browser)
+
+    return _guarded(work)
+
+
 def data(request: Namespace) -> int:
     """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,12 +63,13 @@ def as_json(wanted: str = "", root: Path = ROOT) -> str:
 
 def found(wanted: str = "", root: Path = ROOT) -> list[Listed]:
     """Returns the runs whose name contains `wanted`, newest first."""
-    named = {name: folder for path in _folders(root) for name, folder in members(path)}
+    named = {name: folder for path in folders_in(root) for name, folder in members(path)}
     runs = (_listed(name, folder) for name, folder in named.items() if wanted.lower() in name.lower())
     return sorted((run for run in runs if run), key=lambda run: run.age)
 
 
-def _folders(root: Path) -> list[Path]:
+def folders_in(root: Path) -> list[Path]:
+    """Returns the folders in a folder; links are left out."""
     try:
         with os.scandir(root) as entries:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
@@ -79,10 +80,10 @@ def _folders(root: Path) -> list[Path]:
 def members(folder: Path) -> list[tuple[str, Path]]:
     """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
     if (folder / "tune.json").is_file():
-        trials = _folders(folder / "trials")
-        runs = [run for trial in trials for run in ([trial] if (trial / "run.json").exists() else _folders(trial))]
+        trials = [] if (folder / "trials").is_symlink() else folders_in(folder / "trials")
+        runs = [run for trial in trials for run in ([trial] if (trial / "run.json").exists() else folders_in(trial))]
     elif (folder / "group.json").is_file():
-        runs = _folders(folder)
+        runs = folders_in(folder)
     else:
         return [(folder.name, folder)]
     return [(f"{folder.name}/{run.relative_to(folder)}", run) for run in runs]
@@ -93,19 +94,19 @@ def _listed(name: str, folder: Path) -> Listed | None:
     if not (folder / "config.yaml").is_file() and not (folder / "run.json").is_file():
         return None
     facts = TaskDir(folder).read_run()
-    algorithm, environment = _names(folder)
+    algorithm, environment = names_of(folder)
     return Listed(
         name=printable(name),
         algorithm=printable(algorithm),
         environment=printable(environment),
-        state=state(folder, facts),
-        score=_score(facts),
+        state=state_of(folder, facts),
+        score=score_of(facts),
         age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
         size=_size(folder),
     )
 
 
-def _names(folder: Path) -> tuple[str, str]:
+def names_of(folder: Path) -> tuple[str, str]:
     """Returns algorithm and environment as config.yaml names them."""
     try:
         text = read_regular(folder / "config.yaml", MAX_BYTES).decode(errors="replace")
@@ -124,8 +125,8 @@ def _section(value: Any, name: str) -> dict[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
-def state(folder: Path, facts: Mapping[str, Any]) -> str:
-    """Returns running, finished, paused at step N, interrupted or failed. facts: content of run.json."""
+def state_of(folder: Path, facts: dict[str, Any]) -> str:
+    """Returns the state of a run: running, finished, paused at step N, interrupted or failed."""
     if is_locked(folder):
         return "running"
     if facts.get("finished") or "score" in facts:
@@ -135,7 +136,8 @@ def state(folder: Path, facts: Mapping[str, Any]) -> str:
     return "interrupted" if facts.get("outcome") in ("interrupted", CLOSED) else "failed"
 
 
-def _score(facts: dict[str, Any]) -> float | None:
+def score_of(facts: dict[str, Any]) -> float | None:
+    """Returns the mean return of a test, or of the best model of a training run; None if there is none yet."""
     score = facts.get("score")
     value = score.get("mean") if isinstance(score, dict) else facts.get("best")
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

@@ -1,0 +1,142 @@
+"""All runs of a folder, and how far they are: looked at again and again, so what has not changed is not read again."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from config.general import GeneralConfig
+from config.names import printable
+from framework.live.reading import last_objects, number
+from framework.output.csv_log import last_row
+from framework.runs.task_dir import TaskDir, is_locked, read_facts
+from framework.runs.task_list import folders_in, members, names_of, score_of, state_of
+
+TAIL_BYTES = 2**14
+"""Bytes at the end of result.json that are read; a line has some 600, more with several policies."""
+ITERATIONS = 10
+"""Number of iterations that the speed is the mean of."""
+LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration", "iteration_steps")
+"""Settings that tell how long a run is planned to be."""
+Row = dict[str, Any]
+Stamp = tuple[int, int] | None
+"""Time of the last change and size of a file; None without the file."""
+
+
+class Found(NamedTuple):
+    """A run."""
+
+    id: str
+    """Name that an address can contain."""
+    name: str
+    folder: Path
+    group: Path | None
+    """Folder of the seeds, experiments or trials that it belongs to."""
+
+
+class Overview:
+    """Rows of the table of runs."""
+
+    def __init__(self, folder: Path) -> None:
+        """folder: of the runs; or that of a single run or group."""
+        alone = any((folder / name).is_file() for name in ("run.json", "group.json", "tune.json"))
+        self.root = folder.parent if alone else folder
+        self._only = folder if alone else None
+        self._known: dict[Path, tuple[tuple[Stamp, bool], Row]] = {}
+        """Folder of a run -> its row, with what it was made from."""
+        self._plans: dict[Path, tuple[Stamp, GeneralConfig]] = {}
+
+    def runs(self) -> Iterator[Found]:
+        """Yields the runs that there are now."""
+        for folder in [self._only] if self._only else folders_in(self.root):
+            for name, run in members(folder):
+                if (run / "run.json").is_file() or (run / "config.yaml").is_file():
+                    identity = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+                    yield Found(identity, printable(name), run, None if run == folder else folder)
+
+    def row(self, run: Found) -> Row:
+        """Returns what the table shows of a run."""
+        stamp, running = _stamp(run.folder / "run.json"), is_locked(run.folder)
+        known = self._known.get(run.folder)
+        if known is None or known[0] != (stamp, running):
+            known = (stamp, running), self._read(run, running)
+            self._known[run.folder] = known
+        row = dict(known[1])
+        if running:
+            row |= self._progress(run.folder)
+        changed = max(each[0] for each in (stamp, _stamp(run.folder), (0, 0)) if each)
+        row["age"] = max(0, round(time.time() - changed / 1e9))
+        return row
+
+    def _read(self, run: Found, running: bool) -> Row:
+        facts = TaskDir(run.folder).read_run()
+        algorithm, environment = names_of(run.folder)
+        step, seconds = number(facts.get("step")), number(facts.get("seconds"))
+        return {
+            "id": run.id,
+            "name": run.name,
+            "group": printable(run.group.name) if run.group else None,
+            "algorithm": printable(algorithm),
+            "environment": printable(environment),
+            "tested": "score" in facts,
+            "state": "running" if running else state_of(run.folder, facts),
+            "running": running,
+            "score": score_of(facts),
+            "step": step,
+            "episode": number(facts.get("episode")),
+            "update": number(facts.get("update")),
+            "speed": step / seconds if step and seconds else None,
+            "seconds": seconds,
+            "outcome": printable(str(facts.get("outcome") or "")),
+        }
+
+    def _progress(self, folder: Path) -> Row:
+        """Returns how far a running run is, by its newest iteration and episode."""
+        lines = last_objects(folder / "results" / "result.json", TAIL_BYTES)
+        last: Row = lines[-1] if lines else {}
+        episode = {} if (folder / "results").is_symlink() else last_row(folder / "results" / "train.csv") or {}
+        counts = {
+            name: max(
+                (value for each in (last, episode) if (value := number(each.get(name))) is not None), default=None
+            )
+            for name in ("step", "episode", "update")
+        }
+        seconds = number(last.get("seconds_total"))
+        share = self._share(folder, counts)
+        return {
+            **counts,
+            "mean": number(last.get("return_mean")),
+            "speed": _speed(lines),
+            "seconds": seconds,
+            "share": share,
+            "left": seconds * (1 - share) / share if seconds and share else None,
+        }
+
+    def _share(self, folder: Path, counts: Row) -> float:
+        stamp = _stamp(folder / "params.json")  # a resume may have another plan
+        if folder not in self._plans or self._plans[folder][0] != stamp:
+            general = read_facts(folder / "params.json").get("general_cfg")
+            known = general if isinstance(general, dict) else {}
+            limits = {name: known[name] for name in LIMITS if number(known.get(name)) is not None}
+            self._plans[folder] = stamp, GeneralConfig.model_construct(**limits)
+        return self._plans[folder][1].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
+
+
+def _speed(lines: list[Row]) -> float | None:
+    """Returns the environment steps per second of the newest iterations, or of all if there are few."""
+    newest = [(number(line.get("step")), number(line.get("seconds_total"))) for line in lines[-ITERATIONS:]]
+    first, last = newest[0] if len(newest) == ITERATIONS else (0, 0), newest[-1] if newest else (0, 0)
+    if None in (*first, *last):
+        return None
+    steps, seconds = (after - before for before, after in zip(first, last, strict=True))  # type: ignore[operator]
+    return steps / seconds if seconds > 0 and steps >= 0 else None
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

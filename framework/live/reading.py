@@ -1,0 +1,148 @@
+"""Reads what runs write while they write it: the end of a file, and a column of a table that grows."""
+
+import errno
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from framework.checkpoint.atomic import regular
+
+MOST_POINTS = 400
+"""Number of points of a line; a page cannot show more of them."""
+BLOCK = 2**22
+"""Bytes of a table that are read at once: some 50 milliseconds of work."""
+SEEN = 64
+"""Bytes before the place of reading that are compared: a resume may have cut the file off and written other rows."""
+COUNTS = ("step", "update")
+Point = tuple[float, float, float]
+"""Environment step, update, mean of the values."""
+
+
+def number(value: Any) -> float | None:
+    """Returns a finite number; None for anything else."""
+    try:
+        return value if isinstance(value, int | float) and math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def opened(path: Path) -> BinaryIO:
+    """Opens a file for reading. Raises OSError if it, or a folder on the way to it, is a link: those of a run from a
+    stranger may lead anywhere."""
+    if path.resolve() != path:
+        raise OSError(errno.ELOOP, "leads through a link", str(path))
+    return open(path, "rb", opener=regular)
+
+
+def last_lines(path: Path, most_bytes: int) -> list[str]:
+    """Returns the whole lines at the end of a file; none if it cannot be read."""
+    try:
+        with opened(path) as file:
+            begin = max(os.fstat(file.fileno()).st_size - most_bytes, 0)
+            file.seek(begin)
+            lines = file.read(most_bytes).decode(errors="replace").split("\n")
+    except OSError:
+        return []
+    return lines[1 if begin else 0 : -1]
+
+
+def last_objects(path: Path, most_bytes: int) -> list[dict[str, Any]]:
+    """Returns the JSON objects in the lines at the end of a file."""
+    found = []
+    for line in last_lines(path, most_bytes):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+class Thinned:
+    """Points of a line that grows, at most MOST_POINTS: when there are more, each two neighbours become their mean."""
+
+    def __init__(self) -> None:
+        self.each = 1
+        """Number of values in a point, except in the last one."""
+        self._points: list[list[float]] = []
+        """Step and update of the last value of each point, sum of the values, their number."""
+
+    def add(self, step: float, update: float, value: float) -> None:
+        """Adds a value at the end."""
+        points = self._points
+        if points and points[-1][3] < self.each:
+            points[-1] = [step, update, points[-1][2] + value, points[-1][3] + 1]
+        else:
+            points.append([step, update, value, 1])
+        if len(points) > MOST_POINTS:
+            pairs = zip(points[::2], [*points[1::2], None], strict=False)
+            self._points = [_joined(one, other) for one, other in pairs]
+            self.each *= 2
+
+    def points(self) -> list[Point]:
+        """Returns the points; a sum that is too large for a number is left out."""
+        means = [(step, update, total / count) for step, update, total, count in self._points]
+        return [point for point in means if math.isfinite(point[2])]
+
+
+def _joined(one: list[float], other: list[float] | None) -> list[float]:
+    return one if other is None else [*other[:2], one[2] + other[2], one[3] + other[3]]
+
+
+class Growing:
+    """A column of one of our CSV files over steps and updates; each read takes up what is new."""
+
+    def __init__(self, path: Path, column: str) -> None:
+        self.path, self.column = path, column
+        self._begin()
+
+    def _begin(self) -> None:
+        self.columns: tuple[str, ...] = ()
+        """Head of the file; empty before it is read."""
+        self.line = Thinned()
+        self._place = 0
+        self._seen = b""
+        """Last bytes before the place."""
+        self._columns: tuple[int, ...] | None = None
+        """Places of step, update and value in a row; None before the head is read."""
+
+    def read(self) -> bool:
+        """Reads a block of what is new. Returns True if more is waiting."""
+        try:
+            with opened(self.path) as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(self._place - len(self._seen))
+                if size < self._place or file.read(len(self._seen)) != self._seen:
+                    self._begin()
+                    file.seek(0)
+                block = file.read(BLOCK)
+        except OSError:
+            self._begin()
+            return False
+        whole = block[: block.rfind(b"\n") + 1] or block[: BLOCK if len(block) == BLOCK else 0]  # no line is that long
+        self._take(whole.decode(errors="replace").split("\n")[:-1])
+        self._place += len(whole)
+        self._seen = (self._seen + whole)[-SEEN:]
+        return bool(whole) and self._place < size
+
+    def _take(self, lines: list[str]) -> None:
+        if self._place == 0 and lines:
+            self.columns = tuple(lines.pop(0).split(","))
+            wanted = (*COUNTS, self.column)
+            if set(wanted) <= set(self.columns):
+                self._columns = tuple(map(self.columns.index, wanted))
+        if self._columns is None:
+            return
+        for line in lines:
+            cells = line.split(",")
+            if len(cells) != len(self.columns):
+                continue
+            try:
+                step, update, value = (float(cells[place]) for place in self._columns)
+            except ValueError:  # no value yet
+                continue
+            if math.isfinite(value) and math.isfinite(step) and math.isfinite(update):
+                self.line.add(step, update, value)

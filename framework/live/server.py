@@ -1,0 +1,173 @@
+"""The web server of the page: this machine alone, GET alone, and nothing without the token.
+
+What the page asks for has either the token (in a header, which no other site can send) or the key of one file.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from io import BytesIO
+from pathlib import Path
+from socketserver import ThreadingTCPServer
+from typing import Any, BinaryIO
+from urllib.parse import parse_qs
+
+from framework.live.answers import Answers
+from framework.output.html_page import STYLE
+
+HOST = "127.0.0.1"
+NAMED = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
+"""How a browser asks for the page, with any port: one may be forwarded from another machine. A foreign site that lets
+its own name lead to this machine asks by that name."""
+PATIENCE = 30.0
+"""Seconds after which a connection without a request is closed."""
+BLOCK = 2**16
+FILE = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
+"""Policy of a file: it runs nothing, and belongs to no site."""
+REPORT = (
+    "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+)
+"""Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
+"""Part of a file, as browsers ask for a place in a video."""
+
+
+def page() -> tuple[bytes, str]:
+    """Returns the page as one file, and the policy by which it runs its own script and asks its own server alone."""
+    html, css, *scripts = (
+        Path(__file__).with_name(name).read_text(encoding="utf-8")
+        for name in ("page.html", "page.css", "elements.js", "chart.js", "views.js", "page.js")
+    )
+    style, script = STYLE + css, "".join(scripts)
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src 'self' data:; "
+        "media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return html.replace("/* style */", style).replace("/* script */", script).encode(), policy
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+class Server(ThreadingTCPServer):
+    """Serves the page of a folder. Raises OSError if the port is taken. port: 0 for a free one."""
+
+    daemon_threads = True
+    allow_reuse_address = sys.platform != "win32"  # there it would share a port that is taken
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        self.answers = Answers(folder)
+        self.page, self.policy = page()
+        super().__init__((HOST, port), Handler)
+
+    @property
+    def address(self) -> str:
+        """Address of the page, with the token."""
+        return f"http://{HOST}:{self.server_address[1]}/?token={self.answers.token}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Prints an error; a browser that has closed a connection is none."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers the requests of a connection."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    timeout = PATIENCE
+
+    def do_GET(self) -> None:
+        if not NAMED.fullmatch("\n".join(self.headers.get_all("Host", []))):
+            return self._refuse(HTTPStatus.FORBIDDEN, "This page is for this machine alone")
+        path, _, words = self.path.partition("?")
+        query, parts = parse_qs(words), path.split("/")
+        if parts[1:2] == ["file"]:
+            return self._file(parts[2] if len(parts) == 4 else "")
+        [token] = query.get("token", [""])[:1] if path == "/" else [self._bearer()]
+        if not hmac.compare_digest(token.encode(), self.server.answers.token.encode()):
+            return self._refuse(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")
+        if path == "/":
+            return self._send(self.server.page, "text/html; charset=utf-8", self.server.policy)
+        if path == "/now":
+            answer = self.server.answers.now(query.get("show", []), query.get("column", ["return"])[0])
+            return self._send(json.dumps(answer, allow_nan=False).encode(), "application/json", FILE)
+        return self._refuse(HTTPStatus.NOT_FOUND, "There is no such page")
+
+    def _bearer(self) -> str:
+        """Returns the token in the header of a request of the page."""
+        return self.headers.get("Authorization", "").removeprefix("Bearer ")
+
+    def _file(self, key: str) -> None:
+        opened = self.server.answers.files.open(key)
+        if opened is None:
+            return self._refuse(HTTPStatus.FORBIDDEN, "No file has this key")
+        file, kind = opened
+        with file:
+            self._stream(file, kind, REPORT if kind.startswith("text/html") else FILE)
+
+    def _send(self, body: bytes, kind: str, policy: str) -> None:
+        self._stream(BytesIO(body), kind, policy)
+
+    def _stream(self, file: BinaryIO, kind: str, policy: str) -> None:
+        """Sends a file as large as it is now; it may grow meanwhile."""
+        size = file.seek(0, 2)
+        first, behind, partial = 0, size, RANGE.fullmatch(self.headers.get("Range", ""))
+        if partial:
+            first, behind = int(partial[1]), min(size, int(partial[2] or size) + 1)
+        if partial and first < behind:
+            self.send_response(HTTPStatus.PARTIAL_CONTENT)
+            self.send_header("Content-Range", f"bytes {first}-{behind - 1}/{size}")
+        else:
+            first, behind = 0, size
+            self.send_response(HTTPStatus.OK)
+        for name, value in {"Content-Type": kind, "Content-Security-Policy": policy, "Accept-Ranges": "bytes"}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(behind - first))
+        self.end_headers()
+        file.seek(first)
+        for place in range(first, behind, BLOCK):
+            block = file.read(min(BLOCK, behind - place))
+            self.wfile.write(block)
+            if not block:  # it was cut off meanwhile
+                self.close_connection = True
+                return
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answers a request that is none; its text is not repeated."""
+        self._refuse(HTTPStatus(code), HTTPStatus(code).phrase)
+
+    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
+        body = f"{sentence}.\n".encode()
+        self.send_response(status)
+        self.send_header("Connection", "close")
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Security-Policy", FILE)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def end_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def version_string(self) -> str:
+        return "Joystick"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Prints nothing: an address contains the token."""

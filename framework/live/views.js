@@ -1,0 +1,199 @@
+
+// The list of runs, and the runs that are shown, as elements.
+
+const MOST_SHOWN = 12, MOST_FILMS = 6, LARGEST = 1e100, COLOURS = 6;
+
+const titled = run => `${run.tested ? "Test of " : ""}${run.algorithm} on ${run.environment}`;
+const own = run => run.group ? run.name.slice(run.group.length + 1) : titled(run);
+const state = run => make("span", { class: `state ${run.state.split(" ")[0]}` }, run.state);
+const count = value => typeof value === "number" ? value.toLocaleString("en") : "–";
+const score = run => run.running ? run.mean : run.score;
+const scored = run => run.tested ? "score" : run.running ? "return" : "best";
+const progress = run => run.running && run.share
+  ? make("progress", { max: 1, value: run.share, "aria-label": "share of the planned run" }) : null;
+
+function amount(run) {
+  if (run.step) return `${count(run.step)} steps`;
+  return run.update ? `${count(run.update)} updates` : "";
+}
+
+// ---------------------------------------------------------------------------------------------- the list
+
+/** Returns a run of the list; only its key if it would be the same as the one that is there. */
+function item(run, ids) {
+  const shown = ids.includes(run.id), { age, ...rest } = run;
+  const sign = JSON.stringify([rest, run.running ? "" : ago(age), shown, column()]);
+  if (page.signs.get(run.id) === sign) return make("li", { "data-key": run.id, "data-sign": sign });
+  const details = [amount(run), run.running && run.speed ? `${short(run.speed)}/s` : "",
+    typeof score(run) === "number" ? `${scored(run)} ${short(score(run))}` : "", run.running ? "" : ago(age)];
+  const box = make("input", { type: "checkbox", checked: shown, "data-run": run.id,
+    "aria-label": `${run.name} in the chart` });
+  return make("li", { "data-key": run.id, "data-sign": sign, class: shown ? "run shown" : "run" }, box,
+    make("a", { href: link([run.id]), "aria-current": shown ? "true" : null },
+      make("span", { class: "line" }, make("span", { class: "title" }, own(run)), state(run)),
+      make("span", { class: "small" }, run.group ? titled(run) : run.name),
+      make("span", { class: "small" }, details.filter(Boolean).join(" · ")), progress(run)));
+}
+
+function group(name, runs, ids) {
+  const states = runs.map(run => run.state.split(" ")[0]), kinds = [...new Set(states)];
+  const counts = kinds.map(kind => `${states.filter(other => other === kind).length} ${kind}`).join(", ");
+  const files = page.data.groups[name]?.files ?? [];
+  return make("li", { "data-key": `group ${name}` }, make("details", { open: runs.some(run => run.running) },
+    make("summary", {}, make("span", { class: "title" }, name), make("span", { class: "small" }, counts)),
+    make("div", { class: "buttons" },
+      make("a", { class: "button", href: link(runs.map(run => run.id)) }, `All ${runs.length} in one chart`),
+      openers(files)),
+    make("ul", {}, runs.map(run => item(run, ids)))));
+}
+
+function list(ids) {
+  const signed = [...the("list").querySelectorAll("[data-sign]")];
+  page.signs = new Map(signed.map(({ dataset }) => [dataset.key, dataset.sign]));
+  const words = the("filter").value.toLowerCase().split(/\s+/).filter(Boolean), groups = new Map(), items = [];
+  for (const run of page.data.runs) {
+    const text = `${run.name} ${titled(run)} ${run.state}`.toLowerCase();
+    if (!words.every(word => text.includes(word))) continue;
+    if (!run.group) items.push(() => item(run, ids));
+    else if (groups.has(run.group)) groups.get(run.group).push(run);
+    else {
+      groups.set(run.group, [run]);
+      items.push(() => group(run.group, groups.get(run.group).sort(byName), ids));
+    }
+  }
+  if (items.length) return make("ul", {}, items.map(made => made()));
+  const none = page.data.runs.length ? "No run has these words." : "No runs yet. They appear here as they start.";
+  return make("ul", {}, make("li", { class: "quiet" }, none));
+}
+
+// --------------------------------------------------------------------------------------- runs that are shown
+
+function opener(file) {
+  const first = file.name === "report.html";
+  return make("a", { class: first ? "button first" : "button", href: file.url, target: "_blank",
+    rel: "noopener noreferrer" }, first ? "Report" : file.name,
+  first ? null : make("span", { class: "quiet" }, ` ${size(file.size)}`));
+}
+
+const byName = (one, other) => one.name.localeCompare(other.name, "en", { numeric: true });
+const openers = files => files.toSorted(byName).map(opener);
+
+function cards(run) {
+  const cells = [[scored(run), score(run), short], ["steps", run.step, count], ["steps/s", run.speed, short],
+    ["episodes", run.episode, count], ["updates", run.update, count], ["time", run.seconds, clock],
+    ["left, about", run.running ? run.left : null, clock]].filter(([, value]) => typeof value === "number");
+  return make("dl", { class: "facts" }, cells.map(([name, value, text], place) =>
+    make("div", { class: place ? null : "first" }, make("dt", {}, name), make("dd", {}, text(value)))));
+}
+
+function one(run, details) {
+  const outcome = run.running || run.state === run.outcome ? "" : run.outcome;
+  const report = details.files.filter(file => file.name === "report.html");
+  return [make("h2", {}, titled(run)),
+    make("p", { class: "about quiet" }, [run.name, details.started].filter(Boolean).join("  ·  ")),
+    make("p", { class: "about" }, state(run), outcome ? `  ${outcome}` : ""), progress(run),
+    make("div", { class: "buttons" }, report.map(opener)), cards(run)];
+}
+
+function several(runs) {
+  const rows = runs.map((run, place) => make("tr", { "data-key": run.id }, make("td", {}, swatch(place)),
+    make("td", {}, make("a", { href: link([run.id]) }, titled(run), make("span", { class: "small" }, run.name))),
+    make("td", {}, state(run)), ...[count(run.step), short(run.speed), short(score(run))]
+      .map(value => make("td", { class: "n" }, value)),
+    make("td", { class: "n" }, make("a", { class: "button", "aria-label": `Take ${run.name} out of the chart`,
+      href: link(runs.filter(other => other !== run).map(other => other.id)) }, "×"))));
+  const heads = ["", "run", "state", "steps", "steps/s", "return", ""];
+  const row = make("tr", {}, heads.map((head, place) => make("th", { class: place > 2 ? "n" : null }, head)));
+  return make("div", { class: "scroll" },
+    make("table", { class: "several" }, make("thead", {}, row), make("tbody", {}, rows)));
+}
+
+function swatch(place) {
+  const look = `swatch c${place % COLOURS}${place >= COLOURS ? " dashed" : ""}`;
+  return make("svg", { class: look, viewBox: "0 0 26 10", "aria-hidden": "true" },
+    make("path", { d: "M0 5H26" }));
+}
+
+/** Returns the lines of the chart, and what they are drawn over: updates if one learned from given data first. */
+function series(runs) {
+  const all = runs.map(run => page.data.shown[run.id]);
+  const given = ([step, update]) => step === 0 && update > 0;
+  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(given));
+  const places = points => points.filter(([, , value]) => Math.abs(value) < LARGEST)
+    .map(([step, update, value]) => [updates ? update : step, value]);
+  return { over: updates ? "updates" : "environment steps", lines: all.map((details, place) => {
+    const raw = places(details.line);
+    const dots = places(details.evaluations);
+    return { colour: `c${place % COLOURS}`, dashed: place >= COLOURS, raw, line: smooth(raw), dots };
+  }) };
+}
+
+function figure(runs) {
+  const { over, lines } = series(runs), names = new Set(runs.flatMap(run => page.data.shown[run.id].columns));
+  const options = [...names.add(column())].map(name =>
+    make("option", { value: name, selected: name === column() }, name));
+  const what = make("select", { id: "column", "aria-label": "What is drawn" }, options);
+  const head = make("div", { class: "head" }, make("label", {}, "Chart of ", what),
+    lines.some(({ dots }) => dots.length)
+      ? make("span", { class: "quiet" }, "line: running mean   ○ evaluation") : null);
+  if (!lines.some(({ raw, dots }) => raw.length + dots.length)) {
+    const none = runs.every(run => run.tested) ? "A test has no curve." : "Nothing to draw yet.";
+    return make("figure", {}, names.size > 1 ? head : null, make("p", { class: "quiet" }, none));
+  }
+  const drawn = chart(lines, column(), over, Math.max(280, the("shown").clientWidth), page.at);
+  const values = make("p", { id: "readout", class: "quiet", "aria-live": "polite" }, readout(runs, lines, over));
+  return make("figure", {}, head, drawn, values);
+}
+
+function readout(runs, lines, over) {
+  if (page.at === null) return "";
+  const values = lines.map(({ line }, place) => line.length
+    ? `${runs.length > 1 ? `${own(runs[place])} ` : ""}${short(nearest(line, page.at)[1])}` : "").filter(Boolean);
+  return `${short(Math.round(page.at))} ${over}: ${values.join(",  ")}`;
+}
+
+function films(files) {
+  const found = files.filter(file => file.kind === "image/gif" || file.kind === "video/mp4");
+  const shown = found.slice(0, MOST_FILMS).map(file => make("figure", { "data-key": file.url },
+    file.kind === "image/gif" ? make("img", { src: file.url, alt: file.name, loading: "lazy" })
+    : make("video", { src: file.url, controls: true, preload: "metadata", "aria-label": file.name }),
+  make("figcaption", { class: "small" }, file.name)));
+  const number = found.length > MOST_FILMS ? `the newest ${MOST_FILMS} of ${found.length}` : found.length;
+  return found.length ? folded("videos", `Videos (${number})`, make("div", { class: "films" }, shown)) : null;
+}
+
+const folded = (key, title, ...content) => make("details", { "data-key": key }, make("summary", {}, title), content);
+
+function more(details) {
+  const files = details.files.filter(file => file.name !== "report.html");
+  const text = (key, title, lines) => lines.length
+    ? folded(key, title, make("pre", { tabindex: 0, "aria-label": title }, lines.join("\n"))) : null;
+  return [films(details.files), text("log", "Log, its last lines", details.log),
+    text("errors", "Errors", details.errors),
+    files.length ? folded("files", `Files (${files.length})`, make("div", { class: "buttons" }, openers(files)))
+      : null];
+}
+
+/** Returns the runs of which the page knows the curves. */
+function read(ids) {
+  return ids.map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
+}
+
+function shown(ids) {
+  const runs = read(ids);
+  const back = make("a", { class: "button narrow", href: link(ids, column(), true) }, "← All runs");
+  const quiet = text => make("p", { class: "quiet" }, text);
+  if (!runs.length) {
+    const missing = ids.length && page.asked ? quiet("This run is not there, or not read yet.") : null;
+    return make("div", {}, chosen().length ? back : null, missing);
+  }
+  if (runs.length === 1) {
+    const details = page.data.shown[runs[0].id];
+    return make("div", { "data-key": runs[0].id }, back, ...one(runs[0], details), figure(runs), more(details));
+  }
+  const cut = chosen().length > MOST_SHOWN
+    ? quiet(`A chart has at most ${MOST_SHOWN} runs; these are the first of ${chosen().length}.`) : null;
+  return make("div", { "data-key": "several" }, back, make("h2", {}, `${runs.length} runs in one chart`), cut,
+    figure(runs), several(runs));
+}
+
