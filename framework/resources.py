@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 from config import machine
 from config.loader import RunConfig
-from config.schema import ReplaySpec
+from config.schema import MemorySpec, ReplaySpec
 from framework.checkpoint.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
 
@@ -20,6 +20,8 @@ PROCESS_BYTES = 300 * 2**20
 """Memory that one process takes with torch and Ray in it."""
 NUMBER_BYTES = 4
 """Size of the number of a frame."""
+COMPRESSED = 4
+"""Least factor by which images are taken to shrink; those of Atari games shrink by 5 to 32."""
 FRAME_COUNTERS = 8
 """Size of what a memory notes of each frame."""
 RETURNS_BYTES = 12
@@ -68,8 +70,9 @@ def memory_bytes(config: RunConfig, plan: "Plan") -> int:
 def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of the full memory of one policy."""
     wanted = policy.memory
-    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * policy.spec.rows
-    return steps * kept_bytes(config, policy)
+    if not isinstance(wanted, ReplaySpec):
+        return wanted.length * policy.spec.rows * step_bytes(config, policy)
+    return wanted.capacity * kept_bytes(config, policy, COMPRESSED if wanted.compress else 1)
 
 
 def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
@@ -131,26 +134,29 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     return size
 
 
-def kept_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+def kept_bytes(config: RunConfig, policy: "PolicyPlan", factor: int = 1) -> int:
     """Returns the size of one transition in the memory of a policy. One with frames has a new one at each step, besides
-    those of the first observation of an episode."""
+    those of the first observation of an episode. factor: by which frames are compressed."""
     whole, depth = step_bytes(config, policy), depth_of(policy)
     if not depth:
         return whole
     obs = _bytes(policy.spec.observation_space)
-    frame = obs // depth + FRAME_COUNTERS
+    frame = obs // depth // factor + FRAME_COUNTERS
     return whole - 2 * obs + 2 * depth * NUMBER_BYTES + frame + frame * depth // EPISODE_STEPS
 
 
 def depth_of(policy: "PolicyPlan") -> int:
     """Returns the number of frames of an observation, each of which the replay memory of a policy stores once; 0 if it
     stores observations whole: small ones, those of several agents, and those whose goals are replaced."""
-    spec, wanted = policy.spec, policy.memory
-    space = spec.observation_space
-    whole = policy.slots is not None or not isinstance(wanted, ReplaySpec) or wanted.relabel > 0
-    if whole or _bytes(space) < LEAST_OBSERVATION:
+    space, frames = policy.spec.observation_space, policy.spec.frames
+    if policy.slots is not None or not keeps_frames(policy.memory, space):
         return 0
-    return spec.frames if (space.shape or (0,))[0] % spec.frames == 0 else 1
+    return frames if (space.shape or (0,))[0] % frames == 0 else 1
+
+
+def keeps_frames(wanted: MemorySpec, space: spaces.Space) -> bool:
+    """Returns True if the memory of a single agent with these observations stores their frames."""
+    return isinstance(wanted, ReplaySpec) and not wanted.relabel and _bytes(space) >= LEAST_OBSERVATION
 
 
 def row_bytes(spec: "EnvSpec") -> int:

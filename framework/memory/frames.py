@@ -9,6 +9,7 @@ that a stack is given back to the bit whatever an environment says of its observ
 import numpy as np
 
 from envs.base import Array
+from framework.memory.frame_store import Compressed, FrameStore, Plain
 
 NUMBER = np.dtype(np.int32)
 """Type of the number of a frame."""
@@ -17,14 +18,18 @@ NUMBER = np.dtype(np.int32)
 class Frames:
     """Frames of one shape, and how many stacks use each of them. Frame 0 is of zeros: what has not been stored."""
 
-    def __init__(self, depth: int, shape: tuple[int, ...], dtype: np.dtype, stacks: int) -> None:
+    def __init__(
+        self, depth: int, shape: tuple[int, ...], dtype: np.dtype, stacks: int, compress: bool = False
+    ) -> None:
         """depth: number of frames in a stack, along its first axis, the newest one last. shape, dtype: of a stack.
         stacks: number of stacks that are kept, all of zeros in the beginning."""
         self.depth, self.shape, self.dtype = depth, shape, dtype
         self._bits = np.dtype(f"u{dtype.itemsize}")  # equal bits, not equal values: -0.0 is no 0.0
+        values = int(np.prod(shape)) // depth
+        self.frame_bytes = values * dtype.itemsize
+        """Size of a frame that is not compressed."""
         room = stacks // 2 + stacks // 32 + 1  # for one frame a step, and some more; more are added when needed
-        self._whole = np.zeros((room, int(np.prod(shape)) // depth), self._bits)
-        """[frames, values]"""
+        self._store: FrameStore = Compressed(values, self._bits) if compress else Plain(values, self._bits, room)
         self._uses = np.zeros(room, np.int64)
         """Number of times that each frame is part of a stack."""
         self._uses[0] = stacks * depth + 1
@@ -34,23 +39,18 @@ class Frames:
         """Number of the first frame that has never been used."""
 
     @property
-    def frame_bytes(self) -> int:
-        """Size of a frame."""
-        return self._whole[:1].nbytes
-
-    @property
     def used(self) -> int:
         """Number of frames that stacks use."""
         return self._end - len(self._free) - 1
 
     @property
     def nbytes(self) -> int:
-        """Size of all frames that have been used at a time."""
-        return self._end * (self.frame_bytes + self._uses.itemsize)
+        """Size of all frames, and of what is noted of them."""
+        return self._store.nbytes + self._end * self._uses.itemsize
 
     def stacks(self, numbers: Array) -> Array:
         """Returns the stacks [..., *shape] of the frames with these numbers [..., K]."""
-        return self._whole.take(numbers, axis=0).view(self.dtype).reshape(*numbers.shape[:-1], *self.shape)
+        return self._store.read(numbers).view(self.dtype).reshape(*numbers.shape[:-1], *self.shape)
 
     def store(self, obs: Array, after: Array, before: Array) -> tuple[Array, Array]:
         """Stores the observations [T, N, ...] of steps in order of time, and the successors `after` of these. before:
@@ -67,7 +67,7 @@ class Frames:
         new, row = np.arange(self.depth) >= self.depth - fresh[..., None], np.arange(rows)[:, None]
         added = self._added(int(fresh.sum()))
         film[np.broadcast_to(row, place.shape)[new], place[new]] = added
-        self._whole[added] = stacks[new]
+        self._store.write(added, stacks[new])
         numbers = film[row, place]
         np.add.at(self._uses, numbers, 1)
         return numbers[0::2], numbers[1::2]
@@ -81,7 +81,7 @@ class Frames:
         """Returns how many frames of each stack [2 T, N, K, values], observations and successors in turn, are new
         [2 T, N], and whether it is no continuation of the stack before it [2 T, N]."""
         obs, after = stacks[0::2], stacks[1::2]
-        same = np.concatenate([self._whole[before][None] == obs[:1], after[:-1] == obs[1:]]).all((2, 3))
+        same = np.concatenate([self._store.read(before)[None] == obs[:1], after[:-1] == obs[1:]]).all((2, 3))
         moved = (obs[:, :, 1:] == after[:, :, :-1]).all((2, 3))
         broken = ~np.stack([same, moved], 1).reshape(stacks.shape[:2])
         fresh = np.zeros(broken.shape, np.int64)
@@ -102,14 +102,9 @@ class Frames:
         left = max(0, len(self._free) - count)
         found, self._free[left:] = self._free[left:], []
         first, self._end = self._end, self._end + count - len(found)
-        if self._end > len(self._whole):
-            self._grow(self._end + self._end // 16)
+        if self._end > len(self._uses):
+            self._uses.resize(self._end + self._end // 16, refcheck=False)
         return np.array([*found, *range(first, self._end)], NUMBER)
-
-    def _grow(self, room: int) -> None:
-        """Makes room for more frames. No other array is a view of these, so they can be extended in place."""
-        self._whole.resize((room, self._whole.shape[1]), refcheck=False)
-        self._uses.resize(room, refcheck=False)
 
     # journal ----------------------------------------------------------------------------------------------
 
@@ -127,7 +122,7 @@ class Frames:
     def single(self, numbers: Array) -> Array:
         """Returns copies [M, *frame] of the frames with these numbers [M]."""
         shape = self.shape[0] // self.depth, *self.shape[1:]
-        return self._whole[numbers].view(self.dtype).reshape(len(numbers), *shape)
+        return self._store.read(numbers).view(self.dtype).reshape(len(numbers), *shape)
 
 
 def joined(frames: Array, places: Array) -> Array:

@@ -46,7 +46,7 @@ class Replay:
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
             raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
-        self._rings = Rings(spec.capacity, collectors, depth)
+        self._rings = Rings(spec.capacity, collectors, depth, spec.compress)
         self._arrivals = Arrivals(self._rings, spec.statistics)
         self._credit = 0.0
         """Number of updates owed."""

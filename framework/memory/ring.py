@@ -16,10 +16,10 @@ SEEN = ("obs", "next_obs")
 class Rings:
     """Ring buffers. A place is a number: (ring * L + slot) * N + row. All functions work on whole arrays of places."""
 
-    def __init__(self, capacity: int, count: int, depth: int = 0) -> None:
+    def __init__(self, capacity: int, count: int, depth: int = 0, compress: bool = False) -> None:
         """depth: number of frames of an observation, each of which is stored once; 0: observations are columns like all
-        others."""
-        self.capacity, self.count, self.depth = capacity, count, depth
+        others. compress: compresses these frames."""
+        self.capacity, self.count, self.depth, self.compress = capacity, count, depth, compress
         self.frames: Frames | None = None
         """Frames of the observations. The columns obs and next_obs are their numbers [places, depth]."""
         self.added = np.zeros(count, np.int64)
@@ -39,7 +39,7 @@ class Rings:
                 self.add_column(name, *(((self.depth,), NUMBER) if numbered else (value.shape[2:], value.dtype)))
             if self.depth:
                 obs = columns["obs"]
-                self.frames = Frames(self.depth, obs.shape[2:], obs.dtype, len(SEEN) * self.total)
+                self.frames = Frames(self.depth, obs.shape[2:], obs.dtype, len(SEEN) * self.total, self.compress)
         except MemoryError as error:
             self.drop_columns()
             raise self._too_large() from error
