@@ -72,5 +72,5 @@ class Compressed:
             self._whole[number] = zlib.compress(frame, LEVEL)
 
 
-_OF_BYTES = bytes().__sizeof__()
+_OF_BYTES = b"".__sizeof__()
 """Size of Python's object without its bytes; a list has 8 more for each."""

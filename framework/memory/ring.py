@@ -103,14 +103,12 @@ class Rings:
 
     def put(self, ring: int, first: int, columns: Columns) -> None:
         """Writes the steps first, first + 1, ... [T, N, ...] of a ring; the last ones if they are more than it has."""
-        after = first + len(columns["reward"])
-        if late := max(0, after - first - self.length):
-            columns = {name: value[late:] for name, value in columns.items()}
-        at = int(self.slots(ring, first + late))
-        one = after - first == 1
-        slots = slice(at, at + 1) if one else self.slots(ring, np.arange(first + late, after))
+        if late := max(0, len(columns["reward"]) - self.length):
+            first, columns = first + late, {name: value[late:] for name, value in columns.items()}
+        at, steps = int(self.slots(ring, first)), len(columns["reward"])
+        slots = slice(at, at + 1) if steps == 1 else self.slots(ring, np.arange(first, first + steps))
         if self.frames is not None:
-            columns = self._numbered(self.frames, slots, int(self.slots(ring, first + late - 1)), columns)
+            columns = self._numbered(self.frames, slots, int(self.slots(ring, first - 1)), columns)
         for name, whole in self.steps.items():
             whole[slots] = columns[name]
 
@@ -118,7 +116,7 @@ class Rings:
         """Returns columns for these slots with the numbers of frames, which are stored, as observations. Those that
         have been in the slots are released. before: slot of the step before them."""
         try:
-            numbers = frames.store(*(columns[name] for name in SEEN), self.steps["next_obs"][before])
+            numbers = frames.store(columns["obs"], columns["next_obs"], self.steps["next_obs"][before])
         except MemoryError as error:
             raise self._too_large() from error
         for name in SEEN:
