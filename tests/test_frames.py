@@ -21,7 +21,7 @@ from framework import build, compatibility, resources
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint import journal as journals
 from framework.fragment import Fragment, Origin
-from framework.memory import Replay, ring
+from framework.memory import Replay, arrivals, ring
 from framework.memory.frame_store import Compressed, Plain
 from framework.memory.frames import Frames
 from framework.plan import plan
@@ -122,8 +122,9 @@ SETTINGS = [
     ("length", "padding", "broken"),
     [(1, "copies", 0.0), (1.5, "different", 0.2), (9, "zeros", 0.0), (40, "different", 0.05), (1e9, "copies", 0.0)],
 )
-def test_samples_are_those_of_whole_observations_to_the_byte(settings, length, padding, broken):
+def test_samples_are_those_of_whole_observations_to_the_byte(settings, length, padding, broken, monkeypatch):
     """For episodes of one step and endless ones, fragments that are longer than a ring, and several collectors."""
+    monkeypatch.setattr(arrivals, "MOST_BYTES", 200)  # new observations of two steps of each collector at a time
     films = [Film(2, length, padding, seed, broken) for seed in range(2)]
     whole, frames = (memory_of(depth, collectors=2, **settings) for depth in (0, DEPTH))
     for number, steps in enumerate([1, 1, 1, 4, 2, 1, 7, 1, 3, 13, 1, 30, 1, 1, 2]):
@@ -212,8 +213,8 @@ def config(*words):
 
 
 def test_the_estimate_of_a_memory_of_frames_is_what_it_takes():
-    """A frame of 7,056 bytes and 8 for its counter, and four of them more for every hundred steps; 8 numbers of 4 bytes;
-    the action, 10 bytes, and two masks of four actions. Compressed to a quarter: 1,764 bytes and 8."""
+    """A frame of 7,056 bytes and 8 for its counter, and four of them more for every hundred steps; 8 numbers of 4
+    bytes; the action, 10 bytes, and two masks of four actions. Compressed to a quarter: 1,764 bytes and 8."""
     ours = config("algo_cfg.buffer_size=1000000")
     spec = EnvSpec("x", IMAGE, Discrete(4), 1, frames=4)
     (policy,) = plan(ours, spec).policies
@@ -283,12 +284,16 @@ def test_the_journal_has_each_frame_once():
 
 
 def test_no_frame_of_the_journal_is_larger_than_the_limit(monkeypatch):
+    """The frames of a memory that has gone around have numbers in any order."""
     monkeypatch.setattr(journals, "FRAME_BYTES", 1000)
-    memory = memory_of(capacity=200)
-    memory.add(Film(2, 3, "different", values=256).fragment(90))
+    film, memory, other = Film(2, 3, "different", values=256), memory_of(capacity=200), memory_of(capacity=200)
+    for steps in (1, 30, 7) * 10:
+        memory.add(film.fragment(steps))
     found = written(memory)
-    assert sum(int(frame.arrays["after"].sum() - frame.arrays["first"].sum()) for frame in found) == 90
+    assert sum(int(frame.arrays["after"].sum() - frame.arrays["first"].sum()) for frame in found) == 100
     assert all(sum(value.nbytes for value in frame.arrays.values()) <= 1000 + 2 * 8 for frame in found)
+    other.load_state(saved_and_read(memory.state()), found)
+    assert chunks(other) == chunks(memory) != []
 
 
 def test_a_checkpoint_with_whole_observations_is_read_into_frames():
