@@ -1,7 +1,9 @@
 """A replay memory that stores each frame of an observation once, beside one that stores observations whole."""
 
+import re
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -27,6 +29,7 @@ from framework.memory.frames import Frames
 from framework.plan import plan
 from framework.runs import dry_run
 
+PAGE = Path(__file__).parent.parent / "docs" / "environments.md"
 DEPTH, SHAPE = 4, (4, 3, 2)
 PADDINGS = ("copies", "zeros", "different")
 
@@ -223,6 +226,19 @@ def test_the_estimate_of_a_memory_of_frames_is_what_it_takes():
     (packed,) = plan(config("algo_cfg.buffer_compress=true"), spec).policies
     assert resources.kept_bytes(ours, packed) == each, "of the journal, which is not compressed"
     assert resources.policy_bytes(ours, packed) == 100_000 * (1772 + 4 * 1772 // 100 + 58)
+
+
+def test_the_page_has_the_sizes_that_are_estimated():
+    rows = re.findall(r"^\| ([\d x]+),.*\| (\d) \| (.*) GB \| (.*) GB \| (.*) GB \|$", PAGE.read_text(), re.MULTILINE)
+    assert len(rows) == 3
+    for shape, frames, *sizes in rows:
+        space = Box(0, 255, tuple(map(int, shape.split(" x "))), np.uint8)
+        found = []
+        for words in ((), ("algo_cfg.buffer_compress=true",)):
+            ours = config("algo_cfg.buffer_size=1000000", *words)
+            (policy,) = plan(ours, EnvSpec("x", space, Discrete(4), 1, frames=int(frames))).policies
+            found += [1e6 * resources.step_bytes(ours, policy), resources.policy_bytes(ours, policy)]
+        assert sizes == [f"{found[number] / 1e9:.1f}" for number in (0, 1, 3)]
 
 
 @pytest.mark.parametrize(
