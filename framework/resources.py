@@ -70,9 +70,8 @@ def memory_bytes(config: RunConfig, plan: "Plan") -> int:
 def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of the full memory of one policy."""
     wanted = policy.memory
-    if not isinstance(wanted, ReplaySpec):
-        return wanted.length * policy.spec.rows * step_bytes(config, policy)
-    return wanted.capacity * kept_bytes(config, policy, COMPRESSED if wanted.compress else 1)
+    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * policy.spec.rows
+    return steps * kept_bytes(config, policy)
 
 
 def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
@@ -134,13 +133,14 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     return size
 
 
-def kept_bytes(config: RunConfig, policy: "PolicyPlan", factor: int = 1) -> int:
+def kept_bytes(config: RunConfig, policy: "PolicyPlan", compressed: bool = True) -> int:
     """Returns the size of one transition in the memory of a policy. One with frames has a new one at each step, besides
-    those of the first observation of an episode. factor: by which frames are compressed."""
+    those of the first observation of an episode. compressed: False for the journal, where frames are not."""
     whole, depth = step_bytes(config, policy), depth_of(policy)
     if not depth:
         return whole
-    obs = _bytes(policy.spec.observation_space)
+    obs, wanted = _bytes(policy.spec.observation_space), policy.memory
+    factor = COMPRESSED if compressed and isinstance(wanted, ReplaySpec) and wanted.compress else 1
     frame = obs // depth // factor + FRAME_COUNTERS
     return whole - 2 * obs + 2 * depth * NUMBER_BYTES + frame + frame * depth // EPISODE_STEPS
 
@@ -181,7 +181,7 @@ def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     if cfg.model_save_unit == "update":
         apart /= wanted.updates_per_step
     steps = min(wanted.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
-    return int(steps * kept_bytes(config, policy))
+    return int(steps * kept_bytes(config, policy, compressed=False))
 
 
 def checkpoint_bytes(weights: Mapping[str, np.ndarray]) -> int:

@@ -2,8 +2,8 @@
 
 A successor is the observation of the next step, and a stack of images has all but one of the images before it. So a
 ring keeps the numbers of frames, and most of these are those of the step before. What differs (the first observation of
-an episode, the last successor, a stack that does not move on by one frame) is stored whole: the values are compared, so
-that a stack is given back to the bit whatever an environment says of its observations.
+an episode, the last successor, a stack that does not move on by one frame) is stored whole. Bits are compared, so that
+a stack is given back unchanged whatever an environment says of its observations.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ class Frames:
     def __init__(
         self, depth: int, shape: tuple[int, ...], dtype: np.dtype, stacks: int, compress: bool = False
     ) -> None:
-        """depth: number of frames in a stack, along its first axis, the newest one last. shape, dtype: of a stack.
+        """depth: number K of frames in a stack, along its first axis, the newest one last. shape, dtype: of a stack.
         stacks: number of stacks that are kept, all of zeros in the beginning."""
         self.depth, self.shape, self.dtype = depth, shape, dtype
         self._bits = np.dtype(f"u{dtype.itemsize}")  # equal bits, not equal values: -0.0 is no 0.0
@@ -41,7 +41,7 @@ class Frames:
     @property
     def used(self) -> int:
         """Number of frames that stacks use."""
-        return self._end - len(self._free) - 1
+        return self._end - len(self._free) - 1  # without frame 0
 
     @property
     def nbytes(self) -> int:
