@@ -57,6 +57,8 @@ class EnvSpec:
     parts: tuple[Part, ...] = ()
     model: Model | None = None
     """Transition model, if the environment has one; for planning only."""
+    frames: int = 1
+    """Number of frames that an observation is a stack of, along its first axis, the newest one last."""
     expert: Callable[[Array, Array | None], Array] | None = field(default=None, compare=False)
     """Returns the actions [N, ...] of the environment's own expert for observations [N, ...] and masks of legal actions
     [N, A] or None; None if it has none."""

@@ -58,6 +58,8 @@ class ReplaySpec:
     environment with goals, with n_step 1 and sequence 1."""
     reward_clip: RewardClip = "none"
     """Applied to single rewards, before n-step returns are folded."""
+    compress: bool = False
+    """True if images are compressed."""
     statistics: bool = False
     """True if the algorithm keeps statistics of observations: each chunk carries the observations that are new."""
     data: DataSpec | None = None

@@ -101,6 +101,9 @@ class VectorEnv(ABC):
     valid: Array | None = None
     """[N] bool, False for a dummy step after the end of an episode; None if the environment has no dummy steps."""
 
+    frames: int = 1
+    """Number of frames that an observation is a stack of, along its first axis, the newest one last; each step adds
+    one. A replay memory stores each frame once."""
     action_mask: Array | None = None
     """[N, A] bool, True for actions that are legal in the latest observation; a new array after every call.
     None if all actions are always legal."""

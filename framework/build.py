@@ -93,7 +93,7 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     model = Model(*rules) if rules else None
     env_id = getattr(config.env, "id", config.general.env_name)
     spaces = env.observation_space, env.action_space
-    return EnvSpec(env_id, *spaces, env.rows, parts, model, expert=env.expert, joint=env.joint)
+    return EnvSpec(env_id, *spaces, env.rows, parts, model, env.frames, expert=env.expert, joint=env.joint)
 
 
 def device_of(config: RunConfig) -> torch.device:
@@ -198,15 +198,15 @@ def make_memory(
     most = resources.most_at_once(config, plan)
     if plan.single is None:
         return MultiPolicyMemory(plan, seed, collectors, apart, most)
-    wanted = plan.single.memory
+    wanted, depth = plan.single.memory, resources.depth_of(plan.single)
     if wanted.data is None:
-        return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most)
+        return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most, depth)
     found, rng = given_data(config, plan.single, seed), stream(seed, "memory/data")
     assert found is not None
     if isinstance(wanted, RolloutSpec):
         return Demonstrated(memory.rollout(wanted, collectors, apart), rng, found)
     pace = _pace(config, wanted.data.updates, most)
-    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed)
+    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed, depth)
 
 
 def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None:

@@ -113,6 +113,10 @@ def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tu
         if _has_goal(cls(), env):
             return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
         faults = [f"{name} {needed}"]
+    if not faults and _compresses(algo) and not resources.keeps_frames(algo.memory(rows=1), env.observation_space):
+        large = f"observations of at least {resources.LEAST_OBSERVATION:,} bytes, without goals that are replaced"
+        why = f"is for images: {large}, unlike those of {env_id}"
+        return [("algo_cfg.buffer_compress", f"{why}; set it to false")]
     if not faults and not _has_several(algo, env):
         needed = f"needs the global state of several agents, and {env_id} has a single one"
         if _has_several(cls(), env):
@@ -152,6 +156,8 @@ def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[
         section = f"policies_cfg.{name}" if config.policies else "algo_cfg"
         if spec is not None and spec.data is not None:
             yield f"{section}.data", "is for a single agent"
+        if algo.train and _compresses(algo):
+            yield f"{section}.buffer_compress", "is for a single agent"
         if algo.train and algo.asked_expert():
             yield f"{section}.expert", "is for a single agent"
         if algo.NEEDS_BOUNDS and isinstance(slots.action_space, Box) and not slots.action_space.is_bounded():
@@ -180,6 +186,11 @@ def _has_bounds(algo: AlgoConfig, env: VectorEnv) -> bool:
 def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
     spec = algo.memory(rows=1)
     return not (isinstance(spec, ReplaySpec) and spec.relabel) or env.goal is not None
+
+
+def _compresses(algo: AlgoConfig) -> bool:
+    spec = algo.memory(rows=1)
+    return isinstance(spec, ReplaySpec) and spec.compress
 
 
 def _has_expert(algo: AlgoConfig, env: VectorEnv) -> bool:

@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 from config import machine
 from config.loader import RunConfig
-from config.schema import ReplaySpec
+from config.schema import MemorySpec, ReplaySpec
 from framework.checkpoint.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
 
@@ -18,10 +18,21 @@ if TYPE_CHECKING:
 
 PROCESS_BYTES = 300 * 2**20
 """Memory that one process takes with torch and Ray in it."""
+NUMBER_BYTES = 4
+"""Size of the number of a frame."""
+COMPRESSED = 4
+"""Least factor by which images are taken to shrink; those of Atari games shrink by 5 to 32."""
+FRAME_COUNTERS = 8
+"""Size of what a memory notes of each frame."""
 RETURNS_BYTES = 12
 """Size of the columns of a step of given data that tell of its episode's return."""
 MOST_AT_ONCE = 64
 """Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""
+LEAST_OBSERVATION = 4096
+"""Size in bytes of an observation from which a replay memory stores it as frames. With smaller ones that takes longer,
+and they rarely fill a memory."""
+EPISODE_STEPS = 100
+"""Length of the episodes for which the size of a memory of frames is estimated: each begins with a stack of its own."""
 CHUNK_BYTES = 64 * 2**20
 """Largest size of a chunk of several minibatches: fewer than MOST_AT_ONCE of them if observations are images."""
 
@@ -42,7 +53,7 @@ def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
 
 def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> None:
     """Raises JoystickError if so many given transitions do not fit into the memory of this machine."""
-    needed, free = transitions * step_bytes(config, policy), machine.available_bytes()
+    needed, free = transitions * kept_bytes(config, policy), machine.available_bytes()
     if free is not None and needed > free:
         raise JoystickError(
             f"algo_cfg.data: {transitions:,} transitions need {needed / 2**30:.1f} GiB and this machine has "
@@ -60,7 +71,7 @@ def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of the full memory of one policy."""
     wanted = policy.memory
     steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * policy.spec.rows
-    return steps * step_bytes(config, policy)
+    return steps * kept_bytes(config, policy)
 
 
 def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
@@ -122,6 +133,32 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     return size
 
 
+def kept_bytes(config: RunConfig, policy: "PolicyPlan", compressed: bool = True) -> int:
+    """Returns the size of one transition in the memory of a policy. One with frames has a new one at each step, besides
+    those of the first observation of an episode. compressed: False for the journal, where frames are not."""
+    whole, depth = step_bytes(config, policy), depth_of(policy)
+    if not depth:
+        return whole
+    obs, wanted = _bytes(policy.spec.observation_space), policy.memory
+    factor = COMPRESSED if compressed and isinstance(wanted, ReplaySpec) and wanted.compress else 1
+    frame = obs // depth // factor + FRAME_COUNTERS
+    return whole - 2 * obs + 2 * depth * NUMBER_BYTES + frame + frame * depth // EPISODE_STEPS
+
+
+def depth_of(policy: "PolicyPlan") -> int:
+    """Returns the number of frames of an observation, each of which the replay memory of a policy stores once; 0 if it
+    stores observations whole: small ones, those of several agents, and those whose goals are replaced."""
+    space, frames = policy.spec.observation_space, policy.spec.frames
+    if policy.slots is not None or not keeps_frames(policy.memory, space):
+        return 0
+    return frames if (space.shape or (0,))[0] % frames == 0 else 1
+
+
+def keeps_frames(wanted: MemorySpec, space: spaces.Space) -> bool:
+    """Returns True if the memory of a single agent with these observations stores their frames."""
+    return isinstance(wanted, ReplaySpec) and not wanted.relabel and _bytes(space) >= LEAST_OBSERVATION
+
+
 def row_bytes(spec: "EnvSpec") -> int:
     """Returns the size of both observations of a row."""
     return 2 * _bytes(spec.observation_space)
@@ -144,7 +181,7 @@ def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     if cfg.model_save_unit == "update":
         apart /= wanted.updates_per_step
     steps = min(wanted.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
-    return int(steps * step_bytes(config, policy))
+    return int(steps * kept_bytes(config, policy, compressed=False))
 
 
 def checkpoint_bytes(weights: Mapping[str, np.ndarray]) -> int:

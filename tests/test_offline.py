@@ -294,7 +294,7 @@ def test_data_are_for_a_single_agent_and_for_runs() -> None:
 
 def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources.machine, "available_bytes", lambda: 2000)
-    monkeypatch.setattr(resources, "step_bytes", lambda config, policy: 20)
+    monkeypatch.setattr(resources, "kept_bytes", lambda config, policy: 20)
     resources.data_that_fit(None, None, 100)
     with pytest.raises(JoystickError, match=r"101 transitions need .* data_top and data_fraction"):
         resources.data_that_fit(None, None, 101)

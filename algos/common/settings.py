@@ -294,6 +294,9 @@ class ReplayConfig(GivenData, NetworkConfig):
     """REPLAY or REPLAY_QUE sample uniformly; PER or PER_QUE sample by priority."""
     buffer_size: PositiveInt = 1_000_000
     """Capacity of the replay buffer, in transitions."""
+    buffer_compress: bool = False
+    """Compress the images in the replay buffer (zlib): with those of games it takes a fifth of the memory or less, and
+    some milliseconds more for each minibatch."""
     per_alpha: Fraction = 0.6
     """Exponent of the priorities, with buffer_type PER: 0 samples uniformly, 1 in proportion to the TD error."""
     per_beta: Fraction = 0.4
@@ -329,6 +332,7 @@ class ReplayConfig(GivenData, NetworkConfig):
             relabel=self.her_ratio,
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
             reward_clip=self.reward_clip,
+            compress=self.buffer_compress,
             statistics=self.normalize_obs,
             data=self.data_spec(self.data_share),
         )

@@ -38,11 +38,13 @@ class Known(NamedTuple):
     """Names of the numbers of an episode that its last info has."""
     expert: Callable[[Array, Array | None], Array] | None = None
     """Returns the actions of a good policy; None if the environment has none."""
+    frames: int = 1
+    """Number of frames that an observation is a stack of."""
 
 
 def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
     """Returns the facts of one environment; it may be closed afterwards, but must not be changed."""
-    known = Known(parts, masked, metrics=metrics_of(env))
+    known = Known(parts, masked, metrics=metrics_of(env), frames=frames_of(env))
     if not _bare(env):
         return known
     expert = getattr(env.unwrapped, "expert", None)
@@ -58,6 +60,15 @@ def metrics_of(env: Any) -> tuple[str, ...]:
     names, has nothing to do with us."""
     found = getattr(env.unwrapped, "metrics", ())
     return found if isinstance(found, tuple) and all(map(_is_name, found)) else ()
+
+
+def frames_of(env: Any) -> int:
+    """Returns the number of frames that an observation is a stack of: the attribute `stack_size` of the outermost
+    wrapper that has it, or of the environment itself; 1 without one."""
+    while isinstance(env, gymnasium.Wrapper | gymnasium.vector.VectorWrapper) and not hasattr(env, "stack_size"):
+        env = env.env
+    found = getattr(env, "stack_size", 1)
+    return int(found) if isinstance(found, int | np.integer) and found > 0 else 1
 
 
 def _is_name(value: Any) -> bool:

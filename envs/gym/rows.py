@@ -128,7 +128,7 @@ class SyncVector(VectorEnv):
         self._actions = Actions(rows[0].action_space)
         self.action_space = self._actions.space
         self.observation_start, self.action_start = known.start, self._actions.start
-        self.metrics, self.expert = known.metrics, known.expert
+        self.metrics, self.expert, self.frames = known.metrics, known.expert, known.frames
         self.render_fps = float(rows[0].metadata.get("render_fps") or 30.0)
         self._rows, self._known = rows, known
         silent = {masks.KEY: np.ones(masks.count(self.action_space), bool)} if known.masked else {}

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from envs.base import Array, EnvError, Rules, Step, VectorEnv
 from envs.gym import masks
-from envs.gym.known import Known, metrics_of
+from envs.gym.known import Known, frames_of, metrics_of
 from envs.gym.spaces import Actions, Observations, empty_step, finite
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
@@ -35,6 +35,8 @@ class Mode(ABC):
         self.env = env
         self.rows: int = env.num_envs
         self.encode = Observations(env.single_observation_space).encode
+        self.frames = frames_of(env)
+        """Number of frames that an observation is a stack of."""
 
     @abstractmethod
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
@@ -77,7 +79,12 @@ class CartPole(Mode):
 
 
 class Atari(Mode):
-    """ale-py: a masked reset cancels the pending autoreset. Its seeds have 32 bits, one per masked row."""
+    """ale-py: a masked reset cancels the pending autoreset. Its seeds have 32 bits, one per masked row. The first axis
+    of an observation is that of its frames."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.frames = int(env.single_observation_space.shape[0])
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
         masked_seeds = (np.asarray(seeds)[mask] % 2**31).astype(np.int64)
@@ -161,8 +168,9 @@ class GymnasiumVector(VectorEnv):
             start=codec.start,
             encode=codec.encode,
             metrics=metrics_of(mode.env),
+            frames=mode.frames,
         )
-        self.metrics, self.expert = self._known.metrics, self._known.expert
+        self.metrics, self.expert, self.frames = self._known.metrics, self._known.expert, self._known.frames
         self.observation_start, self.action_start = self._known.start, self._actions.start
         self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)

@@ -21,6 +21,7 @@ class FrameStack(gymnasium.ObservationWrapper):
     def __init__(self, env: gymnasium.Env, stack_size: int = 4) -> None:
         super().__init__(env)
         space = _box(env, "FrameStack")
+        self.stack_size = stack_size
         self._frames: deque[Array] = deque(maxlen=stack_size)
         low, high = (self._join([self._first(bound)] * stack_size) for bound in (space.low, space.high))
         self.observation_space = Box(low, high, dtype=space.dtype.type)

@@ -48,6 +48,8 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     wanted = config.algo.memory(count)
     if isinstance(wanted, ReplaySpec) and wanted.relabel:
         faults.append(("algo_cfg.her_ratio", f"{name} relabels goals only in a run; set it to 0"))
+    if isinstance(wanted, ReplaySpec) and wanted.compress:
+        faults.append(("algo_cfg.buffer_compress", "is for a run; here the buffer is what is learned from"))
     if wanted.data is not None:
         faults.append(("algo_cfg.data", "is for a run; here the buffer is what is learned from"))
     if config.algo.asked_expert():

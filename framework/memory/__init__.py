@@ -59,11 +59,13 @@ def make(
     collectors: int = 1,
     apart: bool = False,
     most: int = MOST_AT_ONCE,
+    depth: int = 0,
 ) -> Memory:
     """Returns the memory that an algorithm's config asks for. goal: that of the environment. apart: True if the steps
-    of several collectors form windows of their own. most: largest number of minibatches in a chunk."""
+    of several collectors form windows of their own. most: largest number of minibatches in a chunk. depth: see
+    Replay."""
     if isinstance(spec, ReplaySpec):
-        return Replay(spec, rng, goal, collectors, most)
+        return Replay(spec, rng, goal, collectors, most, depth)
     return rollout(spec, collectors, apart)
 
 

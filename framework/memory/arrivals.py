@@ -25,10 +25,10 @@ class Arrivals:
             return None
         rings = self._rings
         obs, valid = rings.steps["obs"], rings.steps.get("valid")
-        most = max(1, MOST_BYTES // obs[0].nbytes // rings.count)
+        most = max(1, MOST_BYTES // rings.given("obs", obs[:1]).nbytes // rings.count)
         first = np.maximum(self.taken, rings.oldest)
         self.taken = np.minimum(rings.added, first + most)
         ranges = zip(first.tolist(), self.taken.tolist(), strict=True)
         slots = np.concatenate([rings.slots(ring, np.arange(*steps)) for ring, steps in enumerate(ranges)])
-        new = obs[slots].reshape(-1, *obs.shape[2:])
+        new = rings.given("obs", obs[slots].reshape(-1, *obs.shape[2:]))
         return new if valid is None else new[valid[slots].reshape(-1)]

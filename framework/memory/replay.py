@@ -39,11 +39,14 @@ class Replay:
         goal: Goal | None = None,
         collectors: int = 1,
         most: int = MOST_AT_ONCE,
+        depth: int = 0,
     ) -> None:
+        """most: largest number of minibatches in a chunk. depth: number of frames of an observation, each of which is
+        stored once; 0: observations are stored whole."""
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
             raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
-        self._rings = Rings(spec.capacity, collectors)
+        self._rings = Rings(spec.capacity, collectors, depth, spec.compress)
         self._arrivals = Arrivals(self._rings, spec.statistics)
         self._credit = 0.0
         """Number of updates owed."""
@@ -204,22 +207,22 @@ class Replay:
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
             return self._gather_n_step(place)
-        return {name: flat.take(place, axis=0) for name, flat in self._rings.flat.items() if name not in self._skipped}
+        return {name: self._rings.take(name, place) for name in self._rings.flat if name not in self._skipped}
 
     def _gather_n_step(self, place: np.ndarray) -> Columns:
         """Returns samples with n-step returns: the sum of up to n discounted rewards and the state after them. Fewer
         than n where the episode ends or the newest step is reached."""
         rings, flat = self._rings, self._rings.flat
         columns = {
-            name: column.take(place, axis=0)
-            for name, column in flat.items()
+            name: rings.take(name, place)
+            for name in flat
             if name not in (*self._skipped, *_OF_THE_SUCCESSOR, "discount", "reward")
         }
         reward, factor, last = walk(rings, place, self.spec.n_step, self.spec.gamma)
         columns["reward"] = reward
         for name in _OF_THE_SUCCESSOR:
             if name in flat:
-                columns[name] = flat[name].take(last, axis=0)
+                columns[name] = rings.take(name, last)
         # the last step's own discount is gamma, or 0 after a terminal state
         columns["discount"] = np.where(flat["discount"].take(last) > 0, factor, np.float32(0))
         return columns
@@ -270,18 +273,20 @@ class Replay:
     def _load_other_rings(self, state: Tree, frames: Iterable[Frame]) -> None:
         """Restores a memory of another number of collectors: moves its steps to these rings, as far as there is room.
         Holds both memories for that time. The next write() begins the journal again."""
-        other = Replay(replace(self.spec, relabel=0.0), self.rng, collectors=len(state["added"]))
+        spec, depth = replace(self.spec, relabel=0.0), self._rings.depth
+        other = Replay(spec, self.rng, collectors=len(state["added"]), depth=depth)
         other.load_state(state, frames)
         self._earlier = other._count()
         self._credit = state["credit"]
         if not other._rings.flat:
             return
-        self._allocate(other._rings.steps)
-        if self._tree is not None:
-            self._tree.highest = state["highest"]  # transitions that move get the priority of new ones
         for ring in range(other._rings.count):
             here = ring % self._rings.count
             for columns in other._rings.history(ring, journals.FRAME_BYTES):
+                if not self._rings.flat:
+                    self._allocate(columns)
+                if self._tree is not None:
+                    self._tree.highest = state["highest"]  # transitions that move get the priority of new ones
                 first = int(self._rings.added[here])
                 self._rings.write(here, columns)
                 self._index(here, first, columns)

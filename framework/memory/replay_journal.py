@@ -1,19 +1,24 @@
 """Journal of a replay memory: writes what is new in its rings as frames, and restores the rings from them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from framework.checkpoint import journal as journals
 from framework.checkpoint.journal import Frame, Journal, Position, Span
 from framework.fragment import Columns
-from framework.memory.ring import Rings
+from framework.memory.frames import Frames, joined
+from framework.memory.ring import SEEN, Rings
 from framework.memory.sum_tree import SumTree
 
-_BESIDE_STEPS = ("first", "after", "leaf", "priority")
+_FRAMES = "frames"
+"""Array of the frames of observations, which are then their places in it."""
+_BESIDE_STEPS = ("first", "after", "leaf", "priority", _FRAMES)
 """Arrays of a frame besides the columns of its steps."""
 _LEAF_BYTES = 16
 """Size of a leaf and its priority in a frame."""
+_UNPACKED_BYTES = 4 * 2**20
+"""Size of the observations that are put together from their frames at once."""
 
 
 class ReplayJournal:
@@ -58,14 +63,16 @@ class ReplayJournal:
         rings, room = self.rings, journals.FRAME_BYTES
         first = np.maximum(self._written, rings.oldest)
         new = rings.added - first
-        steps = max(1, room // max(1, rings.step_bytes))
-        after = first + np.clip(steps - (np.cumsum(new) - new), 0, new)  # all of the first ring, then of the next one
-        frame = rings.between(first, after)
+        after = _shared(first, new, max(1, room // max(1, rings.step_bytes)))
+        frame, count = rings.between(first, after), int((after - first).sum())
+        if rings.frames is not None and count:
+            frame = _packed(rings.frames, frame, room)
+            count = len(frame["reward"])
+            after = _shared(first, new, count)
+        size = sum(value.nbytes for value in frame.values())
         frame["first"], frame["after"] = first, after
-        count = int((after - first).sum())
         if self.tree is not None:
-            leaves = (room - count * rings.step_bytes) // _LEAF_BYTES
-            frame["leaf"], frame["priority"] = self.tree.changes(max(0 if count else 1, leaves))
+            frame["leaf"], frame["priority"] = self.tree.changes(max(0 if count else 1, (room - size) // _LEAF_BYTES))
         return frame if count or ("leaf" in frame and len(frame["leaf"])) else None
 
     def restore(self, frames: Iterable[Frame], added: np.ndarray, allocate: Callable[[Columns], None]) -> None:
@@ -91,15 +98,53 @@ class ReplayJournal:
         rings, first, after = self.rings, arrays["first"], arrays["after"]
         steps = {name: value for name, value in arrays.items() if name not in _BESIDE_STEPS}
         if _counted(first, after, steps, rings.count):
-            if not rings.flat:
-                allocate(steps)
-            ranges = zip(first.tolist(), after.tolist(), strict=True)
-            slots = [rings.slots(ring, np.arange(*numbers)) for ring, numbers in enumerate(ranges)]
-            rings.put(np.concatenate(slots), steps)
+            begin = 0
+            for ring, (number, end) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
+                mine = {name: value[begin : begin + end - number] for name, value in steps.items()}
+                begin += end - number
+                for columns in _unpacked(mine, arrays.get(_FRAMES), rings.depth):
+                    if not rings.flat:
+                        allocate(columns)
+                    rings.put(ring, number, columns)
+                    number += len(columns["reward"])
         if self.tree is not None and arrays["leaf"].size:
             if arrays["leaf"].min() < 0:
                 raise ValueError("a frame names a negative leaf")
             self.tree.set(arrays["leaf"], arrays["priority"])
+
+
+def _shared(first: np.ndarray, new: np.ndarray, steps: int) -> np.ndarray:
+    """Returns the step of each ring behind the first so many new ones: all of the first ring, then of the next one."""
+    return first + np.clip(steps - (np.cumsum(new) - new), 0, new)
+
+
+def _packed(frames: Frames, columns: Columns, room: int) -> Columns:
+    """Returns as many of these steps as have room, with the frames of their observations, each once."""
+    shown, places, until = frames.named(np.stack([columns[name] for name in SEEN], 1))
+    each = sum(value[:1].nbytes for value in columns.values())
+    size = until * frames.frame_bytes + np.arange(1, len(until) + 1) * each
+    steps = max(1, int(np.searchsorted(size, room, side="right")))
+    kept = {name: value[:steps] for name, value in columns.items()}
+    for number, name in enumerate(SEEN):
+        kept[name] = places[:steps, number]
+    return {**kept, _FRAMES: frames.single(shown[: until[steps - 1]])}
+
+
+def _unpacked(steps: Columns, frames: np.ndarray | None, depth: int) -> Iterator[Columns]:
+    """Yields steps [T, N, ...] with whole observations; a few at a time if these are stored as stacks of frames."""
+    count = len(steps["reward"])
+    if frames is not None:
+        if any(steps[name].shape[2:] != (depth,) or steps[name].min(initial=0) < 0 for name in SEEN):
+            raise ValueError(f"its observations are no stacks of {depth} frames")
+        each = depth * frames[:1].nbytes
+    else:
+        each = steps["obs"][:1, :1].nbytes
+    few = max(1, _UNPACKED_BYTES // max(1, each * steps["obs"].shape[1])) if depth else max(1, count)
+    for start in range(0, count, few):
+        piece = {name: value[start : start + few] for name, value in steps.items()}
+        if frames is not None:
+            piece |= {name: joined(frames, piece[name]) for name in SEEN}
+        yield piece
 
 
 def _counted(first: np.ndarray, after: np.ndarray, steps: Columns, rings: int) -> int:

@@ -7,13 +7,21 @@ import numpy as np
 from algos.base import Array
 from framework.errors import JoystickError
 from framework.fragment import Columns
+from framework.memory.frames import NUMBER, Frames
+
+SEEN = ("obs", "next_obs")
+"""Columns that can be stacks of frames."""
 
 
 class Rings:
     """Ring buffers. A place is a number: (ring * L + slot) * N + row. All functions work on whole arrays of places."""
 
-    def __init__(self, capacity: int, count: int) -> None:
-        self.capacity, self.count = capacity, count
+    def __init__(self, capacity: int, count: int, depth: int = 0, compress: bool = False) -> None:
+        """depth: number of frames of an observation, each of which is stored once; 0: observations are columns like all
+        others. compress: compresses these frames."""
+        self.capacity, self.count, self.depth, self.compress = capacity, count, depth, compress
+        self.frames: Frames | None = None
+        """Frames of the observations. The columns obs and next_obs are their numbers [places, depth]."""
         self.added = np.zeros(count, np.int64)
         """Number of steps that each collector has added so far. Its next slot is this modulo L."""
         self.flat: Columns = {}
@@ -27,13 +35,20 @@ class Rings:
         self.make_room(columns["reward"].shape[1])
         try:
             for name, value in columns.items():
-                self.add_column(name, value.shape[2:], value.dtype)
+                numbered = self.depth and name in SEEN
+                self.add_column(name, *(((self.depth,), NUMBER) if numbered else (value.shape[2:], value.dtype)))
+            if self.depth:
+                obs = columns["obs"]
+                self.frames = Frames(self.depth, obs.shape[2:], obs.dtype, len(SEEN) * self.total, self.compress)
         except MemoryError as error:
             self.drop_columns()
-            raise JoystickError(
-                f"a memory of {self.capacity} transitions is more than this machine has; "
-                "choose a smaller algo_cfg.buffer_size"
-            ) from error
+            raise self._too_large() from error
+
+    def _too_large(self) -> JoystickError:
+        return JoystickError(
+            f"a memory of {self.capacity} transitions is more than this machine has; "
+            "choose a smaller algo_cfg.buffer_size"
+        )
 
     def make_room(self, rows: int) -> None:
         """Decides the length of the rings: each holds steps of so many rows."""
@@ -56,7 +71,7 @@ class Rings:
 
     def drop_columns(self) -> None:
         """Gives all columns back."""
-        self.flat, self.steps = {}, {}
+        self.flat, self.steps, self.frames = {}, {}, None
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "steps"}
@@ -72,8 +87,9 @@ class Rings:
 
     @property
     def step_bytes(self) -> int:
-        """Size of one step of all rows of a collector."""
-        return sum(whole[:1].nbytes for whole in self.steps.values())
+        """Size of one step of all rows of a collector; with frames the least that it can be: a new one in each row."""
+        fresh = 0 if self.frames is None else self.rows * self.frames.frame_bytes
+        return sum(whole[:1].nbytes for whole in self.steps.values()) + fresh
 
     def of_ring(self, name: str, ring: int) -> Array:
         """Returns a column of one ring [L, N, ...], as a view."""
@@ -83,11 +99,37 @@ class Rings:
         """Adds steps [T, N, ...] of a collector."""
         first = int(self.added[ring])
         self.added[ring] += len(columns["reward"])
-        if len(columns["reward"]) == 1:
-            at = int(self.slots(ring, first))
-            self.put(slice(at, at + 1), columns)
-        else:
-            self.put(self.slots(ring, np.arange(first, self.added[ring])), columns)
+        self.put(ring, first, columns)
+
+    def put(self, ring: int, first: int, columns: Columns) -> None:
+        """Writes the steps first, first + 1, ... [T, N, ...] of a ring; the last ones if they are more than it has."""
+        if late := max(0, len(columns["reward"]) - self.length):
+            first, columns = first + late, {name: value[late:] for name, value in columns.items()}
+        at, steps = int(self.slots(ring, first)), len(columns["reward"])
+        slots = slice(at, at + 1) if steps == 1 else self.slots(ring, np.arange(first, first + steps))
+        if self.frames is not None:
+            columns = self._numbered(self.frames, slots, int(self.slots(ring, first - 1)), columns)
+        for name, whole in self.steps.items():
+            whole[slots] = columns[name]
+
+    def _numbered(self, frames: Frames, slots: Array | slice, before: int, columns: Columns) -> Columns:
+        """Returns columns for these slots with the numbers of frames, which are stored, as observations. Those that
+        have been in the slots are released. before: slot of the step before them."""
+        try:
+            numbers = frames.store(columns["obs"], columns["next_obs"], self.steps["next_obs"][before])
+        except MemoryError as error:
+            raise self._too_large() from error
+        for name in SEEN:
+            frames.release(self.steps[name][slots])
+        return {**columns, **dict(zip(SEEN, numbers, strict=True))}
+
+    def given(self, name: str, values: Array) -> Array:
+        """Returns values of a column as they were given: stacks of frames instead of their numbers."""
+        return self.frames.stacks(values) if self.frames is not None and name in SEEN else values
+
+    def take(self, name: str, places: Array) -> Array:
+        """Returns copies of a column at these places."""
+        return self.given(name, self.flat[name].take(places, axis=0))
 
     def scatter(self, ring: Array, columns: Columns) -> Array:
         """Adds steps [K, ...] of rings with one row each, in time order for each ring. Returns their places [K]."""
@@ -106,13 +148,9 @@ class Rings:
         self.added[ring] += 1
         return places
 
-    def put(self, slots: Array | slice, columns: Columns) -> None:
-        """Writes steps [T, N, ...] to these slots [T] of [rings * L]. The last one counts if a slot is named twice."""
-        for name, whole in self.steps.items():
-            whole[slots] = columns[name]
-
     def between(self, first: Array, after: Array) -> Columns:
-        """Returns copies [T, N, ...] of the steps first[i] .. after[i] - 1 of each ring i, one ring after another."""
+        """Returns copies [T, N, ...] of the steps first[i] .. after[i] - 1 of each ring i, one ring after another, with
+        observations as numbers of frames if there are frames."""
         ranges = zip(first.tolist(), after.tolist(), strict=True)
         slots = np.concatenate([self.slots(ring, np.arange(*steps)) for ring, steps in enumerate(ranges)])
         return {name: whole[slots] for name, whole in self.steps.items()}
@@ -121,10 +159,11 @@ class Rings:
         """Yields everything that a ring holds, in time order: copies [T, N, ...] of at most so many bytes. The last
         step ends its trajectory."""
         oldest, newest = int(self.oldest[ring]), int(self.added[ring])
-        piece = max(1, most_bytes // self.step_bytes)
+        stacks = 0 if self.frames is None else len(SEEN) * self.rows * self.depth * self.frames.frame_bytes
+        piece = max(1, most_bytes // (self.step_bytes + stacks))
         for start in range(oldest, newest, piece):
             slots = self.slots(ring, np.arange(start, min(start + piece, newest)))
-            columns = {name: whole[slots] for name, whole in self.steps.items()}
+            columns = {name: self.given(name, whole[slots]) for name, whole in self.steps.items()}
             columns["end"][-1] |= start + piece >= newest
             yield columns
 

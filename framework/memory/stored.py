@@ -38,9 +38,10 @@ class Stored:
         collectors: int = 1,
         most: int = MOST_AT_ONCE,
         seed: int = 0,
+        depth: int = 0,
     ) -> None:
         """data_rng: stream of the samples from the data. most: largest number of minibatches in a chunk. seed: of the
-        run. Raises JoystickError if the data are shorter than a sequence."""
+        run. depth: see Replay. Raises JoystickError if the data are shorter than a sequence."""
         assert spec.data is not None
         self._imitate = spec.data.imitate
         self.sha256, self.most, count = given.sha256, most, given.transitions
@@ -53,9 +54,10 @@ class Stored:
         share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
         self._alone = replace(spec, capacity=count, data=None)
         self._beside = replace(self._alone, batch_size=share)
-        self.given = self._filled(given, Replay(self._alone, data_rng, goal))
+        self.given = self._filled(given, Replay(self._alone, data_rng, goal, depth=depth))
         self.held_out = None if given.held_out is None else self._drawn(given.held_out, seed)
-        self.fresh = Replay(replace(spec, batch_size=spec.batch_size - share, data=None), rng, goal, collectors, most)
+        fresh = replace(spec, batch_size=spec.batch_size - share, data=None)
+        self.fresh = Replay(fresh, rng, goal, collectors, most, depth)
 
     def _filled(self, given: Given, replay: Replay) -> Replay:
         """Fills a replay memory with given data, and returns it."""

@@ -111,6 +111,8 @@ def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str
     if wanted.data is not None and wanted.data.updates < 0:
         return  # nothing is collected
     size = _size(resources.policy_bytes(config, policy) * windows) + " when full"
+    if resources.depth_of(policy):
+        size = f"about {size}, since each {'frame' if policy.spec.frames > 1 else 'observation'} is stored once"
     if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
         size = _size(resources.step_bytes(config, policy)) + " for each step of them"
     kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, policy.spec.rows, windows)
