@@ -178,6 +178,7 @@ def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
 
 def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | MultiPolicyLearner:
     """Makes what applies the updates of an agent made by make_agent."""
+    machine.keep_freed_memory()
     plan = plan_of(config, spec)
     if isinstance(agent, MultiPolicyAgent):
         return MultiPolicyLearner(agent, plan)
