@@ -9,8 +9,8 @@ from config.joyrl import SECTIONS
 from config.names import did_you_mean, printable
 from config.program import PROGRAM, version
 
-WORDS = ("train", "test", "resume", "film", "evaluate", "talk")
-"""Commands that play or train. All but train are followed by the name of a run."""
+WORDS = ("train", "test", "resume", "film", "evaluate", "export", "talk")
+"""Commands that play, train or export. All but train are followed by the name of a run."""
 LOOKUPS = ("runs", "watch", "compare", "list", "describe", "schema", "convert", "data", "doctor")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
@@ -45,6 +45,9 @@ with a run, by the name of its folder under tasks/:
                                                   a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
                                                   score it, and write no folder
+  python main.py export NAME --to onnx [--policy P] [--out FILE]
+                                                  its policy as a file for other
+                                                  programs; or --to safetensors
   python main.py talk NAME [--record FILE]        talk to it, if it was trained
                                                   on dialogues
 
@@ -129,7 +132,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) -> argparse.Namespace:
-    """Returns the request; its `command` is run, evaluate, bench, tune or one of LOOKUPS."""
+    """Returns the request; its `command` is run, evaluate, export, talk, bench, tune or one of LOOKUPS."""
     first = _behind_permissions(argv)
     word = next(iter(argv[first : first + 1]), "")
     rest = [*argv[:first], *argv[first + (word in COMMANDS) :]]
@@ -174,7 +177,7 @@ def _take_name(parser: _Parser, request: argparse.Namespace, word: str) -> None:
     request.word = word
     setattr(request, "resume" if word == "resume" else "test", name)
     request.video = request.video or word == "film"
-    if word in ("evaluate", "talk"):
+    if word in ("evaluate", "export", "talk"):
         request.command = word
 
 
@@ -239,10 +242,12 @@ def _run_parser() -> _Parser:
     one("--resume", "TASK", "the same as: resume TASK")
     one("--test", "TASK", "the same as: test TASK")
     parser.add_argument("--video", action="store_true", help="record a video (env_cfg.render_mode=rgb_array)")
-    one("--model", "N", "with test, film, evaluate: best (default), latest, or an update", arguments.model)
+    one("--model", "N", "with test, film, evaluate, export: best (default), latest, or an update", arguments.model)
     one("--episodes", "N", "with test, film, evaluate: number of episodes", arguments.count)
     one("--steps", "N", "with evaluate: whole episodes, at least so many steps", arguments.count)
-    one("--out", "FILE", "with evaluate: a file for a JSON line per episode")
+    one("--out", "FILE", "with evaluate: a file for a JSON line per episode; with export: the file")
+    one("--to", "FORMAT", "with export: onnx or safetensors", arguments.text)
+    one("--policy", "NAME", "with export: one of several policies")
     one("--record", "FILE", "with talk: a file for the dialogue")
     one("--seeds", "1..5", "one run for each of these seeds, side by side", arguments.seeds)
     one("--jobs", "N", "with --seeds, tune or several experiments: runs at once", arguments.count)

@@ -89,6 +89,19 @@ def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
     return _guarded(work)
 
 
+def export(config: RunConfig, kind: str, policy: str | None, out: str | None) -> int:
+    """Writes the policy of a saved model as a file for other programs. kind: onnx or safetensors."""
+
+    def work() -> int:
+        _check(config)
+        from framework.runs.export import run as write
+
+        with StopSignals() as signals:
+            return write(config, kind, policy, out, signals)
+
+    return _guarded(work)
+
+
 def talk(config: RunConfig, record: str | None) -> int:
     """Lets a person talk to a saved policy; writes nothing but the file `record`."""
 
