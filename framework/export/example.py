@@ -46,7 +46,8 @@ def _without(file: Path, module: FileModule, observed: Space, actions: int) -> I
     yield from _session(file, module)
     shape = (1, *(observed.shape or ()))
     yield f"obs = np.zeros({shape}, np.{observed.dtype})  # an observation as training saw it"
-    yield f"mask = np.ones((1, {actions}), bool)  # True for legal actions" if "action_mask" in module.inputs else ""
+    if "action_mask" in module.inputs:
+        yield f"mask = np.ones((1, {actions}), bool)  # True for legal actions"
     yield "for step in range(3):"
     yield from (f"    {line}" for line in _call(module, "obs", "mask"))
     yield '    print("action:", action[0])'

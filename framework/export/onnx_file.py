@@ -11,7 +11,7 @@ import torch
 from framework.errors import JoystickError
 from framework.export.policy import Arrays, FileModule
 
-INSTALL = 'pip install "onnx>=1.20" "onnxscript>=0.5" "onnxruntime>=1.23"'
+INSTALL = 'pip install "onnx>=1.23" "onnxscript>=0.7" "onnxruntime>=1.32"'
 ROWS = 3
 """Rows of the example that the module is traced with; in the file their number is free."""
 
