@@ -167,6 +167,8 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
     [config] = configs.values()
     if request.command == "evaluate":
         return entry.evaluate(config, request.steps, request.out)
+    if request.word == "film":
+        return entry.film(config, argv, request.worst, request.grid, request.episode)
     if request.command == "export":
         return entry.export(config, request.to, request.policy, request.out)
     if request.command == "talk":

@@ -39,15 +39,17 @@ with a run, by the name of its folder under tasks/:
                                                   see them train, in a browser
   python main.py resume NAME [section.key=value]  train it further
   python main.py test NAME                        play and score its best model
-  python main.py film NAME [--episodes N]         the same, and make a video
+  python main.py film NAME [--episodes N] [--grid 3x3] [--worst]
+                                                  the same, and make a video
+  python main.py film NAME --episode N            an episode of the training
   python main.py compare RUN RUN ... [--threshold X] [--into FOLDER]
                                                   scores, curves, settings on
                                                   a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
                                                   score it, and write no folder
   python main.py export NAME --to onnx [--policy P] [--out FILE]
-                                                  its policy as a file for other
-                                                  programs; or --to safetensors
+                                                  write its policy for other
+                                                  programs; --to safetensors
   python main.py talk NAME [--record FILE]        talk to it, if it was trained
                                                   on dialogues
 
@@ -177,6 +179,8 @@ def _take_name(parser: _Parser, request: argparse.Namespace, word: str) -> None:
     request.word = word
     setattr(request, "resume" if word == "resume" else "test", name)
     request.video = request.video or word == "film"
+    if request.grid and not (request.worst or request.episodes):
+        request.episodes = request.grid[0] * request.grid[1]
     if word in ("evaluate", "export", "talk"):
         request.command = word
 
@@ -244,6 +248,9 @@ def _run_parser() -> _Parser:
     parser.add_argument("--video", action="store_true", help="record a video (env_cfg.render_mode=rgb_array)")
     one("--model", "N", "with test, film, evaluate, export: best (default), latest, or an update", arguments.model)
     one("--episodes", "N", "with test, film, evaluate: number of episodes", arguments.count)
+    parser.add_argument("--worst", action="store_true", help="with film: the episode with the lowest return")
+    one("--grid", "3x3", "with film: so many rows and columns of episodes side by side", arguments.grid)
+    one("--episode", "N", "with film: this episode of the training, from its trajectory", arguments.count)
     one("--steps", "N", "with evaluate: whole episodes, at least so many steps", arguments.count)
     one("--out", "FILE", "with evaluate: a file for a JSON line per episode; with export: the file")
     one("--to", "FORMAT", "with export: onnx or safetensors", arguments.text)

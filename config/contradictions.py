@@ -58,9 +58,21 @@ def _of_playing(request: argparse.Namespace) -> Iterator[str]:
         yield f"--record is for: {PROGRAM} talk NAME"
     if request.command == "talk" and (request.video or request.into or request.episodes):
         yield "talk plays one dialogue and writes no task directory; leave out --video, --into and --episodes"
+    yield from _of_filming(request)
     yield from _of_exporting(request)
     if request.steps and request.episodes:
         yield "--steps and --episodes both set how much is played; leave one of them out"
+
+
+def _of_filming(request: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with the flags of film."""
+    if request.word != "film":
+        if request.worst or request.grid or request.episode:
+            yield f"--worst, --grid and --episode are for: {PROGRAM} film NAME"
+    elif request.episode and (request.worst or request.grid or request.episodes or request.model is not None):
+        yield "--episode films one episode of the training; leave out --worst, --grid, --episodes and --model"
+    elif request.grid and request.episodes and request.episodes < (places := request.grid[0] * request.grid[1]):
+        yield f"--grid shows {places} episodes; --episodes {request.episodes} plays fewer"
 
 
 def _of_exporting(request: argparse.Namespace) -> Iterator[str]:
