@@ -10,6 +10,8 @@ from PIL.GifImagePlugin import getdata
 from framework.checkpoint.atomic import finish, regular, unfinished
 from framework.output.video import VideoWriter
 
+SHORTEST_DELAY = 20
+"""Milliseconds between frames; browsers show anything shorter at a tenth of a second."""
 LONGEST_DELAY = 655_350
 """Milliseconds that GIF can express."""
 
@@ -17,16 +19,13 @@ LONGEST_DELAY = 655_350
 class GifWriter(VideoWriter):
     """Writes of each frame only the rectangle that has changed, with colours of its own."""
 
-    SHORTEST_DELAY = 20
-    """Browsers show anything shorter at a tenth of a second."""
-
     _file: BinaryIO
     _last: np.ndarray
 
-    @classmethod
-    def timing(cls, fps: float) -> tuple[float, int]:
-        """Returns milliseconds between frames in steps of 10, which GIF has."""
-        stride = max(1, ceil((cls.SHORTEST_DELAY - 5) * fps / 1000))
+    @staticmethod
+    def timing(fps: float) -> tuple[float, int]:
+        """Returns milliseconds in steps of 10, which GIF has."""
+        stride = max(1, ceil((SHORTEST_DELAY - 5) * fps / 1000))
         return min(10 * round(100 * stride / fps), LONGEST_DELAY), stride
 
     def _begin(self, width: int, height: int) -> None:

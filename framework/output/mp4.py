@@ -1,6 +1,7 @@
 """Videos as MP4 (H.264), by the ffmpeg of the package imageio-ffmpeg. The only import of it."""
 
 from collections.abc import Generator
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from framework.checkpoint.atomic import finish, regular, unfinished
 from framework.errors import JoystickError
 from framework.output.video import VideoWriter
 
+MOST_FPS = 60
+"""Frames per second that screens show."""
 INSTALL = 'pip install "imageio-ffmpeg>=0.6"'
 
 
@@ -29,10 +32,12 @@ def check_package() -> None:
 class Mp4Writer(VideoWriter):
     """Sends frames to ffmpeg. A frame that stays for longer is written several times."""
 
-    SHORTEST_DELAY = 1000 / 60
-    """Screens show no more."""
-
     _frames: Generator[None, Any, None]
+
+    @staticmethod
+    def timing(fps: float) -> tuple[float, int]:
+        stride = ceil(fps / MOST_FPS)
+        return 1000 * stride / fps, stride
 
     def _begin(self, width: int, height: int) -> None:
         import imageio_ffmpeg

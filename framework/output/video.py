@@ -1,9 +1,8 @@
 """Videos, written frame by frame: memory holds one picture, however long the video is."""
 
 from abc import ABC, abstractmethod
-from math import ceil
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -33,9 +32,6 @@ class VideoWriter(ABC):
     """Takes frames until it is full; the video appears under its name when it is closed. A format says how a file
     begins, how a picture is written, and how the file ends."""
 
-    SHORTEST_DELAY: ClassVar[float]
-    """Milliseconds between frames; a faster environment has frames left out."""
-
     def __init__(self, path: Path, fps: float, max_frames: int = MAX_FRAMES, max_side: int = MAX_SIDE) -> None:
         self.path, self.max_frames, self.max_side = path, max_frames, max_side
         self.delay, self._stride = self.timing(fps if 0 < fps < float("inf") else DEFAULT_FPS)
@@ -45,11 +41,11 @@ class VideoWriter(ABC):
         """Width and height of the first picture."""
         self._notes: dict[str, None] = {}
 
-    @classmethod
-    def timing(cls, fps: float) -> tuple[float, int]:
-        """Returns milliseconds between frames, and how many frames of the environment each covers."""
-        stride = max(1, ceil(cls.SHORTEST_DELAY * fps / 1000))
-        return 1000 * stride / fps, stride
+    @staticmethod
+    @abstractmethod
+    def timing(fps: float) -> tuple[float, int]:
+        """Returns milliseconds between frames, and how many frames of the environment each covers: a fast environment
+        has frames left out."""
 
     @property
     def full(self) -> bool:
