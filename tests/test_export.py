@@ -12,6 +12,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from helpers_core import agent_of
+from helpers_joint import joint_spec, slot_spec
 from safetensors.numpy import load_file
 from test_agent_records import DQN, words
 from test_contract import TOYS, agent_for, small, spaces_suit
@@ -19,7 +20,7 @@ from test_contract import TOYS, agent_for, small, spaces_suit
 import algos
 import joystick
 from algos.base import Agent, EnvSpec, PolicyModule, UnfitError
-from framework.export import check, onnx_file
+from framework.export import check, example, onnx_file
 from framework.export.played import Seen
 from framework.export.policy import FileModule
 from framework.runs import export
@@ -103,6 +104,49 @@ def test_the_module_obeys_the_mask(algo: str) -> None:
     assert check.compare(blind.run, blind, [step._replace(mask=None) for step in seen]).equal < 1.0
 
 
+@pytest.mark.parametrize(
+    ("algo", "spec"),
+    [
+        ("QMIX", joint_spec(state=3)),
+        ("VDN", joint_spec(agents=3)),
+        ("MADDPG", joint_spec(Box(-1, 1, (2,)))),
+        ("MAPPO", slot_spec()),
+    ],
+)
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_the_module_of_several_agents_chooses_their_actions(algo: str, spec: EnvSpec, recurrent: bool) -> None:
+    layers = [{"layer_type": "gru", "layer_size": [6]}] if recurrent else [{"layer_type": "linear", "layer_size": [6]}]
+    kind = "value_layers" if algo in ("QMIX", "VDN") else "actor_layers"
+    agent = agent_of(algo, spec, **{**small(algo), kind: layers})
+    module = module_of(agent)
+    assert ("state" in module.inputs) is recurrent
+    assert check.compare(module.run, module, seen_by(agent, rows=3, steps=7)).equal == 1.0
+
+
+def test_each_of_several_agents_has_its_own_mask() -> None:
+    agent = agent_of("VDN", joint_spec(agents=3), **small("VDN"))
+    module, rng = module_of(agent, masked=True), np.random.default_rng(0)
+    legal = rng.integers(0, 2, (5, 3))
+    mask = np.arange(2) == legal[..., None]
+    found = module.run({"obs": observed(agent.spec.observation_space, 5, 0), "action_mask": mask})
+    np.testing.assert_array_equal(found["action"], legal)
+
+
+def test_the_example_of_masked_actions_runs_without_an_environment(tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    agent = agent_of("DRQN", EnvSpec("here", Box(-1, 1, (2,)), Discrete(5), 2), **small("DRQN"))
+    module, first = module_of(agent, True), seen_by(agent, 1, 1, 5)[0]
+    state = np.zeros((1, module.policy.state_size), np.float32)
+    (tmp_path / "policy.onnx").write_bytes(
+        onnx_file.content(module, {"obs": first.obs, "state": state, "action_mask": first.mask}, {})
+    )
+    program = example.onnx_example(Path("policy.onnx"), module, agent.spec.observation_space, (5,), None)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert not done.stderr
+    action = agent.predict_action(np.zeros((1, 2), np.float32), agent.initial_state(1)).action[0]
+    assert done.stdout.splitlines()[0] == f"action: {action}"
+
+
 def test_observations_and_actions_of_the_file_count_as_the_environment_does() -> None:
     agent = agent_of("DQN", EnvSpec("here", Discrete(3), Discrete(2), 1), **small("DQN"))
     [step] = seen_by(agent, rows=3, steps=1)
@@ -137,12 +181,12 @@ def test_an_onnx_file_gives_the_actions_of_the_agent_for_any_number_of_rows(
     masks = 5 if spaces == "masked" else 0
     module = module_of(agent, bool(masks))
     first = seen_by(agent, 1, 1, masks)[0]
-    example = {
+    inputs = {
         "obs": first.obs,
         "state": np.zeros((1, module.policy.state_size), np.float32),
         "action_mask": first.mask,
     }
-    data = onnx_file.content(module, example, {"algorithm": algo, "step": "7"})
+    data = onnx_file.content(module, inputs, {"algorithm": algo, "step": "7"})
     session = onnx_file.Session(data)
     for rows in (1, 6):
         found = check.compare(session.run, module, seen_by(agent, rows, 5, masks))

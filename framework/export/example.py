@@ -1,6 +1,5 @@
 """Examples that use an exported file without this project."""
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,11 @@ from gymnasium.spaces import Space
 from framework.export.policy import FileModule
 
 
-def onnx_example(file: Path, module: FileModule, observed: Space, actions: int, made: str | None) -> str:
-    """Returns a program that runs the file with onnxruntime and numpy. observed: space of an observation; actions:
-    length of a mask; made: expression that makes an environment whose own observations and actions these are; None if
-    the observations have to come from elsewhere."""
-    return "\n".join(_with_env(file, module, observed, made) if made else _without(file, module, observed, actions))
+def onnx_example(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], made: str | None) -> str:
+    """Returns a program that runs the file with onnxruntime and numpy. observed: space of an observation; masks:
+    shape of a mask of actions; made: expression that makes an environment whose own observations and actions these
+    are; None if the observations have to come from elsewhere."""
+    return "\n".join(_with_env(file, module, observed, made) if made else _without(file, module, observed, masks))
 
 
 def _session(file: Path, module: FileModule) -> Iterator[str]:
@@ -41,13 +40,13 @@ def _with_env(file: Path, module: FileModule, observed: Space, made: str) -> Ite
     yield 'print("return:", total)'
 
 
-def _without(file: Path, module: FileModule, observed: Space, actions: int) -> Iterator[str]:
+def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...]) -> Iterator[str]:
     yield from ("import numpy as np", "import onnxruntime", "")
     yield from _session(file, module)
     shape = (1, *(observed.shape or ()))
     yield f"obs = np.zeros({shape}, np.{observed.dtype})  # an observation as training saw it"
     if "action_mask" in module.inputs:
-        yield f"mask = np.ones((1, {actions}), bool)  # True for legal actions"
+        yield f"mask = np.ones({(1, *masks)}, bool)  # True for legal actions"
     yield "for step in range(3):"
     yield from (f"    {line}" for line in _call(module, "obs", "mask"))
     yield '    print("action:", action[0])'
@@ -80,8 +79,3 @@ def making(env_name: str, env_id: str, settings: dict[str, Any], changed: bool) 
         return None
     words = "".join(f", {key}={value!r}" for key, value in settings.items())
     return f"gymnasium.make({env_id!r}{words})".replace("'", '"')
-
-
-def mask_length(space: Space) -> int:
-    """Returns the numbers of a mask of actions."""
-    return int(math.prod((getattr(space, "n", None) or space.nvec.sum(),)))  # type: ignore[attr-defined]

@@ -97,8 +97,8 @@ class _Export:
 
     def write(self, policy: Any, seen: list[Seen]) -> None:
         """Writes the file, prints how it compares with the agent, and an example."""
-        masked = seen[0].mask is not None
-        module = FileModule(policy, masked, *self.starts).eval()
+        mask = seen[0].mask
+        module = FileModule(policy, mask is not None, *self.starts).eval()
         facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
         files = dict(self._files(module, seen, facts))
         for place, data in files.items():
@@ -106,7 +106,7 @@ class _Export:
         print(f"{self.model.saved.path}: written as {' and '.join(map(str, files))}")
         print(self.checked)
         print("\nTo use it:\n")
-        print(self._example(module, masked))
+        print(self._example(module, () if mask is None else mask.shape[1:]))
 
     def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
         """Yields the files; compares what is in them with the agent first."""
@@ -146,11 +146,10 @@ class _Export:
             "action": space_facts(spec.action_space, self.starts[1]),
         }
 
-    def _example(self, module: FileModule, masked: bool) -> str:
+    def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
         if self.place.suffix != ".onnx":
             return example.tensors_example(self.place)
         env, spec = self.config.env, self.agent.spec
-        changed = bool(masked or spec.parts or getattr(env, "wrappers", None))
+        changed = bool(masks or spec.parts or getattr(env, "wrappers", None))
         made = example.making(self.config.general.env_name, spec.id, env.constructor, changed)
-        actions = example.mask_length(spec.action_space) if masked else 0
-        return example.onnx_example(self.place, module, spec.observation_space, actions, made)
+        return example.onnx_example(self.place, module, spec.observation_space, masks, made)
