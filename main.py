@@ -54,7 +54,9 @@ def _answer(argv: list[str]) -> int:
         return entry.watch(request.folder, request.port, request.open)
     if request.command == "tune":
         return _tune(request, argv)
-    return _run(request, argv) if request.command in ("run", "evaluate", "talk", "bench") else _look_up(request)
+    return (
+        _run(request, argv) if request.command in ("run", "evaluate", "export", "talk", "bench") else _look_up(request)
+    )
 
 
 def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
@@ -165,6 +167,10 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
     [config] = configs.values()
     if request.command == "evaluate":
         return entry.evaluate(config, request.steps, request.out)
+    if request.word == "film":
+        return entry.film(config, argv, request.worst, request.grid, request.episode)
+    if request.command == "export":
+        return entry.export(config, request.to, request.policy, request.out)
     if request.command == "talk":
         return entry.talk(config, request.record)
     return entry.run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else entry.run(config, argv)

@@ -117,6 +117,20 @@ class Streams:
     """Stream for all randomness in learning: minibatch order, noise in targets, dropout."""
 
 
+class PolicyModule(torch.nn.Module):
+    """The best known actions as a function of tensors, to run without this project."""
+
+    state_size: int = 0
+    """Numbers of the recurrent state, which is 0 at the start of an episode; 0 for a feed-forward policy."""
+
+    def forward(
+        self, obs: torch.Tensor, state: torch.Tensor | None, mask: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Returns the numbers that an action is chosen by, such as Q(s, .) [N, A]; the actions [N, ...]; and the
+        recurrent state after this step. mask: True for legal actions, None if all are legal."""
+        raise NotImplementedError
+
+
 class Agent(ABC):
     """A policy and its learning rule."""
 
@@ -178,6 +192,11 @@ class Agent(ABC):
         """Returns the action of an evaluation or test: the best known one, unless the protocol of the algorithm's paper
         wants some randomness. rng gives the same numbers in each evaluation."""
         return self.predict_action(obs, state, mask)
+
+    def as_module(self) -> PolicyModule:
+        """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
+        the reason if it is no function of the observation and a recurrent state that networks compute."""
+        raise UnfitError("its policy is not a network but a table or a rule")
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
         """Returns a sentence for the user if these metrics (means since the last episode) show that a setting is wrong.

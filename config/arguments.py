@@ -4,6 +4,8 @@ import argparse
 import contextlib
 import math
 
+MOST_SIDE = 9
+"""Rows, and columns, of the largest grid of a video."""
 MOST_SEEDS = 1000
 """Number of seeds in one range; more can only be a typing mistake."""
 
@@ -64,3 +66,14 @@ def model(words: str) -> str | int:
     if words not in ("best", "latest"):
         raise argparse.ArgumentTypeError(f"invalid model {words[:40]!r}: use best, latest, or the number of an update")
     return words
+
+
+def grid(words: str) -> tuple[int, int]:
+    """Returns the numbers of rows and columns in 3x3."""
+    rows, _, columns = words.lower().partition("x")
+    sides = [int(side) if side.isascii() and side.isdecimal() and len(side) < 3 else 0 for side in (rows, columns)]
+    if not all(1 <= side <= MOST_SIDE for side in sides):
+        raise argparse.ArgumentTypeError(
+            f"invalid grid {words[:40]!r}: use rows x columns, 1x2 to {MOST_SIDE}x{MOST_SIDE}"
+        )
+    return sides[0], sides[1]

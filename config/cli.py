@@ -9,8 +9,8 @@ from config.joyrl import SECTIONS
 from config.names import did_you_mean, printable
 from config.program import PROGRAM, version
 
-WORDS = ("train", "test", "resume", "film", "evaluate", "talk")
-"""Commands that play or train. All but train are followed by the name of a run."""
+WORDS = ("train", "test", "resume", "film", "evaluate", "export", "talk")
+"""Commands that play, train or export. All but train are followed by the name of a run."""
 LOOKUPS = ("runs", "watch", "compare", "list", "describe", "schema", "convert", "data", "doctor")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
@@ -39,12 +39,17 @@ with a run, by the name of its folder under tasks/:
                                                   see them train, in a browser
   python main.py resume NAME [section.key=value]  train it further
   python main.py test NAME                        play and score its best model
-  python main.py film NAME [--episodes N]         the same, and make a video
+  python main.py film NAME [--episodes N] [--grid 3x3] [--worst]
+                                                  the same, and make a video
+  python main.py film NAME --episode N            an episode of the training
   python main.py compare RUN RUN ... [--threshold X] [--into FOLDER]
                                                   scores, curves, settings on
                                                   a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
                                                   score it, and write no folder
+  python main.py export NAME --to onnx [--policy P] [--out FILE]
+                                                  write its policy for other
+                                                  programs; --to safetensors
   python main.py talk NAME [--record FILE]        talk to it, if it was trained
                                                   on dialogues
 
@@ -129,7 +134,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) -> argparse.Namespace:
-    """Returns the request; its `command` is run, evaluate, bench, tune or one of LOOKUPS."""
+    """Returns the request; its `command` is run, evaluate, export, talk, bench, tune or one of LOOKUPS."""
     first = _behind_permissions(argv)
     word = next(iter(argv[first : first + 1]), "")
     rest = [*argv[:first], *argv[first + (word in COMMANDS) :]]
@@ -174,7 +179,9 @@ def _take_name(parser: _Parser, request: argparse.Namespace, word: str) -> None:
     request.word = word
     setattr(request, "resume" if word == "resume" else "test", name)
     request.video = request.video or word == "film"
-    if word in ("evaluate", "talk"):
+    if request.grid and not (request.worst or request.episodes):
+        request.episodes = request.grid[0] * request.grid[1]
+    if word in ("evaluate", "export", "talk"):
         request.command = word
 
 
@@ -239,10 +246,15 @@ def _run_parser() -> _Parser:
     one("--resume", "TASK", "the same as: resume TASK")
     one("--test", "TASK", "the same as: test TASK")
     parser.add_argument("--video", action="store_true", help="record a video (env_cfg.render_mode=rgb_array)")
-    one("--model", "N", "with test, film, evaluate: best (default), latest, or an update", arguments.model)
+    one("--model", "N", "with test, film, evaluate, export: best (default), latest, or an update", arguments.model)
     one("--episodes", "N", "with test, film, evaluate: number of episodes", arguments.count)
+    parser.add_argument("--worst", action="store_true", help="with film: the episode with the lowest return")
+    one("--grid", "3x3", "with film: so many rows and columns of episodes side by side", arguments.grid)
+    one("--episode", "N", "with film: this episode of the training, from its trajectory", arguments.count)
     one("--steps", "N", "with evaluate: whole episodes, at least so many steps", arguments.count)
-    one("--out", "FILE", "with evaluate: a file for a JSON line per episode")
+    one("--out", "FILE", "with evaluate: a file for a JSON line per episode; with export: the file")
+    one("--to", "FORMAT", "with export: onnx or safetensors", arguments.text)
+    one("--policy", "NAME", "with export: one of several policies")
     one("--record", "FILE", "with talk: a file for the dialogue")
     one("--seeds", "1..5", "one run for each of these seeds, side by side", arguments.seeds)
     one("--jobs", "N", "with --seeds, tune or several experiments: runs at once", arguments.count)

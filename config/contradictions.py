@@ -17,6 +17,9 @@ TWICE = (
 )
 """Flag, the setting that means the same, and what both name."""
 
+FORMATS = ("onnx", "safetensors")
+"""Formats that export writes."""
+
 
 def found(request: argparse.Namespace) -> Iterator[str]:
     """Yields what is wrong with flags that exclude or need one another."""
@@ -45,13 +48,40 @@ def _of_playing(request: argparse.Namespace) -> Iterator[str]:
         yield "--model is for test, film and evaluate; another start of training is general_cfg.load_model_step"
     if request.steps and not request.test:
         yield f"--steps is for evaluate; training ends at general_cfg.max_total_step={request.steps}"
-    if request.command != "evaluate" and (request.steps or request.out):
-        yield f"--steps and --out are for: {PROGRAM} evaluate NAME"
+    if request.command != "evaluate" and request.steps:
+        yield f"--steps is for: {PROGRAM} evaluate NAME"
+    if request.command not in ("evaluate", "export") and request.out:
+        yield f"--out is for: {PROGRAM} evaluate NAME, and {PROGRAM} export NAME"
     if request.command == "evaluate" and (request.video or request.into):
         yield "evaluate writes no task directory; leave out --video and --into, or use test or film"
     if request.record and request.command != "talk":
         yield f"--record is for: {PROGRAM} talk NAME"
     if request.command == "talk" and (request.video or request.into or request.episodes):
         yield "talk plays one dialogue and writes no task directory; leave out --video, --into and --episodes"
+    yield from _of_filming(request)
+    yield from _of_exporting(request)
     if request.steps and request.episodes:
         yield "--steps and --episodes both set how much is played; leave one of them out"
+
+
+def _of_filming(request: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with the flags of film."""
+    if request.word != "film":
+        if request.worst or request.grid or request.episode:
+            yield f"--worst, --grid and --episode are for: {PROGRAM} film NAME"
+    elif request.episode and (request.worst or request.grid or request.episodes or request.model is not None):
+        yield "--episode films one episode of the training; leave out --worst, --grid, --episodes and --model"
+    elif request.grid and request.episodes and request.episodes < (places := request.grid[0] * request.grid[1]):
+        yield f"--grid shows {places} episodes; --episodes {request.episodes} plays fewer"
+
+
+def _of_exporting(request: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with the flags of export."""
+    if request.command != "export":
+        if request.to or request.policy:
+            yield f"--to and --policy are for: {PROGRAM} export NAME"
+    elif request.to not in FORMATS:
+        given = f"--to {request.to} is not known" if request.to else "export needs --to"
+        yield f"{given}: write --to {' or --to '.join(FORMATS)}"
+    elif request.video or request.into or request.episodes:
+        yield "export writes a file, and no task directory; leave out --video, --into and --episodes"

@@ -179,6 +179,8 @@ class GeneralConfig(Strict):
     """Number of training episodes between videos: every so many episodes, one is repeated from its seed and its actions
     in an environment that draws, into videos/. 0: none. No number of the training changes. env_cfg.render_mode is
     not needed."""
+    video_format: Annotated[Literal["gif", "mp4"], BeforeValidator(lower)] = "gif"
+    """Format of videos: gif, or mp4, which is smaller and needs the package imageio-ffmpeg."""
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = "info"
     """Lowest level of what logs/log.txt contains, and of the notes that the terminal shows. debug adds the shapes of
     the first data, and size and duration of each checkpoint. The terminal shows warnings at any level."""

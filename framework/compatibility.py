@@ -14,8 +14,9 @@ from config.schema import OF_THE_ENVIRONMENT, AlgoConfig, MemorySpec, ReplaySpec
 from envs.base import VectorEnv
 from framework import resources
 from framework.dataset import minari_sets
-from framework.errors import DataError
+from framework.errors import DataError, JoystickError
 from framework.multi_agent.assignment import assign
+from framework.output import mp4
 from framework.plan import PolicyPlan, plan, run_ahead
 
 if TYPE_CHECKING:
@@ -40,8 +41,14 @@ def check(config: RunConfig) -> None:
 
 
 def _check_format(config: RunConfig) -> None:
-    """Raises ConfigError if what writes the trajectories is not installed."""
+    """Raises ConfigError if what writes the trajectories or the videos is not installed."""
     cfg = config.general
+    if cfg.video_format == "mp4":
+        try:
+            mp4.check_package()
+        except JoystickError as error:
+            place = config.where.get("general_cfg.video_format", "default")
+            raise ConfigError([f"{place}: general_cfg.video_format: {error}"]) from None
     if cfg.collect_traj and cfg.collect_format == "minari":
         try:
             minari_sets.storages()

@@ -196,18 +196,42 @@ class Replayed:
         return Act(next(self._actions)[None])
 
 
+class Repetition:
+    """An episode that is repeated in a one-row environment that draws, step by step."""
+
+    def __init__(
+        self,
+        env: VectorEnv,
+        episode: Episode,
+        actions: Array,
+        recorders: Iterable[Recorder],
+        watch: Watch | None = None,
+    ) -> None:
+        policy: Any = Replayed(actions)
+        self.episode: Episode | None = None
+        """The episode as it went this time, once it is over."""
+        self._collector = Collector(
+            env, policy, stream(0, "unused"), lambda row, number: episode.seed, max_step=len(actions),
+            recorders=tuple(recorders), explore=False, watch=watch or Watch(), phase=episode.phase,
+        )  # fmt: skip
+
+    def step(self) -> None:
+        """Makes the next step, unless the episode is over."""
+        if self.episode is None:
+            self.episode = next(iter(self._collector.step(Progress())[3]), None)
+
+
 def replay(
     env: VectorEnv,
     episode: Episode,
     actions: Array,
-    recorder: Recorder,
+    *recorders: Recorder,
     check: Callable[[], None] = lambda: None,
     watch: Watch | None = None,
 ) -> Episode:
     """Repeats an episode in a one-row environment that draws, and returns it. `check` may raise before a step."""
-    policy: Any = Replayed(actions)
-    collector = Collector(
-        env, policy, stream(0, "unused"), lambda row, number: episode.seed,
-        max_step=len(actions), recorders=(recorder,), explore=False, watch=watch or Watch(), phase=episode.phase,
-    )  # fmt: skip
-    return collector.play(1, Progress(), check)[0]
+    repetition = Repetition(env, episode, actions, recorders, watch)
+    while repetition.episode is None:
+        check()
+        repetition.step()
+    return repetition.episode

@@ -20,11 +20,14 @@ from config.general import GeneralConfig
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.iteration import Count
-from framework.output import LOGGER, figures, gif, terminal
+from framework.output import LOGGER, figures, terminal
+from framework.output.camera import Camera
 from framework.output.console import Console, Outcome
 from framework.output.formatting import resume_command, video_command
-from framework.output.gif import Camera, GifWriter
+from framework.output.gif import GifWriter
 from framework.output.pace import Pace
+from framework.output.pictures import CAPTION_HEIGHT, captioned
+from framework.output.video import Film
 from framework.runs.signals import StopSignals
 
 # --------------------------------------------------------------------------------------------------- film
@@ -65,9 +68,9 @@ def test_frames_are_shown_as_long_as_the_environment_says(tmp_path: Path, fps: f
 
 def test_a_fast_environment_keeps_its_speed_by_leaving_frames_out() -> None:
     """Browsers slow frames of 10 ms down to 100 ms, so none is shorter than 20."""
-    assert gif.timing(125) == (20, 2)
-    assert gif.timing(1000) == (20, 15)
-    assert gif.timing(0) == gif.timing(float("nan")) == gif.timing(30) == (30, 1)
+    assert GifWriter.timing(125) == (20, 2)
+    assert GifWriter.timing(1000) == (20, 15)
+    assert GifWriter.timing(30) == (30, 1)
 
 
 def test_the_film_shows_what_was_filmed(tmp_path: Path) -> None:
@@ -128,13 +131,13 @@ def test_a_film_of_a_hundred_thousand_frames_is_cut_off(tmp_path: Path) -> None:
     assert sum(np.asarray(value).nbytes for value in held) <= frame.nbytes
 
 
-def film(tmp_path: Path, lengths: list[int], episodes: int, max_frames: int = 6000) -> gif.Film:
+def film(tmp_path: Path, lengths: list[int], episodes: int, max_frames: int = 6000) -> Film:
     """A video of episodes that last so many steps of reward 2, with a white picture of 40 x 300."""
     env = toy_of("counter", render_mode="rgb_array")
     env.render = lambda row=0: np.full((40, 300, 3), 255, np.uint8)
     env.reset(np.array([True]), np.array([1]))
     env.reset(np.array([True]), np.array([1]))
-    camera = Camera(GifWriter(tmp_path / "video.gif", 50, max_frames), episodes)
+    camera = Camera(GifWriter(tmp_path / "video.gif", 50, max_frames), range(1, episodes + 1))
     step = env.step(np.zeros(1, int))._replace(reward=np.array([2.0], np.float32))
     for number, length in enumerate(lengths):
         for _ in range(length):
@@ -147,11 +150,11 @@ def test_episodes_are_told_apart_in_a_video_and_nothing_of_the_picture_is_covere
     """A line above each picture changes with step and return; each episode ends with a second of its last picture."""
     made = film(tmp_path, [3, 2], episodes=2)
     frames = frames_of(tmp_path / "video.gif")
-    assert frames.shape == (7, 40 + gif.CAPTION_HEIGHT, 300, 3)
-    assert (frames[:, gif.CAPTION_HEIGHT :] == 255).all()
-    captions = [frame[: gif.CAPTION_HEIGHT].tobytes() for frame in frames]
+    assert frames.shape == (7, 40 + CAPTION_HEIGHT, 300, 3)
+    assert (frames[:, CAPTION_HEIGHT:] == 255).all()
+    captions = [frame[:CAPTION_HEIGHT].tobytes() for frame in frames]
     assert len(set(captions)) == 7
-    assert set(np.unique(frames[:, : gif.CAPTION_HEIGHT])) == {0, 255}
+    assert set(np.unique(frames[:, :CAPTION_HEIGHT])) == {0, 255}
     with Image.open(tmp_path / "video.gif") as video:
         delays = [frame.info["duration"] for frame in ImageSequence.Iterator(video)]
     assert delays == [20, 20, 20, 1000, 20, 20, 1000]
@@ -169,9 +172,9 @@ def test_a_video_says_how_many_episodes_it_shows(tmp_path: Path, lengths: list[i
 def test_a_caption_is_shortened_to_the_width_of_the_picture() -> None:
     wide, narrow, tiny = (Image.new("RGB", (width, 30)) for width in (200, 60, 8))
     text = "episode 1   step 2   return 3"
-    drawn = [np.asarray(gif.captioned(picture, text)) for picture in (wide, narrow, tiny)]
+    drawn = [np.asarray(captioned(picture, text)) for picture in (wide, narrow, tiny)]
     assert drawn[0][:, 100:].any()
-    np.testing.assert_array_equal(drawn[1], gif.captioned(narrow, "episode 1"))
+    np.testing.assert_array_equal(drawn[1], captioned(narrow, "episode 1"))
     assert drawn[1].any()
     assert not drawn[2].any()
 

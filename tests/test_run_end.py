@@ -312,10 +312,10 @@ def test_a_film_in_test_mode_obeys_a_signal(monkeypatch: pytest.MonkeyPatch) -> 
     replay = film.replay
     films: list[None] = []
 
-    def signalled(*args: Any) -> Any:
+    def signalled(*args: Any, **options: Any) -> Any:
         films.append(None)
         os.kill(os.getpid(), signal.SIGINT)
-        return replay(*args)
+        return replay(*args, **options)
 
     monkeypatch.setattr(film, "replay", signalled)
     words = [

@@ -9,11 +9,12 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.awac.config import Config
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.actor_critic import policy_loss
 from algos.common.continuous import Bounds, standard_normal
 from algos.common.distributions import DiagGaussian
+from algos.common.greedy import Greedy
 from algos.common.normalize import normalizer_for
 
 
@@ -69,6 +70,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(self.bounds.to_env(self.distribution.mode(self._outputs(obs))))
+
+    def as_module(self) -> PolicyModule:
+        return Greedy(self.actor, lambda outputs: self.bounds.bounded(self.distribution.best(outputs)))
 
     # learning ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from gymnasium.spaces import Box
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.bc.config import Config
 from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic
@@ -72,6 +72,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self.policy.best(obs, state, mask)
+
+    def as_module(self) -> PolicyModule:
+        return self.policy.as_module()
 
     # learning ---------------------------------------------------------------------------------------------
 

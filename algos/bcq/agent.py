@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.bcq.config import Config
 from algos.common import critics, networks, optim, targets
 from algos.common.continuous import Bounds, standard_normal
@@ -94,23 +94,29 @@ class Agent(base.Agent):
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def _best(self, obs: Array, latent: Tensor) -> Act:
-        """Returns the actions that Q_1 finds best among those of the latents [K N, L]."""
-        count, rows = self.cfg.acting_actions, len(obs)
+    def _best(self, obs: Tensor, latent: Tensor) -> Tensor:
+        """Returns the actions [N, A] that Q_1 finds best among those of the latents [K N, L]."""
+        count, rows = self.cfg.acting_actions, obs.shape[0]
+        seen = critics.repeated(obs, count)
+        action = self._propose(seen, latent, self.actor)
+        best = self.critic(seen, action)[0].view(count, rows).argmax(0)
+        return action.unflatten(0, (count, rows))[best, torch.arange(rows, device=self.device)]
+
+    def _act(self, obs: Array, latent: Tensor) -> Act:
         with torch.inference_mode():
-            seen = critics.repeated(torch.from_numpy(obs).to(self.device), count)
-            action = self._propose(seen, latent, self.actor)
-            best = self.critic(seen, action)[0].view(count, rows).argmax(0)
-            chosen = action.unflatten(0, (count, rows))[best, torch.arange(rows, device=self.device)]
+            chosen = self._best(torch.from_numpy(obs).to(self.device), latent)
         return Act(self.bounds.to_env(chosen.cpu().numpy()))
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self._best(obs, self._noise(self.cfg.acting_actions * len(obs), rng))
+        return self._act(obs, self._noise(self.cfg.acting_actions * len(obs), rng))
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self._best(obs, self.fixed.repeat_interleave(len(obs), 0))
+        return self._act(obs, self.fixed.repeat_interleave(len(obs), 0))
+
+    def as_module(self) -> PolicyModule:
+        return _Best(self)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -161,3 +167,16 @@ class Agent(base.Agent):
         loss.backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         return loss.detach()
+
+
+class _Best(PolicyModule):
+    """The best one of the actions that fixed latents propose."""
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        self.networks, self._agent = agent.networks, agent
+
+    def forward(self, obs: Tensor, state: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        latents = self._agent.fixed
+        unit = self._agent._best(obs, latents.unsqueeze(1).expand(-1, obs.shape[0], -1).flatten(0, 1))
+        return unit, self._agent.bounds.bounded(unit), state

@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, Batch, EnvSpec, UnfitError
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, UnfitError
 from algos.common import joint, networks, optim, unroll
 from algos.common.distributions import Distribution, distribution_for, masked
+from algos.common.greedy import Greedy
 from algos.common.normalize import Normalizer, RewardScaler
 from algos.common.returns import gae
 from algos.common.unroll import Carried
@@ -76,6 +77,10 @@ class ActorCritic:
         """Returns the modes of the distributions."""
         outputs, after = self._act(obs, state, mask)
         return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
+
+    def as_module(self) -> PolicyModule:
+        """Returns `best` as a module."""
+        return Greedy(self.actor, self.distribution.best)
 
     def _act(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None]:
         """Returns the policy's outputs and the recurrent state after this step."""

@@ -34,6 +34,12 @@ class Bounds:
         action = np.minimum(np.maximum(self.middle + self.half * unit, self.low), self.high)
         return action.reshape(-1, *self.shape)
 
+    def bounded(self, unit: Tensor) -> Tensor:
+        """Returns to_env() of tensors [B, A]."""
+        parts = (self.middle, self.half, self.low, self.high)
+        middle, half, low, high = (torch.as_tensor(part, device=unit.device) for part in parts)
+        return (middle + half * unit).clamp(low, high).reshape(-1, *self.shape)
+
     def to_unit(self, action: Tensor) -> Tensor:
         """Maps [B, *shape] of any type to [B, A] float32."""
         return torch.addcmul(self._shift, action.flatten(1).float(), self._factor)

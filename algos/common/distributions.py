@@ -53,6 +53,9 @@ class Distribution(Protocol):
     def to_env(self, action: Array) -> Array:
         """Maps sampled actions to those for the environment."""
 
+    def best(self, outputs: Tensor) -> Tensor:
+        """Returns to_env(mode(outputs)), from outputs [B, size]."""
+
     def from_env(self, action: Tensor) -> Tensor:
         """Returns actions of the environment [B, ...] as they were before scaling; those outside of the bounds stay
         there."""
@@ -110,6 +113,9 @@ class Categorical(_Plain):
     def mode(self, outputs: Array) -> Array:
         return outputs.argmax(1) + self.start
 
+    def best(self, outputs: Tensor) -> Tensor:
+        return outputs.argmax(1) + self.start
+
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
         return -F.cross_entropy(outputs, action - self.start, reduction="none")
 
@@ -139,10 +145,14 @@ class MultiCategorical(_Plain):
         padded = np.concatenate((outputs, impossible), 1)
         return padded[:, self.columns].reshape(-1, self.widest)
 
+    def _logits(self, outputs: Tensor) -> Tensor:
+        """Returns outputs [B, size] as [B, k, widest]."""
+        columns = torch.as_tensor(self.columns, device=outputs.device)
+        return F.pad(outputs, (0, 1), value=IMPOSSIBLE)[:, columns]
+
     def _log_softmax(self, outputs: Tensor) -> Tensor:
         """Returns log probabilities [B, k, widest] of outputs [B, size]."""
-        columns = torch.as_tensor(self.columns, device=outputs.device)
-        return F.log_softmax(F.pad(outputs, (0, 1), value=IMPOSSIBLE)[:, columns], -1)
+        return F.log_softmax(self._logits(outputs), -1)
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         index, log_prob = draw_index(self._rows(outputs), rng)
@@ -150,6 +160,10 @@ class MultiCategorical(_Plain):
 
     def mode(self, outputs: Array) -> Array:
         return self._rows(outputs).argmax(1).reshape(-1, *self.shape) + self.start
+
+    def best(self, outputs: Tensor) -> Tensor:
+        start = torch.as_tensor(self.start, device=outputs.device)
+        return self._logits(outputs).argmax(-1).reshape(-1, *self.shape) + start
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
         index = (action - torch.as_tensor(self.start, device=action.device)).flatten(1)
@@ -205,6 +219,12 @@ class Bernoulli(_Plain):
         if self.never_empty:
             ones |= (outputs == outputs.max(1, keepdims=True)) & ~ones.any(1, keepdims=True)
         return ones.reshape(-1, *self.shape).astype(np.int8)
+
+    def best(self, outputs: Tensor) -> Tensor:
+        ones = outputs > 0
+        if self.never_empty:
+            ones = ones | ((outputs == outputs.amax(1, keepdim=True)) & ~ones.any(1, keepdim=True))
+        return ones.reshape(-1, *self.shape).to(torch.int8)
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
         return -F.softplus((1 - 2 * action.flatten(1)) * outputs).sum(-1)
@@ -263,6 +283,17 @@ class DiagGaussian:
             action = self.middle + self.half * action
         return np.minimum(np.maximum(action, self.low), self.high)
 
+    def best(self, outputs: Tensor) -> Tensor:
+        return self.bounded(outputs[:, : self.outputs].reshape(-1, *self.shape))
+
+    def bounded(self, action: Tensor) -> Tensor:
+        """Returns to_env() of tensors [B, ...]."""
+        if self.scaled:
+            middle, half = (torch.as_tensor(part, device=action.device) for part in (self.middle, self.half))
+            action = middle + half * action
+        low, high = (torch.as_tensor(part, device=action.device) for part in (self.low, self.high))
+        return action.clamp(low, high)
+
     def from_env(self, action: Tensor) -> Tensor:
         if not self.scaled:
             return action.float()
@@ -297,6 +328,10 @@ class SquashedGaussian:
     def mode(self, outputs: Array) -> Array:
         """Returns tanh of the means [N, A]."""
         return np.tanh(outputs[:, : self.size])
+
+    def best(self, outputs: Tensor) -> Tensor:
+        """Returns mode() of tensors [B, 2 A]."""
+        return outputs[:, : self.size].tanh()
 
     def draw(self, outputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Returns reparametrized actions [B, A] from standard normal noise [B, A], and their log densities [B]."""

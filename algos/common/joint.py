@@ -26,7 +26,7 @@ class Split(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         each = x.unflatten(1, (len(self.index), -1))
-        index = self.index.expand(len(x), -1, -1)
+        index = self.index.expand(x.shape[0], -1, -1)
         return torch.cat([each, index], 2).flatten(0, 1)
 
 

@@ -42,6 +42,12 @@ class Mixture:
     def to_env(self, action: Array) -> Array:
         return self.one.to_env(action)
 
+    def best(self, outputs: Tensor) -> Tensor:
+        logits, mean = outputs.split([self.components, 2 * self.components * self.size], -1)[:2]
+        each = mean[:, : self.components * self.size].unflatten(1, (self.components, self.size))
+        chosen = logits.argmax(1).view(-1, 1, 1).expand(-1, 1, self.size)
+        return self.one.bounded(each.gather(1, chosen).reshape(-1, *self.one.shape))
+
     def from_env(self, action: Tensor) -> Tensor:
         return self.one.from_env(action)
 

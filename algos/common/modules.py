@@ -130,7 +130,7 @@ class ImplicitQuantiles(nn.Module):
         self.rng = rng
 
     def forward(self, x: Tensor) -> Tensor:
-        fractions = self._fractions(len(x)).to(x.device).unsqueeze(2)
+        fractions = self._fractions(x.shape[0]).to(x.device).unsqueeze(2)
         angles = math.pi * torch.arange(self.COSINES, device=x.device)
         embedded = F.relu(self.embed(torch.cos(fractions * angles)))
         quantiles = self.output(x.unsqueeze(1) * embedded)

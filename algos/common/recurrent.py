@@ -102,7 +102,7 @@ class Recurrent(nn.Module):
         """Returns outputs [L, B, ...], and the states [B, S] at the end of each run, a span without an episode
         start."""
         steps = obs.shape[:2]
-        each = state.reshape(self.agents * len(state), -1)
+        each = state.reshape(self.agents * state.shape[0], -1)
         if first is not None and self.agents > 1:
             first = first.repeat_interleave(self.agents, 1)
         x, parts, ends = obs.flatten(0, 1), iter(each.split(self.state_sizes, 1)), []

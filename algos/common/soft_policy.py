@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, EnvSpec, Progress, Streams, Tree
+from algos.base import Act, Array, EnvSpec, PolicyModule, Progress, Streams, Tree
 from algos.common import networks, optim
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.distributions import SquashedGaussian
+from algos.common.greedy import Greedy
 from algos.common.keep import load_state_of, state_of
 from algos.common.temperature import Temperature
 from algos.common.unroll import Carried, Observed, outputs_of
@@ -62,6 +63,10 @@ class SoftPolicy:
     def best(self, obs: Array, state: Array | None) -> Act:
         """Returns the mode of the distribution."""
         return self.explorer.best(self.distribution.mode, obs, state)
+
+    def as_module(self) -> PolicyModule:
+        """Returns `best` as a module."""
+        return Greedy(self.network, lambda outputs: self.bounds.bounded(self.distribution.best(outputs)))
 
     # learning ---------------------------------------------------------------------------------------------
 

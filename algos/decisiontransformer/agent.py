@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common import networks, optim
 from algos.common.distributions import distribution_for, masked
 from algos.common.normalize import normalizer_for
@@ -68,6 +68,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self._act(obs, state, mask, None)
+
+    def as_module(self) -> PolicyModule:
+        raise UnfitError("it acts by the return that is still wanted, which needs the reward of each step")
 
     def _act(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator | None) -> Act:
         """Returns random actions if there is an rng, otherwise the best ones."""

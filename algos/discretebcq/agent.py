@@ -8,10 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import networks, optim, targets
 from algos.common.distributions import masked
 from algos.common.exploration import epsilon_greedy, greedy
+from algos.common.greedy import highest
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
 from algos.discretebcq.config import Config
@@ -74,6 +75,9 @@ class Agent(base.Agent):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(greedy(self._values(obs, mask), mask))
 
+    def as_module(self) -> PolicyModule:
+        return _Constrained(self)
+
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
@@ -101,3 +105,15 @@ class Agent(base.Agent):
             "allowed": may.float().mean(),
         }
         return Result(metrics)
+
+
+class _Constrained(PolicyModule):
+    """The best action among those that the imitating network finds likely."""
+
+    def __init__(self, agent: Agent) -> None:
+        super().__init__()
+        self.networks, self._constrained = agent.networks, agent._constrained
+
+    def forward(self, obs: Tensor, state: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        values = self._constrained(obs, mask)[0]
+        return values, highest(masked(values, mask)), state

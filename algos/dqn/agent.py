@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, epsilon_greedy, greedy
+from algos.common.greedy import Greedy, highest
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
 from algos.dqn.config import Config
@@ -83,6 +84,10 @@ class Agent(base.Agent):
         modules.draw(self.noise, None)
         values, after = self.values(obs, state)
         return Act(epsilon_greedy(values, self.cfg.eval_epsilon, rng, mask), state=after)
+
+    def as_module(self) -> PolicyModule:
+        modules.draw(self.noise, None)
+        return Greedy(self.network, highest, self.head.values)
 
     # learning ---------------------------------------------------------------------------------------------
 

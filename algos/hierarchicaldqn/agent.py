@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, UnfitError
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common import networks, optim, targets
 from algos.common.distributions import masked
 from algos.common.exploration import Explorer, greedy
@@ -88,6 +88,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self._act(obs, state, mask, greedy)
+
+    def as_module(self) -> PolicyModule:
+        raise UnfitError("it acts by two networks and a goal that the first keeps until the second reaches it")
 
     def _act(
         self, obs: Array, state: Array | None, mask: Array | None, choose: Callable[[Array, Array | None], Array]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.actor_critic import ActorCritic
 from algos.common.continuous import Bounds
@@ -61,6 +61,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self.policy.best(obs, state, mask)
+
+    def as_module(self) -> PolicyModule:
+        return self.policy.as_module()
 
     # learning ---------------------------------------------------------------------------------------------
 

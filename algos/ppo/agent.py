@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
 from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
 from algos.common.imitation import discriminator_of
@@ -95,6 +95,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self.policy.best(obs, state, mask)
+
+    def as_module(self) -> PolicyModule:
+        return self.policy.as_module()
 
     # learning ---------------------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
+from algos.common.greedy import Greedy, highest
 from algos.common.modules import value_layer
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.returns import discounted_sums
@@ -73,6 +74,9 @@ class Agent(base.Agent):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         values, after = self.values(obs, state)
         return Act(greedy(values, mask), state=after)
+
+    def as_module(self) -> PolicyModule:
+        return Greedy(self.network, highest)
 
     # learning ---------------------------------------------------------------------------------------------
 

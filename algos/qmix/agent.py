@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, UnfitError
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common import joint, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
+from algos.common.greedy import Greedy, highest
 from algos.common.normalize import normalizer_for
 from algos.common.unroll import Observed
 from algos.qmix import mixer
@@ -88,6 +89,10 @@ class Agent(base.Agent):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         values, masks, after = self._each(obs, state, mask)
         return Act(self._joint(greedy(values, masks)), state=after)
+
+    def as_module(self) -> PolicyModule:
+        shape = self.spec.action_space.shape or ()
+        return Greedy(self.networks["agent"], lambda values: highest(values).reshape(-1, *shape))
 
     # learning ---------------------------------------------------------------------------------------------
 

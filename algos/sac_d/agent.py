@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.distributions import IMPOSSIBLE, Categorical, masked
+from algos.common.greedy import Greedy
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
 from algos.common.temperature import Temperature
@@ -86,6 +87,9 @@ class Agent(base.Agent):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         logits, state = self._logits(obs, state)
         return Act(self.distribution.mode(masked(logits, mask)), state=state)
+
+    def as_module(self) -> PolicyModule:
+        return Greedy(self.actor, self.distribution.best)
 
     # learning ---------------------------------------------------------------------------------------------
 

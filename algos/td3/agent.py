@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import critics, joint, networks, optim, targets
 from algos.common.continuous import Bounds, Explorer, standard_normal
+from algos.common.greedy import Greedy
 from algos.common.modules import Network
 from algos.common.normalize import normalizer_for
 from algos.common.recurrent import Recurrent
@@ -95,6 +96,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self.explorer.best(lambda unit: unit, obs, state)
+
+    def as_module(self) -> PolicyModule:
+        return Greedy(self.actor, self.bounds.bounded)
 
     # learning ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
@@ -78,6 +78,9 @@ class Agent(base.Agent):
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self.policy.best(obs, state)
+
+    def as_module(self) -> PolicyModule:
+        return self.policy.as_module()
 
     # learning ---------------------------------------------------------------------------------------------
 

@@ -322,7 +322,7 @@ def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
     rows += [row for row in _files(task) if row[0] != "curve" or outcome.figure is not None]
     if not outcome.finished:
         rows.append(("to resume", resume_command(task, outcome.allowed)))
-    if outcome.best_model is not None and outcome.can_film and not (task / _VIDEO).exists():
+    if outcome.best_model is not None and outcome.can_film and not any((task / path).exists() for path in _VIDEOS):
         rows.append(("to watch it", video_command(task, outcome.allowed)))
     return rows
 
@@ -339,11 +339,11 @@ def _compared(outcome: Outcome) -> str:
     return f"   ({text}){poor}" if text else ""
 
 
-_VIDEO = Path("videos", "video.gif")
+_VIDEOS = Path("videos", "video.gif"), Path("videos", "video.mp4")
 _FILES = (
     ("report", Path("report.html")),
     ("curve", Path("results", "learning_curve.png")),
-    ("video", _VIDEO),
+    *(("video", path) for path in _VIDEOS),
     ("dialogues", Path("videos", "dialogue.html")),
     ("trajectories", Path("results", "trajs.pkl")),
     ("trajectories", Path("results", "trajs_0.pkl")),

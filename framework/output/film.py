@@ -2,42 +2,75 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from algos.base import Tree
 from config.loader import RunConfig
-from envs.base import Array, VectorEnv
+from envs.base import Array, Step, VectorEnv
 from framework import build
 from framework.checkpoint.atomic import write_whole
-from framework.evaluator import Interrupted, replay
-from framework.fragment import Episode
+from framework.evaluator import Interrupted, Repetition, replay
+from framework.fragment import Episode, Recorder
 from framework.observer import Observer
+from framework.output.camera import Camera, Lens, Mosaic
 from framework.output.console import Console
-from framework.output.gif import Camera, Film, GifWriter
+from framework.output.formatting import counted
 from framework.output.recorders import TAPES
 from framework.output.scribe import Scribe
+from framework.output.video import Film, writer
 from framework.runs.task_dir import TaskDir
 from framework.watch import Watch
 
-_NAME = re.compile(r"worker-\d+\.episode-(\d+)\.(gif|txt|html|meta\.json)")
+MOSAIC_SIDE = 960
+"""Pixels of the longer side of episodes side by side."""
+_NAME = re.compile(r"worker-\d+\.episode-(\d+)\.(gif|mp4|txt|html|meta\.json)")
+
+
+class Taped(NamedTuple):
+    """An episode that was played before."""
+
+    number: int
+    """Number that its caption shows."""
+    episode: Episode
+    actions: Array
+    rewards: Array | None = None
+    """Rewards [T], if they were recorded."""
+
+
+class _Rewards(Recorder):
+    """Keeps the rewards of a one-row environment."""
+
+    def __init__(self) -> None:
+        self.rewards: list[float] = []
+
+    def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        self.rewards.append(float(step.reward[0]))
 
 
 def film_into(
-    path: Path, config: RunConfig, taped: Iterable[tuple[Episode, Array]], check: Callable[[], None], watch: Watch
+    path: Path, config: RunConfig, taped: Sequence[Taped], check: Callable[[], None], watch: Watch, columns: int = 0
 ) -> tuple[Film, str]:
-    """Repeats episodes into a video, a text, or a window. `check` is called before each step and may raise. Returns
-    the video, and how the first episode that went differently did so; nothing if none did."""
-    taped, different = list(taped), ""
+    """Repeats episodes into a video, a text, or a window. `check` is called before each step and may raise. columns:
+    number of episodes side by side, in as many rows as it takes; 0: one after another. Returns the video, and how the
+    first episode that went differently did so; nothing if none did."""
+    if columns:
+        return _film_at_once(path, config, taped, check, watch, columns)
+    different = ""
     with build.opened_env(config, 1, watch, draw=True) as env:
+        numbers = [each.number for each in taped]
         writes = config.env.render_mode == "text"
-        camera: Scribe | Camera = Scribe(path) if writes else Camera(GifWriter(path, env.render_fps), len(taped), watch)
+        camera = Scribe(path, numbers) if writes else Camera(writer(path, env.render_fps), numbers, watch)
         try:
-            for episode, actions in taped:
-                again = replay(env, episode, actions, camera, check, watch)
-                different = different or _difference(episode, again)
+            for each in taped:
+                rewards = _Rewards()
+                again = replay(env, each.episode, each.actions, camera, rewards, check=check, watch=watch)
+                different = different or _difference(each, again, rewards.rewards)
                 if camera.full:
                     break
         finally:
@@ -45,15 +78,54 @@ def film_into(
     return made, different
 
 
-def _difference(episode: Episode, again: Episode) -> str:
+def _film_at_once(
+    path: Path, config: RunConfig, taped: Sequence[Taped], check: Callable[[], None], watch: Watch, columns: int
+) -> tuple[Film, str]:
+    """Repeats episodes side by side, each in an environment of its own."""
+    with ExitStack() as stack:
+        envs = [stack.enter_context(build.opened_env(config, 1, watch, draw=True)) for _ in taped]
+        lenses, rewards = [Lens(each.number, watch) for each in taped], [_Rewards() for _ in taped]
+        repetitions = [
+            Repetition(env, each.episode, each.actions, recorders, watch)
+            for env, each, *recorders in zip(envs, taped, lenses, rewards, strict=True)
+        ]
+        video = writer(path, envs[0].render_fps, MOSAIC_SIDE)
+        mosaic = Mosaic(video, lenses, columns)
+        try:
+            while not (mosaic.full or all(each.episode for each in repetitions)):
+                check()
+                for repetition in repetitions:
+                    repetition.step()
+                mosaic.take()
+            mosaic.take(hold=True)
+        finally:
+            made = video.close()
+    ended = [
+        _difference(each, repetition.episode, own.rewards)
+        for each, repetition, own in zip(taped, repetitions, rewards, strict=True)
+        if repetition.episode
+    ]
+    return made, next(filter(None, ended), "")
+
+
+def _difference(taped: Taped, again: Episode, rewards: Sequence[float]) -> str:
     """Describes how the repetition of an episode differs from it; empty if it does not."""
+    episode = taped.episode
     same = abs(again.total - episode.total) <= 1e-6 * max(1.0, abs(episode.total))
-    if same and (again.length, again.terminated) == (episode.length, episode.terminated):
+    begin = f"the filmed episode with seed {episode.seed} went differently: "
+    if not (same and (again.length, again.terminated) == (episode.length, episode.terminated)):
+        text = f"return {again.total} for {episode.total}, length {again.length} for {episode.length}"
+        if again.terminated != episode.terminated:
+            text += f", {'' if again.terminated else 'not '}terminated"
+        return begin + text
+    if taped.rewards is None:
         return ""
-    text = f"return {again.total} for {episode.total}, length {again.length} for {episode.length}"
-    if again.terminated != episode.terminated:
-        text += f", {'' if again.terminated else 'not '}terminated"
-    return f"the filmed episode with seed {episode.seed} went differently: {text}"
+    other = np.flatnonzero(np.asarray(rewards, np.float32) != taped.rewards)
+    return (
+        f"{begin}another reward in {counted(len(other), 'step')}, the first in step {other[0] + 1}"
+        if len(other)
+        else ""
+    )
 
 
 class _Due(NamedTuple):
@@ -119,25 +191,18 @@ class TrainingVideos(Observer):
     def _film(self, due: _Due) -> None:
         episode = due.episode
         name = f"worker-{episode.worker}.episode-{due.number}"
-        suffix = Path(self.config.env.FILM[1]).suffix
+        suffix = file_name(self.config).suffix
         self.check()
         self.folder.mkdir(exist_ok=True)
         with self.console.during(f"filming episode {due.number:,}"):
-            taped = [(episode, due.actions)]
+            taped = [Taped(due.number, episode, due.actions)]
             made, different = film_into(self.folder / f"{name}{suffix}", self.config, taped, self.check, self.watch)
         if made.path is None:
             self._warn(made.text)
             return
         if different:
             self._warn(different)
-        meta = {
-            "episode": due.number,
-            "length": episode.length,
-            "return": episode.total,
-            "seed": episode.seed,
-            "exact": not different,
-        }
-        write_whole(self.folder / f"{name}.meta.json", (json.dumps(meta) + "\n").encode())
+        write_meta(self.folder / f"{name}.meta.json", taped[0], not different)
 
     def _warn(self, text: str) -> None:
         """Shows the first warning about videos."""
@@ -157,6 +222,25 @@ class TrainingVideos(Observer):
             match = _NAME.fullmatch(path.name)
             if match and int(match[1]) > self._last:
                 path.unlink()
+
+
+def file_name(config: RunConfig) -> Path:
+    """Returns the name of the file that episodes are filmed into."""
+    name = Path(config.env.FILM[1])
+    return name.with_suffix(f".{config.general.video_format}") if name.suffix == ".gif" else name
+
+
+def write_meta(path: Path, taped: Taped, exact: bool) -> None:
+    """Writes the facts about the video of one episode. exact: the repetition went as the episode did."""
+    episode = taped.episode
+    meta = {
+        "episode": taped.number,
+        "length": episode.length,
+        "return": episode.total,
+        "seed": episode.seed,
+        "exact": exact,
+    }
+    write_whole(path, (json.dumps(meta) + "\n").encode())
 
 
 def _plain(episode: Episode) -> dict[str, Any]:

@@ -34,7 +34,7 @@ dl.facts dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numer
   overflow-wrap: anywhere; }
 dl.facts div.first dd { color: var(--accent); }
 figure { margin: 0; }
-figure img { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
+figure img, figure video { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .4rem 1rem .4rem 0; border-bottom: 1px solid var(--line);
@@ -54,7 +54,7 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: .6r
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
     """Returns a whole page around a body of HTML. style, script: more of our own; browsers run no other script."""
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    policy = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'"
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy += f"; script-src 'sha256-{digest}'"
@@ -156,10 +156,24 @@ def image(title: str, path: Path, kind: str, dark: bytes | None = None) -> str:
     if not path.is_file():
         return ""
     if path.stat().st_size > MOST_IMAGE_BYTES:
-        return section(title, paragraph(f"{path} (too large to be shown here)"))
+        return _too_large(title, path)
     other = f'<source media="(prefers-color-scheme: dark)" srcset="{_data(dark, "image/png")}">' if dark else ""
     img = f'<img alt="{text(title)}" src="{_data(path.read_bytes(), kind)}">'
     return section(title, f"<figure><picture>{other}{img}</picture></figure>")
+
+
+def video(title: str, path: Path) -> str:
+    """Returns a section with an embedded MP4."""
+    if not path.is_file():
+        return ""
+    if path.stat().st_size > MOST_IMAGE_BYTES:
+        return _too_large(title, path)
+    shown = f'<video controls loop muted playsinline src="{_data(path.read_bytes(), "video/mp4")}"></video>'
+    return section(title, f"<figure>{shown}</figure>")
+
+
+def _too_large(title: str, path: Path) -> str:
+    return section(title, paragraph(f"{path} (too large to be shown here)"))
 
 
 def _data(content: bytes, kind: str) -> str:

@@ -24,6 +24,7 @@ from framework.output.html_page import (
     section,
     table,
     text,
+    video,
 )
 
 MOST_LINES = 40
@@ -98,7 +99,7 @@ def film(folder: Path) -> str:
     """Returns the section of the video, or the beginning of the dialogues; nothing if there is neither."""
     path = folder / "dialogue.txt"
     if not path.is_file():
-        return image("Video", folder / "video.gif", "image/gif")
+        return image("Video", folder / "video.gif", "image/gif") or video("Video", folder / "video.mp4")
     spoken = path.read_text(errors="replace").splitlines()
     more = paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
     shown = f"<pre>{text(chr(10).join(spoken[:MOST_LINES]))}</pre>"

@@ -1,5 +1,6 @@
 """Episodes as text, where an environment has no pictures: a file of their lines, and a page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from envs.base import VectorEnv
@@ -8,7 +9,7 @@ from framework.episode_numbers import EpisodeNumbers
 from framework.fragment import Episode, Recorder
 from framework.output import html_page
 from framework.output.formatting import counted, listed
-from framework.output.gif import Film
+from framework.output.video import Film
 
 SPEAKERS = ("system", "user")
 """Beginnings of lines that somebody says, up to a colon; the page shows the first one's to the left."""
@@ -25,8 +26,9 @@ class Scribe(Recorder):
     full = False
     """Never True: a text takes as many episodes as are played."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, numbers: Sequence[int]) -> None:
+        """numbers: those of the episodes."""
+        self.path, self.numbers = path, numbers
         self.episodes: list[tuple[str, str]] = []
         """Heading and text of each episode."""
 
@@ -34,7 +36,9 @@ class Scribe(Recorder):
         said = env.text()
         if said is not None:
             facts = listed({"return": episode.total, **EpisodeNumbers().end(episode, env)})
-            self.episodes.append((f"Episode {len(self.episodes) + 1} (seed {episode.seed})", f"{facts}\n{said}"))
+            self.episodes.append(
+                (f"Episode {self.numbers[len(self.episodes)]} (seed {episode.seed})", f"{facts}\n{said}")
+            )
         return {}
 
     def close(self) -> Film:

@@ -1,5 +1,6 @@
 """End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +14,7 @@ from framework.iteration import Count
 from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
 from framework.output.csv_log import read_csv
-from framework.output.film import film_into
+from framework.output.film import Taped, file_name, film_into
 from framework.output.formatting import counted, not_above_random
 from framework.output.recorders import Tape
 from framework.plan import plan
@@ -36,6 +37,49 @@ class Ending(NamedTuple):
     score: Score
     random_return: float | None = None
     figure: Path | None = None
+
+
+class Wanted(NamedTuple):
+    """What a video shows of the episodes that were played."""
+
+    worst: bool = False
+    """The episodes with the lowest returns, the lowest first: one, or as many as the grid has places."""
+    grid: tuple[int, int] | None = None
+    """Rows and columns of episodes side by side; None: one after another."""
+
+    @property
+    def columns(self) -> int:
+        """Number of episodes side by side; 0: one after another."""
+        return self.grid[1] if self.grid else 0
+
+    def fault(self, config: RunConfig) -> str:
+        """Returns why these settings cannot give such a video; empty if they can."""
+        if not self.grid:
+            return ""
+        if config.env.FILM[0] == "text":
+            return "--grid is for pictures, and this environment gives text; leave it out"
+        places, played = math.prod(self.grid), config.general.max_episode
+        return (
+            f"--grid shows {places} episodes, and {played} are played; add --episodes {places}"
+            if played < places
+            else ""
+        )
+
+    def of(self, evaluation: Evaluation, tape: Tape) -> list[Taped]:
+        """Returns the episodes to film, numbered as in test.csv."""
+        taped = [
+            Taped(number, episode, tape.episodes[episode.row, episode.number])
+            for number, episode in enumerate(evaluation.episodes, start=1)
+        ]
+        if self.worst:
+            score = evaluation.score
+            taped.sort(key=lambda one: one.episode.metrics.get(score, math.inf) if score else one.episode.total)
+        if self.grid:
+            return taped[: math.prod(self.grid)]
+        return taped[:1] if self.worst else taped
+
+
+ALL_PLAYED = Wanted()
 
 
 def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
@@ -183,12 +227,13 @@ def film(
     console: Console,
     check: Callable[[], None],
     watch: Watch,
+    wanted: Wanted = ALL_PLAYED,
 ) -> Path | None:
     """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
     before each step and may raise. Returns the path of the video."""
-    taped = [(episode, tape.episodes[episode.row, episode.number]) for episode in evaluation.episodes]
+    taped = wanted.of(evaluation, tape)
     with console.during(f"filming {counted(len(taped), 'episode')}"):
-        made, different = film_into(task.videos / config.env.FILM[1], config, taped, check, watch)
+        made, different = film_into(task.videos / file_name(config), config, taped, check, watch, wanted.columns)
     if different:
         console.warn(different)
     if config.env.render_mode == config.env.FILM[0]:

@@ -34,6 +34,8 @@ EXTRAS = {
     "pettingzoo": ("several agents (PettingZoo)", "pettingzoo mpe2"),
     "minari": ("data sets of Minari", '"minari[hdf5]"'),
     "zstandard": ("data files that zstandard has compressed", "zstandard"),
+    "imageio_ffmpeg": ("videos as mp4", "imageio-ffmpeg"),
+    "onnxscript": ("export --to onnx, with onnx and onnxruntime", "onnx onnxscript onnxruntime"),
     "optuna": ("tuning by tpe, cmaes and qmc", "optuna cmaes"),
 }
 """Module of an extra package -> what it is for, and its name for pip."""

@@ -20,15 +20,43 @@ from framework.watch import Watch
 def run(config: RunConfig, command_line: list[str]) -> int:
     """Trains or tests. Every error that a user can cause ends in one message and status 2."""
 
+    def mode(signals: StopSignals) -> int:
+        if config.general.mode == "train":
+            from framework.runs.train import run as play
+        else:
+            from framework.runs.test import run as play
+        return play(config, command_line, signals)
+
+    return _stoppable(config, mode)
+
+
+def film(
+    config: RunConfig, command_line: list[str], worst: bool, grid: tuple[int, int] | None, episode: int | None
+) -> int:
+    """Tests and films, or films an episode of the training. worst: only the episodes with the lowest returns; grid:
+    rows and columns of episodes side by side; episode: number in train.csv."""
+
+    def mode(signals: StopSignals) -> int:
+        if episode is not None:
+            from framework.runs import again
+
+            return again.run(config, command_line, episode, signals)
+        from framework.output.wrap_up import Wanted
+        from framework.runs import test
+
+        return test.run(config, command_line, signals, Wanted(worst, grid))
+
+    return _stoppable(config, mode)
+
+
+def _stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
+    """Runs a mode that obeys signals."""
+
     def work() -> int:
         _check(config)
-        if config.general.mode == "train":
-            from framework.runs.train import run as mode
-        else:
-            from framework.runs.test import run as mode
         with StopSignals() as signals:
             try:
-                return mode(config, command_line, signals)
+                return mode(signals)
             except Stopped as stopped:
                 print(stopped, file=sys.stderr)
                 return signals.exit_status
@@ -85,6 +113,19 @@ def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
 
         with StopSignals() as signals:
             return play(config, steps, out, signals)
+
+    return _guarded(work)
+
+
+def export(config: RunConfig, kind: str, policy: str | None, out: str | None) -> int:
+    """Writes the policy of a saved model as a file for other programs. kind: onnx or safetensors."""
+
+    def work() -> int:
+        _check(config)
+        from framework.runs.export import run as write
+
+        with StopSignals() as signals:
+            return write(config, kind, policy, out, signals)
 
     return _guarded(work)
 

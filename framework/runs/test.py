@@ -32,13 +32,17 @@ from framework.watch import Watch
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
 
-def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
-    """Tests a model, and returns the exit status."""
+def run(
+    config: RunConfig, command_line: list[str], signals: StopSignals, wanted: wrap_up.Wanted = wrap_up.ALL_PLAYED
+) -> int:
+    """Tests a model, and returns the exit status. wanted: what a video shows."""
     config = with_seed(config)
+    if fault := wanted.fault(config):
+        raise JoystickError(fault)
     with opened(config) as model:
         task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into)
         with contextlib.closing(task):
-            return _Test(config, model, task, signals).go(command_line)
+            return _Test(config, model, task, signals, wanted).go(command_line)
 
 
 class Model(NamedTuple):
@@ -94,8 +98,10 @@ def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
 class _Test:
     """One test: plays, writes, films and reports."""
 
-    def __init__(self, config: RunConfig, model: Model, task: TaskDir, signals: StopSignals) -> None:
-        self.config, self.model, self.task, self.signals = config, model, task, signals
+    def __init__(
+        self, config: RunConfig, model: Model, task: TaskDir, signals: StopSignals, wanted: wrap_up.Wanted
+    ) -> None:
+        self.config, self.model, self.task, self.signals, self.wanted = config, model, task, signals, wanted
         self.saved, self.agent, self.env, self.watch = model.saved, model.agent, model.env, model.watch
         self.console = Console(task.logs / "log.txt", config.general)
 
@@ -121,7 +127,7 @@ class _Test:
             video = None
             if self.config.env.render_mode is not None:
                 work = partial(wrap_up.film, self.config, evaluation, tape, self.task, self.console)
-                film = partial(work, self._check, self.watch)
+                film = partial(work, self._check, self.watch, self.wanted)
                 video = wrap_up.guarded(self.console, "the episodes could not be filmed", film)
             wrap_up.write_report(self.task, self.console)
             self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)

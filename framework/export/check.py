@@ -1,0 +1,73 @@
+"""Comparison of an exported policy with the agent itself, on the same observations."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from envs.base import Array
+from framework.export.played import Seen
+from framework.export.policy import Arrays, FileModule
+
+SAME = 1e-4
+"""Largest difference of continuous actions that count as equal, absolute or relative to the action."""
+
+
+class Checked(NamedTuple):
+    """Result of a comparison."""
+
+    observations: int
+    largest: float
+    """Largest difference of the outputs from those of the agent's networks."""
+    equal: float
+    """Share of the actions that are equal to those of the agent."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.observations:,} observations: {self.equal:.2%} of the actions are the agent's; "
+            f"the outputs differ by at most {self.largest:.2g}"
+        )
+
+
+def compare(
+    run: Callable[[Arrays], Arrays],
+    module: FileModule,
+    steps: Iterable[Seen],
+    observation_start: Array | int = 0,
+    action_start: Array | int = 0,
+) -> Checked:
+    """Runs a file on what the agent saw, with a recurrent state of the file's own, and compares what it gives with the
+    agent's actions, and with the outputs of the agent's module, which has its own state too."""
+    states: dict[str, Array | None] = {"file": None, "module": None}
+    count, largest, equal = 0, 0.0, 0
+    for step in steps:
+        found = {}
+        for name, function in (("file", run), ("module", module.run)):
+            arrays = {"obs": np.asarray(step.obs + observation_start, step.obs.dtype)}
+            if "state" in module.inputs:
+                arrays["state"] = _state(states[name], step.fresh, module.policy.state_size)
+            if step.mask is not None:
+                arrays["action_mask"] = step.mask
+            found[name] = function(arrays)
+            states[name] = found[name].get("next_state")
+        difference = found["file"]["outputs"].astype(np.float64) - found["module"]["outputs"]
+        largest = max(largest, float(np.abs(difference).max()))
+        count += len(step.obs)
+        equal += int(_equal(found["file"]["action"], step.action + action_start).sum())
+    return Checked(count, largest, equal / count)
+
+
+def _state(state: Array | None, fresh: Array, size: int) -> Array:
+    """Returns the recurrent state before a step: 0 where an episode begins."""
+    if state is None:
+        return np.zeros((len(fresh), size), np.float32)
+    return np.where(fresh[:, None], np.float32(0), state)
+
+
+def _equal(found: Array, wanted: Array) -> Array:
+    """Returns [N], True where all numbers of an action are equal."""
+    if found.shape != wanted.shape:
+        return np.zeros(len(wanted), bool)
+    whole = np.issubdtype(wanted.dtype, np.integer)
+    same = found == wanted if whole else np.isclose(found, wanted, rtol=SAME, atol=SAME)
+    return same.reshape(len(wanted), -1).all(1)

@@ -1,0 +1,63 @@
+"""Videos as MP4 (H.264), by the ffmpeg of the package imageio-ffmpeg. The only import of it."""
+
+from collections.abc import Generator
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from framework.checkpoint.atomic import finish, regular, unfinished
+from framework.errors import JoystickError
+from framework.output.video import VideoWriter
+
+MOST_FPS = 60
+"""Frames per second that screens show."""
+INSTALL = 'pip install "imageio-ffmpeg>=0.6"'
+
+
+def check_package() -> None:
+    """Raises JoystickError if the package or its ffmpeg is missing."""
+    try:
+        import imageio_ffmpeg
+
+        imageio_ffmpeg.get_ffmpeg_exe()
+    except ImportError:
+        raise JoystickError(f"mp4 needs the package imageio-ffmpeg, which is not installed: {INSTALL}") from None
+    except RuntimeError:
+        raise JoystickError(
+            f"mp4 needs ffmpeg, which imageio-ffmpeg does not bring for this system; install ffmpeg, or {INSTALL}"
+        ) from None
+
+
+class Mp4Writer(VideoWriter):
+    """Sends frames to ffmpeg. A frame that stays for longer is written several times."""
+
+    _frames: Generator[None, Any, None]
+
+    @staticmethod
+    def timing(fps: float) -> tuple[float, int]:
+        stride = ceil(fps / MOST_FPS)
+        return 1000 * stride / fps, stride
+
+    def _begin(self, width: int, height: int) -> None:
+        import imageio_ffmpeg
+
+        with open(unfinished(self.path), "wb", opener=regular):
+            pass  # refuses a link in the place of the file
+        self._even = width + width % 2, height + height % 2
+        self._frames = imageio_ffmpeg.write_frames(
+            str(unfinished(self.path)), self._even, fps=1000 / self.delay, macro_block_size=2, quality=None,
+            ffmpeg_log_level="error", output_params=["-crf", "20", "-f", "mp4", "-movflags", "+faststart"],
+        )  # fmt: skip
+        self._frames.send(None)
+
+    def _write(self, picture: np.ndarray, delay: float) -> None:
+        height, width = picture.shape[:2]
+        wide, high = self._even  # which the codec needs
+        whole = np.pad(picture, ((0, high - height), (0, wide - width), (0, 0)))
+        for _ in range(max(1, round(delay / self.delay))):
+            self._frames.send(np.ascontiguousarray(whole))
+
+    def _finish(self) -> None:
+        self._frames.close()
+        finish(open(unfinished(self.path), "r+b", opener=regular), self.path)  # noqa: SIM115  # finish closes it

@@ -1,0 +1,155 @@
+"""Command export: writes the policy of a saved model as a file for other programs, and compares it with the agent."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algos.base import UnfitError
+from config.loader import RunConfig
+from config.names import did_you_mean
+from config.program import version
+from framework import build
+from framework.checkpoint.atomic import write_whole
+from framework.errors import JoystickError
+from framework.evaluator import Interrupted
+from framework.export import example, onnx_file, tensors_file
+from framework.export.check import compare
+from framework.export.played import Seen, play
+from framework.export.policy import FileModule, network_facts, parts_facts, space_facts, text_facts
+from framework.multi_agent.agent import MultiPolicyAgent
+from framework.plan import PolicyPlan, plan
+from framework.runs.evaluate import check_place
+from framework.runs.resume import with_seed
+from framework.runs.signals import StopSignals
+from framework.runs.test import Model, opened
+
+OBSERVATIONS = 1000
+"""Number of observations that the file is compared on."""
+LEAST_EQUAL = 0.99
+"""Share of equal actions below which nothing is written."""
+
+
+def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signals: StopSignals) -> int:
+    """Exports one policy, or each one of several to a file of its own. kind: onnx or safetensors; policy: its name;
+    out: the file. Returns the exit status."""
+    if kind == "onnx":
+        onnx_file.check_packages()
+    assert config.task is not None
+    target = Path(out) if out else Path(f"{config.task.resolve().name}.{kind}")
+    if target.suffix != f".{kind}":
+        raise JoystickError(f"--out: {target} does not end in .{kind}")
+    check_place("--out", target, config.task)
+    config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
+
+    def check() -> None:
+        if signals.received is not None:
+            raise Interrupted
+
+    with opened(config) as model:
+        if model.note:
+            print(model.note)
+        chosen = _chosen(config, model, policy)
+        modules = {each.name: _module(each, model) for each in chosen}
+        evaluator = build.make_evaluator(config, model.env, check, model.watch)
+        try:
+            seen = play(model.agent, evaluator, OBSERVATIONS)
+        except Interrupted:
+            return signals.exit_status
+        for each in chosen:
+            place = target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target
+            _Export(config, model, each, place).write(modules[each.name], seen[each.name])
+    return 0
+
+
+def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
+    """Returns the policies to export."""
+    policies = {each.name: each for each in plan(config, model.agent.spec).policies}
+    if name is None:
+        return list(policies.values())
+    if "" in policies:
+        raise JoystickError("--policy: the run has a single agent, and no policies to choose from")
+    if name not in policies:
+        raise JoystickError(f"--policy: there is no policy {name!r}{did_you_mean(name, policies)}")
+    return [policies[name]]
+
+
+def _module(policy: PolicyPlan, model: Model) -> Any:
+    """Returns the policy as a module. Raises JoystickError with the reason if it is none."""
+    agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
+    try:
+        return agent.as_module()
+    except UnfitError as error:
+        which = f"{policy.package.NAME}, policy {policy.name}," if policy.name else policy.package.NAME
+        raise JoystickError(f"{which} cannot be exported: {error}; joystick.load(NAME) acts with it") from None
+
+
+class _Export:
+    """One policy and its file."""
+
+    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path) -> None:
+        self.config, self.model, self.policy, self.place = config, model, policy, place
+        several = isinstance(model.agent, MultiPolicyAgent)
+        self.agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
+        self.starts = (0, 0) if several else (model.env.observation_start, model.env.action_start)
+
+    def write(self, policy: Any, seen: list[Seen]) -> None:
+        """Writes the file, prints how it compares with the agent, and an example."""
+        mask = seen[0].mask
+        module = FileModule(policy, mask is not None, *self.starts).eval()
+        facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
+        files = dict(self._files(module, seen, facts))
+        for place, data in files.items():
+            write_whole(place, data)
+        print(f"{self.model.saved.path}: written as {' and '.join(map(str, files))}")
+        print(self.checked)
+        print("\nTo use it:\n")
+        print(self._example(module, () if mask is None else mask.shape[1:]))
+
+    def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
+        """Yields the files; compares what is in them with the agent first."""
+        if self.place.suffix == ".onnx":
+            data = onnx_file.content(module, self._first(module, seen[0]), text_facts(facts))
+            run = onnx_file.Session(data).run
+        else:
+            data = tensors_file.content(module, text_facts(facts))
+            run = tensors_file.loaded(module, data).run
+        self.checked = compare(run, module, seen, *self.starts)
+        if self.checked.equal < LEAST_EQUAL:
+            raise JoystickError(f"the file does not choose the agent's actions, and was not written: {self.checked}")
+        yield self.place, data
+        if self.place.suffix != ".onnx":
+            algorithm = self.policy.algo.model_dump(mode="json")
+            facts |= {"network": network_facts(module, self.agent), "settings": algorithm}
+            yield self.place.with_suffix(".json"), tensors_file.description(module, facts)
+
+    def _first(self, module: FileModule, step: Seen) -> dict[str, Any]:
+        """Returns inputs of one row."""
+        arrays = {"obs": step.obs[:1], "state": np.zeros((1, module.policy.state_size), np.float32)}
+        return arrays if step.mask is None else {**arrays, "action_mask": step.mask[:1]}
+
+    def _facts(self) -> dict[str, Any]:
+        """Returns where the policy comes from, and what it sees and does."""
+        saved, spec = self.model.saved, self.agent.spec
+        of_policy = {"policy": self.policy.name} if self.policy.name else {}
+        return {
+            "run": saved.path.parent.parent.name,
+            "algorithm": self.policy.package.NAME,
+            **of_policy,
+            "environment": spec.id,
+            **{name: int(saved.facts[name]) for name in ("step", "episode", "update")},
+            "joystick": version(),
+            "observation": space_facts(spec.observation_space, self.starts[0]),
+            **({"parts": parts_facts(spec.parts)} if spec.parts else {}),
+            "action": space_facts(spec.action_space, self.starts[1]),
+        }
+
+    def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
+        if self.place.suffix != ".onnx":
+            return example.tensors_example(self.place)
+        env, spec = self.config.env, self.agent.spec
+        changed = bool(masks or spec.parts or getattr(env, "wrappers", None))
+        made = example.making(self.config.general.env_name, spec.id, env.constructor, changed)
+        return example.onnx_example(self.place, module, spec.observation_space, masks, made)
