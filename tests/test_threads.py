@@ -1,0 +1,105 @@
+"""torch's threads: one for small updates, all cores for large ones, and on a resume as many as before."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from config import machine
+from config.loader import load
+from framework import build
+from framework.catalog import ALGOS, ENVS
+from main import main
+
+ROOT = Path(__file__).parent.parent
+WIDE = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
+PENDULUM = ["env_cfg.id=Pendulum-v1", f"algo_cfg.actor_layers={WIDE}", "algo_cfg.batch_size=256"]
+ROWS = ["general_cfg.algo_name=PPO", "env_cfg.n_envs=1024", "algo_cfg.batch_size=131072"]
+
+
+@pytest.fixture(autouse=True)
+def _threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def chosen(*words: str, processes: int = 1) -> int:
+    """Number of threads after an agent was made."""
+    config = load(None, list(words), find_algo=ALGOS, find_env=ENVS)
+    env = build.make_env(config, config.env.n_envs)
+    agent = build.make_agent(config, build.env_spec(config, env), 1, build.CPU)
+    build.choose_threads(config, agent, processes)
+    env.close()
+    return torch.get_num_threads()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], 1),  # 64 samples, 256 x 256
+        (["algo_cfg.batch_size=128"], 4),  # 128 x 256 x 256 = 8.4 million
+        (["algo_cfg.batch_size=122"], 1),  # 122 x 256 x 256 = 7.995 million
+        (["algo_cfg.batch_size=128", "general_cfg.torch_threads=3"], 3),
+        (["general_cfg.algo_name=SAC", *PENDULUM], 4),
+        ([*ROWS, "algo_cfg.sgd_batch_size=32768"], 4),  # 32768 x 64 x 64
+        ([*ROWS, "algo_cfg.sgd_batch_size=256"], 1),
+        (["general_cfg.algo_name=QLearning", "env_cfg.id=Taxi-v4"], 1),
+    ],
+)
+def test_the_work_of_an_update_decides(monkeypatch: pytest.MonkeyPatch, words: list[str], expected: int) -> None:
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    assert chosen(*words) == expected
+
+
+def test_learners_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    assert chosen("algo_cfg.batch_size=128", processes=2) == 2
+    assert chosen("algo_cfg.batch_size=128", processes=8) == 1
+
+
+def test_a_resume_keeps_the_number_as_far_as_there_are_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(build, "MUCH_WORK", 1)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
+    words = ["general_cfg.env_name=toy", "general_cfg.algo_name=DQN", "general_cfg.save_fig=false"]
+
+    def resume(cores: int, steps: int) -> tuple[int, bool]:
+        """Returns the number of threads, and whether the resume is said to differ in it."""
+        monkeypatch.setattr(machine, "cores", lambda: cores)
+        assert main(["--resume", "run", f"general_cfg.max_total_step={steps}"]) == 0
+        because = json.loads(Path("tasks/run/run.json").read_text())["resumes"][-1]["inexact_because"]
+        return torch.get_num_threads(), "torch threads: 2 -> 1" in because
+
+    assert main([*words, "general_cfg.max_total_step=30", "--into", "tasks/run"]) == 0
+    assert torch.get_num_threads() == 2
+    assert resume(4, 60) == (2, False)
+    assert resume(1, 90) == (1, True)
+
+
+def test_first_weights_do_not_depend_on_the_number_of_cores() -> None:
+    with build.one_thread():
+        assert torch.get_num_threads() == 1
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "passive"), ("active", "active")])
+def test_threads_that_wait_sleep_unless_the_environment_says_otherwise(given: str | None, expected: str) -> None:
+    """Threads that spin make an update many times slower beside another program."""
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    environment |= {"OMP_WAIT_POLICY": given} if given else {}
+    code = "import os, sys, main, config.loader; print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", expected], "it is set before torch is loaded"
+
+
+def test_memory_is_kept_only_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without glibc's mallopt nothing happens."""
+    machine.keep_freed_memory()
+    monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: object())
+    machine.keep_freed_memory()
