@@ -1,6 +1,6 @@
 """Lower bound for the training time: each algorithm as a bare loop, without evaluation, logs or checkpoints.
 
-python benchmarks/lean.py dqn STEPS | python benchmarks/lean.py ppo STEPS ROWS MINIBATCH
+python benchmarks/lean.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH
 Prints {"steps": ..., "seconds": ...}.
 """
 
@@ -171,12 +171,13 @@ def ppo_update(
 
 
 def main() -> None:
-    """Runs the loop that the command line names, on one thread."""
-    torch.set_num_threads(1)
+    """Runs the loop that the command line names. Threads 0: as many as torch chooses."""
+    if threads := int(sys.argv[1]):
+        torch.set_num_threads(threads)
     torch.manual_seed(0)
     loops: dict[str, Callable[..., None]] = {"dqn": dqn, "ppo": ppo}
-    loop = loops[sys.argv[1]]
-    numbers = [int(word) for word in sys.argv[2:]]
+    loop = loops[sys.argv[2]]
+    numbers = [int(word) for word in sys.argv[3:]]
     begin = time.perf_counter()
     loop(*numbers)
     print(json.dumps({"steps": numbers[0], "seconds": time.perf_counter() - begin}))

@@ -1,6 +1,7 @@
 """Measures stable-baselines3 on the same workloads, in a virtual environment of its own.
 
-python sb3.py dqn STEPS | ppo STEPS ROWS MINIBATCH | solved_ppo SEED | solved_dqn SEED
+python sb3.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac STEPS | td3 STEPS | images STEPS | solved_ppo SEED |
+solved_dqn SEED
 Prints {"steps": ..., "seconds": ..., "solved": ...}; seconds is the duration of learn() alone.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC, TD3
 from stable_baselines3.common.callbacks import EvalCallback, StopTrainingOnRewardThreshold
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv
@@ -46,6 +47,27 @@ def ppo(steps: int, rows: int, minibatch: int) -> dict[str, Any]:
     """Trains PPO with 128 steps per row and four epochs; 64x64 tanh is its default network."""
     env = make_vec_env(ENV, rows, seed=1)
     return learned(PPO("MlpPolicy", env, n_steps=128, batch_size=minibatch, n_epochs=4, device="cpu", seed=1), steps)
+
+
+def continuous(kind: Any, steps: int) -> dict[str, Any]:
+    """Trains SAC or TD3 on Pendulum with an update in each step after 100; returns the updates."""
+    net = {"net_arch": [256, 256]}
+    model = kind(
+        "MlpPolicy", "Pendulum-v1", batch_size=256, learning_starts=100, train_freq=1, gradient_steps=1,
+        policy_kwargs=net, device="cpu", seed=1,
+    )  # fmt: skip
+    return {**learned(model, steps), "steps": model._n_updates}
+
+
+def images(steps: int) -> dict[str, Any]:
+    """Trains DQN on images that cost nothing, with an update in each fourth step after 100."""
+    import blank_images
+
+    model = DQN(
+        "CnnPolicy", blank_images.ID, buffer_size=10_000, learning_starts=100, batch_size=32, train_freq=4,
+        gradient_steps=1, target_update_interval=1000, device="cpu", seed=1,
+    )  # fmt: skip
+    return learned(model, steps)
 
 
 def solved_ppo(seed: int) -> dict[str, Any]:
@@ -107,16 +129,20 @@ def learned(model: Any, steps: int, callback: EvalCallback | None = None) -> dic
 
 
 def main() -> None:
-    """Runs the workload that the command line names, on one thread."""
-    torch.set_num_threads(1)
+    """Runs the workload that the command line names. Threads 0: as many as torch chooses."""
+    if threads := int(sys.argv[1]):
+        torch.set_num_threads(threads)
     works: dict[str, Callable[..., dict[str, Any]]] = {
         "dqn": dqn,
         "ppo": ppo,
+        "sac": lambda steps: continuous(SAC, steps),
+        "td3": lambda steps: continuous(TD3, steps),
+        "images": images,
         "solved_ppo": solved_ppo,
         "solved_dqn": solved_dqn,
     }
-    work = works[sys.argv[1]]
-    print(json.dumps(work(*map(int, sys.argv[2:]))))
+    work = works[sys.argv[2]]
+    print(json.dumps(work(*map(int, sys.argv[3:]))))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Measures the speed of training, as ratios: our command line, a bare hand-written loop, stable-baselines3.
+"""Measures the speed of training, as ratios: our command line, a bare hand-written loop, stable-baselines3, the floor.
 
-python benchmarks/speed.py [--peers] [--only dqn,ppo,native,solved] [--repeats 3]
+python benchmarks/speed.py [--peers] [--only dqn,ppo,native,sac,td3,images,solved] [--threads 1,0] [--repeats 3]
 
 The sides take turns, one process at a time, and a ratio is the median of the ratios of single turns, so that other load
-on the machine affects both sides. Prints the table of docs/speed.md. Exit status 1: a goal was missed.
+on the machine affects both sides. Threads 0: each side has the number that it chooses itself. Prints the table of
+docs/speed.md. Exit status 1: a goal was missed.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,7 +26,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".venv-peers"
 PEER_PACKAGES = ("stable-baselines3==2.9.2", "torch==2.13.0")
-SIDES = ("ours", "lean", "sb3")
+SIDES = ("ours", "lean", "sb3", "floor")
+BLANK = "blank_images:JoystickBlank-v0"
 
 Measure = Callable[[int], float]
 """Number of the turn -> steps per second; for a workload until a task is solved, runs per second."""
@@ -40,6 +43,10 @@ class Workload:
     sides: dict[str, list[Measure]]
     solving: bool = False
     """True if the seconds until the task is solved are measured."""
+    share: float | None = None
+    """Smallest ratio of our speed to that of the floor."""
+    threads: int = 1
+    """Threads of each side; 0: as many as it chooses."""
 
 
 class BenchmarkError(Exception):
@@ -49,19 +56,19 @@ class BenchmarkError(Exception):
 # the sides ------------------------------------------------------------------------------------------------
 
 
-def ours(*words: str) -> Measure:
-    """Returns the measurement of a run of main.py, from the steps and seconds in its task directory."""
+def ours(*words: str, threads: int, updates: bool = False) -> Measure:
+    """Returns the measurement of a run of main.py, from the steps (or updates) and seconds in its task directory."""
     fixed = (
         "general_cfg.max_episode=-1",
         "general_cfg.max_step=-1",
         "general_cfg.model_save_fre=1000000000",
         "general_cfg.save_fig=false",
-        "general_cfg.torch_threads=1",
+        f"general_cfg.torch_threads={threads}",
     )
 
     def measure(turn: int) -> float:
         run = train((*fixed, *words, f"general_cfg.seed={turn}"))
-        return float(run["step"] / run["seconds"])
+        return float(run["update" if updates else "step"] / run["seconds"])
 
     return measure
 
@@ -82,20 +89,25 @@ def ours_solving(preset: str) -> Measure:
 def train(words: Iterable[str]) -> dict[str, Any]:
     """Runs main.py in an empty directory; returns the facts in run.json."""
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        output([sys.executable, str(ROOT / "main.py"), *words], Path(folder))
+        output([sys.executable, str(ROOT / "main.py"), *words], Path(folder), PYTHONPATH=str(ROOT / "benchmarks"))
         [path] = Path(folder).glob("tasks/*/run.json")
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return facts
 
 
-def lean(*words: object) -> Measure:
+def lean(*words: object, threads: int) -> Measure:
     """Returns the measurement of a loop of benchmarks/lean.py."""
-    return lambda turn: script(Path(sys.executable), "lean.py", *words)
+    return lambda turn: script(Path(sys.executable), "lean.py", threads, *words)
 
 
-def sb3(*words: object) -> Measure:
+def floor(*words: object, threads: int) -> Measure:
+    """Returns the measurement of the kernels alone, by benchmarks/floor.py."""
+    return lambda turn: script(Path(sys.executable), "floor.py", threads, *words)
+
+
+def sb3(*words: object, threads: int) -> Measure:
     """Returns the measurement of stable-baselines3, by benchmarks/sb3.py."""
-    return lambda turn: script(PEERS / "bin" / "python", "sb3.py", *words)
+    return lambda turn: script(PEERS / "bin" / "python", "sb3.py", threads, *words)
 
 
 def sb3_solving(name: str) -> Measure:
@@ -103,7 +115,7 @@ def sb3_solving(name: str) -> Measure:
 
     def measure(turn: int) -> float:
         begin = time.perf_counter()
-        facts = last_line(PEERS / "bin" / "python", "sb3.py", name, turn)
+        facts = last_line(PEERS / "bin" / "python", "sb3.py", 1, name, turn)
         return 1 / (time.perf_counter() - begin) if facts["solved"] else 0.0
 
     return measure
@@ -121,9 +133,10 @@ def last_line(python: Path, name: str, *words: object) -> dict[str, Any]:
     return facts
 
 
-def output(command: list[str], folder: Path) -> str:
+def output(command: list[str], folder: Path, **environment: str) -> str:
     """Runs a program; returns its stdout. Raises BenchmarkError with the end of its stderr if it fails."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    env = {**os.environ, **environment}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
         raise BenchmarkError(f"{' '.join(command)} ended with status {done.returncode}:\n{done.stderr[-2000:]}")
     return done.stdout
@@ -144,52 +157,106 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
     )
 
 
-def workloads() -> dict[str, list[Workload]]:
+def workloads(threads: int = 1) -> dict[str, list[Workload]]:
     """Returns the workloads by their name for --only."""
-    return {
+    own = partial(ours, threads=threads)
+    bare, peer, least = partial(lean, threads=threads), partial(sb3, threads=threads), partial(floor, threads=threads)
+    wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
+    continuous = (
+        "env_cfg.id=Pendulum-v1", "general_cfg.max_total_step=1500", "algo_cfg.batch_size=256",
+        f"algo_cfg.actor_layers={wide}", f"algo_cfg.critic_layers={wide}", "algo_cfg.learning_starts=100",
+        "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1",
+    )  # fmt: skip
+    made = partial(Workload, threads=threads)
+    found = {
         "dqn": [
-            Workload(
+            made(
                 "DQN, 256x256, batch 64, an update each step",
-                1.6,
+                2.2,
                 {
-                    "ours": [ours("general_cfg.max_total_step=4000")],
-                    "lean": [lean("dqn", 4000)],
-                    "sb3": [sb3("dqn", 4000)],
+                    "ours": [own("general_cfg.max_total_step=4000")],
+                    "lean": [bare("dqn", 4000)],
+                    "sb3": [peer("dqn", 4000)],
+                    "floor": [least("dqn", 4000)],
                 },
+                share=0.65,
             )
         ],
         "ppo": [
-            Workload(
+            made(
                 "PPO, 8 rows x 128 steps, minibatch 256, 4 epochs",
-                1.7,
+                2.5,
                 {
-                    "ours": [ours(*rows_of_ppo(8, 61_440))],
-                    "lean": [lean("ppo", 61_440, 8, 256)],
-                    "sb3": [sb3("ppo", 61_440, 8, 256)],
+                    "ours": [own(*rows_of_ppo(8, 61_440))],
+                    "lean": [bare("ppo", 61_440, 8, 256)],
+                    "sb3": [peer("ppo", 61_440, 8, 256)],
+                    "floor": [least("ppo", 61_440, 8, 256)],
                 },
+                share=0.5,
             )
         ],
         "native": [
-            Workload(
+            made(
                 "PPO, vector CartPole, 256 and 1024 rows (the slower) against 8 to 64 (the fastest)",
-                2.0,
+                3.0,
                 {
-                    "ours": [ours(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)],
-                    "lean": [lean("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
-                    "sb3": [sb3("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
+                    "ours": [own(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)],
+                    "lean": [bare("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
+                    "sb3": [peer("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
+                    "floor": [least("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
+                },
+                share=0.5,
+            )
+        ],
+        **{
+            name.lower(): [
+                made(
+                    f"{name}, Pendulum, 256x256, batch 256, updates",
+                    goal,
+                    {
+                        "ours": [own(f"general_cfg.algo_name={name}", *continuous, updates=True)],
+                        "sb3": [peer(name.lower(), 1500)],
+                        "floor": [least(name.lower(), 1400)],
+                    },
+                    share=0.8,
+                )
+            ]
+            for name, goal in (("SAC", 1.6), ("TD3", 1.5))
+        },
+        "images": [
+            made(
+                "DQN, images of 84x84x4 that cost nothing, Nature network, batch 32, an update per 4 steps",
+                1.5 if threads == 1 else 2.5,
+                {
+                    "ours": [own(*nature_dqn(1000))],
+                    "sb3": [peer("images", 1000)],
+                    "floor": [least("images", 1000)],
                 },
             )
         ],
-        "solved": [
+    }
+    if threads == 1:
+        found["solved"] = [
             Workload(
                 f"{name} until CartPole-v1 is solved, whole process",
                 goal,
                 {"ours": [ours_solving(f"{name}.yaml")], "sb3": [sb3_solving(f"solved_{name.lower()}")]},
                 solving=True,
             )
-            for name, goal in (("PPO", 1.7), ("DQN", 2.5))
-        ],
-    }
+            for name, goal in (("PPO", 2.2), ("DQN", 4.0))
+        ]
+    return found
+
+
+def nature_dqn(steps: int) -> tuple[str, ...]:
+    """Returns the settings of DQN on images, with an update in each fourth step from step 100 on."""
+    return (
+        "--allow-import", "blank_images", f"env_cfg.id={BLANK}", "general_cfg.algo_name=DQN",
+        f"general_cfg.max_total_step={steps}", "algo_cfg.batch_size=32", "algo_cfg.learning_starts=100",
+        "algo_cfg.train_fre=4", "algo_cfg.updates_per_train=1", "algo_cfg.buffer_size=10000",
+        "algo_cfg.target_update=1000",
+        "algo_cfg.value_layers=[{layer_type: linear, layer_size: [512], activation: relu}]",
+    )  # fmt: skip
 
 
 # measuring and showing ------------------------------------------------------------------------------------
@@ -200,7 +267,7 @@ def measured(workload: Workload, sides: tuple[str, ...], repeats: int) -> dict[s
     speeds: dict[str, list[float]] = {side: [] for side in sides if side in workload.sides}
     for turn in range(1, repeats + 1):
         for side, found in speeds.items():
-            choose = min if side == "ours" else max
+            choose = min if side in ("ours", "floor") else max
             found.append(choose(measure(turn) for measure in workload.sides[side]))
             print(f"{workload.title}: turn {turn}, {side} {shown(workload, found[-1])}", file=sys.stderr, flush=True)
     return speeds
@@ -218,7 +285,17 @@ def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
     """Returns a line of the table."""
     values = [shown(workload, median(speeds[side])) if side in speeds else "" for side in SIDES]
     ratios = ["" if (r := ratio(speeds, side)) is None else f"{r:.2f}" for side in SIDES[1:]]
-    return f"| {' | '.join([workload.title, *values, *ratios, f'{workload.goal:.1f}'])} |"
+    goal = f"{workload.goal:.1f}" + ("" if workload.share is None else f", {workload.share:g} of the floor")
+    cells = [workload.title, str(workload.threads or "own"), *values, *ratios, goal]
+    return f"| {' | '.join(cells)} |"
+
+
+def is_missed(workload: Workload, speeds: dict[str, list[float]]) -> bool:
+    """Returns True if a goal that was measured is not reached."""
+    theirs, least = ratio(speeds, "sb3"), ratio(speeds, "floor")
+    return (theirs is not None and theirs < workload.goal) or (
+        least is not None and workload.share is not None and least < workload.share
+    )
 
 
 def shown(workload: Workload, speed: float) -> str:
@@ -228,8 +305,8 @@ def shown(workload: Workload, speed: float) -> str:
 
 
 HEADER = """\
-| work | ours | lean loop | stable-baselines3 | ours : lean | ours : stable-baselines3 | goal |
-|---|---|---|---|---|---|---|"""
+| work | threads | ours | lean loop | stable-baselines3 | floor | ours : lean | ours : peer | ours : floor | goal |
+|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def circumstances(repeats: int) -> str:
@@ -260,11 +337,15 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measures the speed of training. Run nothing else at the same time.")
     parser.add_argument("--peers", action="store_true", help=f"measure {PEER_PACKAGES[0]} too, in {PEERS.name}")
     parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, separated by commas")
+    parser.add_argument("--threads", default="1", help="1, 0 (each side chooses), or both, separated by commas")
     parser.add_argument("--repeats", type=int, default=3, help="number of turns; the table shows medians")
     request = parser.parse_args(argv)
     request.only = request.only.split(",")
     if unknown := set(request.only) - set(names):
         parser.error(f"--only: {', '.join(sorted(unknown))} is none of {', '.join(names)}")
+    if not set(request.threads.split(",")) <= {"0", "1"}:
+        parser.error("--threads: 1, 0, or 1,0")
+    request.threads = [int(word) for word in request.threads.split(",")]
     if request.repeats < 1:
         parser.error("--repeats: at least 1")
     return request
@@ -273,18 +354,17 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> int:
     """Returns the exit status: 0, 1 if a goal was missed, or 2 if a side failed."""
     request = parse(argv)
-    sides = SIDES if request.peers else SIDES[:2]
+    sides = SIDES if request.peers else tuple(side for side in SIDES if side != "sb3")
     missed, place = False, circumstances(request.repeats)
     try:
         if request.peers:
             make_peers()
         lines = []
-        for name in request.only:
-            for workload in workloads()[name]:
-                speeds = measured(workload, sides, request.repeats)
-                lines.append(row(workload, speeds))
-                reached = ratio(speeds, "sb3")
-                missed |= reached is not None and reached < workload.goal
+        chosen = [work for n in request.threads for name in request.only for work in workloads(n).get(name, ())]
+        for workload in chosen:
+            speeds = measured(workload, sides, request.repeats)
+            lines.append(row(workload, speeds))
+            missed |= is_missed(workload, speeds)
     except (BenchmarkError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -29,13 +29,29 @@ def test_the_ratio_is_the_median_over_turns_and_not_the_ratio_of_medians() -> No
 
 def test_a_side_that_was_not_measured_has_no_ratio_and_empty_cells() -> None:
     line = speed.row(Workload("work", 2.0, {}), {"ours": [1500.0], "lean": [1000.0]})
-    assert line == "| work | 1,500 /s | 1,000 /s |  | 1.50 |  | 2.0 |"
+    assert line == "| work | 1 | 1,500 /s | 1,000 /s |  |  | 1.50 |  |  | 2.0 |"
 
 
 def test_our_worst_variant_stands_against_their_best() -> None:
     sides = {"ours": [told(90.0), told(40.0)], "sb3": [told(10.0), told(20.0), told(5.0)]}
     speeds = speed.measured(Workload("work", 2.0, sides), ("ours", "lean", "sb3"), repeats=1)
     assert speeds == {"ours": [40.0], "sb3": [20.0]}
+
+
+def test_a_share_of_the_floor_is_a_goal_too() -> None:
+    workload = Workload("work", 2.0, {}, share=0.5, threads=0)
+    for least, missed in ((100.0, False), (130.0, True)):
+        speeds = {"ours": [60.0], "sb3": [20.0], "floor": [least]}
+        assert speed.is_missed(workload, speeds) is missed
+    assert speed.row(workload, speeds).endswith("| 3.00 | 0.46 | 2.0, 0.5 of the floor |")
+    assert "| own |" in speed.row(workload, speeds)
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_every_workload_has_our_side_and_a_peer(threads: int) -> None:
+    for name, works in speed.workloads(threads).items():
+        for work in works:
+            assert {"ours", "sb3"} <= work.sides.keys(), name
 
 
 def test_the_sides_take_turns() -> None:
@@ -50,7 +66,7 @@ def test_the_sides_take_turns() -> None:
 
 def test_a_task_that_was_not_solved_is_slower_than_any_that_was() -> None:
     workload = Workload("work", 1.0, {}, solving=True)
-    assert speed.row(workload, {"ours": [0.5], "sb3": [0.0]}) == "| work | 2.0 s |  | not solved |  | inf | 1.0 |"
+    assert speed.row(workload, {"ours": [0.5], "sb3": [0.0]}) == "| work | 1 | 2.0 s |  | not solved |  |  | inf |  | 1.0 |"
     assert speed.ratio({"ours": [0.5], "sb3": [0.0]}, "sb3") == math.inf
     assert speed.ratio({"ours": [0.0], "sb3": [0.0]}, "sb3") == 0.0
 
@@ -67,12 +83,12 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(speed, "make_peers", lambda: None)
     for theirs, status in ((1.0, 0), (2.0, 1)):
         works = iter([only(theirs), only(theirs)])
-        monkeypatch.setattr(speed, "workloads", lambda works=works: next(works))
+        monkeypatch.setattr(speed, "workloads", lambda threads=1, works=works: next(works))
         assert speed.main(["--peers", "--only", "dqn", "--repeats", "1"]) == status
-    assert "| work | 3 /s |  | 2 /s |  | 1.50 | 2.0 |" in capsys.readouterr().out
+    assert "| work | 1 | 3 /s |  | 2 /s |  |  | 1.50 |  | 2.0 |" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [["--only", "dqn,qdn"], ["--repeats", "0"]])
+@pytest.mark.parametrize("words", [["--only", "dqn,qdn"], ["--repeats", "0"], ["--threads", "2"]])
 def test_a_wrong_word_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         speed.main(words)

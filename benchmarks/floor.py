@@ -1,0 +1,115 @@
+"""Shortest possible learning time: the matrix products (or convolutions) of all updates, and one pass of Adam for each.
+
+python benchmarks/floor.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
+Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: with the same kernels, no framework
+can be faster.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+Work = Callable[[], object]
+
+
+def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> list[Work]:
+    """Returns the products of a network in an update: forward; if it learns, the gradients of its weights and of the
+    inputs of its layers. inputs: the gradients of all inputs, also those of the network."""
+    works: list[Work] = []
+    for number, (before, after) in enumerate(pairwise(sizes)):
+        x, w, g = torch.randn(batch, before), torch.randn(after, before), torch.randn(batch, after)
+        y, dw, dx = torch.empty(batch, after), torch.empty(after, before), torch.empty(batch, before)
+        works.append(lambda x=x, w=w, y=y: torch.mm(x, w.t(), out=y))
+        if learns:
+            works.append(lambda x=x, g=g, dw=dw: torch.mm(g.t(), x, out=dw))
+        if inputs or (learns and number):
+            works.append(lambda w=w, g=g, dx=dx: torch.mm(g, w, out=dx))
+    return works
+
+
+def adam(*networks: tuple[int, ...]) -> Work:
+    """Returns one pass of the fused Adam over the weights of these networks."""
+    shapes = [(after, before) for sizes in networks for before, after in pairwise(sizes)]
+    return adam_of([torch.randn(shape) for shape in shapes])
+
+
+def adam_of(weights: list[Tensor]) -> Work:
+    optimizer = torch.optim.Adam([w.requires_grad_() for w in weights], 1e-4, fused=True)
+    for w in weights:
+        w.grad = torch.randn_like(w)
+    return optimizer.step
+
+
+def dqn(updates: int) -> tuple[int, list[Work]]:
+    """256x256, batch 64: target and online network."""
+    sizes = (4, 256, 256, 2)
+    return updates, [*mlp(64, *sizes, learns=False), *mlp(64, *sizes), adam(sizes)]
+
+
+def ppo(steps: int, rows: int, minibatch: int) -> tuple[int, list[Work]]:
+    """64x64 for actor and critic, four epochs: the updates of a window of 128 steps of all rows."""
+    actor, critic = (4, 64, 64, 2), (4, 64, 64, 1)
+    update = [*mlp(minibatch, *actor), *mlp(minibatch, *critic), adam(actor, critic)]
+    return steps // (128 * rows), 4 * (128 * rows // minibatch) * update
+
+
+def sac(updates: int) -> tuple[int, list[Work]]:
+    """Pendulum, 256x256, batch 256: two critics and their targets, the actor for the target and for its own loss."""
+    actor, critic = (3, 256, 256, 2), (4, 256, 256, 1)
+    target = [*mlp(256, *actor, learns=False), *2 * mlp(256, *critic, learns=False)]
+    improved = [*mlp(256, *actor), *2 * mlp(256, *critic, learns=False, inputs=True)]
+    return updates, [*target, *2 * mlp(256, *critic), adam(critic, critic), *improved, adam(actor)]
+
+
+def td3(updates: int) -> tuple[int, list[Work]]:
+    """The same with a deterministic actor, which learns in each second update; here two updates."""
+    actor, critic = (3, 256, 256, 1), (4, 256, 256, 1)
+    target = [*mlp(256, *actor, learns=False), *2 * mlp(256, *critic, learns=False)]
+    critics = [*target, *2 * mlp(256, *critic), adam(critic, critic)]
+    improved = [*mlp(256, *actor), *mlp(256, *critic, learns=False, inputs=True), adam(actor)]
+    return updates // 2, [*critics, *critics, *improved]
+
+
+def images(steps: int) -> tuple[int, list[Work]]:
+    """The Nature network on 32 observations of 84x84x4 in each fourth step after 100: target and online network,
+    without activations."""
+    online = nn.Sequential(nn.Conv2d(4, 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3, 1), nn.Flatten())
+    online += nn.Sequential(nn.Linear(3136, 512), nn.Linear(512, 2))
+    x = torch.randn(32, 4, 84, 84).to(memory_format=torch.channels_last)
+    online.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def learn() -> None:
+        with torch.inference_mode():
+            online(x)
+        online(x).sum().backward()
+
+    learn()
+    optimizer = torch.optim.Adam(online.parameters(), 1e-4, fused=True)
+    return (steps - 100) // 4, [learn, optimizer.step]
+
+
+def main() -> None:
+    """Times the work that the command line names."""
+    torch.manual_seed(0)
+    torch.set_flush_denormal(True)
+    if threads := int(sys.argv[1]):
+        torch.set_num_threads(threads)
+    kinds = {"dqn": dqn, "ppo": ppo, "sac": sac, "td3": td3, "images": images}
+    numbers = [int(word) for word in sys.argv[3:]]
+    times, works = kinds[sys.argv[2]](*numbers)  # type: ignore[operator]
+    for work in works:
+        work()
+    begin = time.perf_counter()
+    for _ in range(times):
+        for work in works:
+            work()
+    print(json.dumps({"steps": numbers[0], "seconds": time.perf_counter() - begin}))
+
+
+if __name__ == "__main__":
+    main()
