@@ -1,8 +1,8 @@
 """Shortest possible learning time: the matrix products (or convolutions) of all updates, and one pass of Adam for each.
 
 python benchmarks/floor.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
-Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: with the same kernels, no framework
-can be faster.
+Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
+the same kernels.
 """
 
 import json
