@@ -78,8 +78,11 @@ def _of_filming(request: argparse.Namespace) -> Iterator[str]:
 def _of_exporting(request: argparse.Namespace) -> Iterator[str]:
     """Yields what is wrong with the flags of export."""
     if request.command != "export":
-        if request.to or request.policy:
-            yield f"--to and --policy are for: {PROGRAM} export NAME"
+        if request.to:
+            yield f"--to is for: {PROGRAM} export NAME"
+        if request.policy:
+            where = "in training, algo_cfg.actor_layers describes the network, and policies_cfg several policies"
+            yield f"--policy is for: {PROGRAM} export NAME; {where}"
     elif request.to not in FORMATS:
         given = f"--to {request.to} is not known" if request.to else "export needs --to"
         yield f"{given}: write --to {' or --to '.join(FORMATS)}"

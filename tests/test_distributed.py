@@ -1,14 +1,10 @@
 """Workers, a data server and learners, with a Ray that runs them all in this process, in any order."""
 
 from contextlib import closing
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from fake_ray import FakeRay
-from gymnasium import spaces
 from helpers_core import of_one_agent
 from helpers_distributed import Run, config_of, frozen, local, nothing_twice, remote
 
@@ -92,23 +88,20 @@ def test_fragments_come_to_the_memory_in_the_order_of_their_workers(added):
     assert [fragment.origin.worker for fragment in added] == [0, 1, 2] * (len(added) // 3)
 
 
-def test_processes_of_a_kind_share_the_cores_that_images_take(monkeypatch):
-    """Of 8 cores a learner alone takes all, and each of 3 takes 2. A worker takes one, and so does a small network."""
-    monkeypatch.setattr("config.machine.cores", lambda: 8)
-    threads = []
-    monkeypatch.setattr("torch.set_num_threads", threads.append)
+def test_learners_share_the_cores_and_a_worker_takes_one(monkeypatch):
+    """How many threads a learner takes is in tests/test_threads.py."""
+    shares, threads = [], []
     config = config_of("DQN", workers=4)
     with closing(build.make_env(config, 2)) as env:
         spec = build.env_spec(config, env)
-    image = replace(spec, observation_space=spaces.Box(0, 255, (3, 8, 8), np.uint8))
-    monkeypatch.setattr(build, "make_agent", lambda *args: SimpleNamespace(device=torch.device("cpu")))
-    monkeypatch.setattr("framework.learner.Learner", lambda *args: None)
-    for learners in (1, 3, 10):
-        LearnerActor(config, image, 0, learners)
+    monkeypatch.setattr(build, "choose_threads", lambda config, agent, processes: shares.append(processes))
+    for learners in (1, 3):
+        LearnerActor(config, spec, 0, learners)
     monkeypatch.setattr(build, "make_collector", lambda *args: None)
-    Worker(config, image, 0)
+    monkeypatch.setattr("framework.distributed.worker.torch.set_num_threads", threads.append)
     Worker(config, spec, 0)
-    assert threads == [8, 2, 1, 1, 1]
+    assert shares == [1, 3]
+    assert threads[0] == 1
 
 
 # ------------------------------------------------------------------------------------------------- running ahead

@@ -76,7 +76,7 @@ def test_evaluate_takes_episodes_or_steps_a_model_and_a_file() -> None:
         (["test", "a", "--episodes", "2", "general_cfg.max_episode=3"], "both set the number of episodes"),
         (["--episodes", "9"], "training ends at general_cfg.max_episode=9"),
         (["--model", "best"], "--model is for test, film and evaluate"),
-        (["test", "a", "--steps", "9"], "--steps and --out are for: python main.py evaluate NAME"),
+        (["test", "a", "--steps", "9"], "--steps is for: python main.py evaluate NAME"),
         (["evaluate", "a", "--steps", "9", "--episodes", "2"], "leave one of them out"),
         (["evaluate", "a", "--video"], "evaluate writes no task directory"),
         (["evaluate", "a", "--into", "b"], "evaluate writes no task directory"),

@@ -14,8 +14,8 @@ from safetensors.numpy import load as load_arrays
 from framework.checkpoint.atomic import sync_folder
 from framework.errors import CheckpointError
 
-FRAME_BYTES = 64 * 2**20
-"""Largest size of a frame: all that a save or a load copies at once."""
+FRAME_BYTES = 32 * 2**20
+"""Largest size of a frame. A save or a load holds two copies of one at once: its bytes and its arrays."""
 SEGMENT_BYTES = 64 * 2**20
 """Size of a file after which the next one begins, so that old files can be deleted."""
 KEPT_JOURNALS = 5

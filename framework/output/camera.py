@@ -1,6 +1,7 @@
 """Recorders that film: one episode after another, or several at once."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -8,9 +9,16 @@ from PIL import Image
 from envs.base import Array, Step, VectorEnv
 from framework.fragment import Episode, Recorder
 from framework.output.formatting import counted, short
+from framework.output.gif import GifWriter
+from framework.output.mp4 import Mp4Writer
 from framework.output.pictures import CAPTION_HEIGHT, GAP, captioned, fitted, picture_of, side_by_side
-from framework.output.video import Film, VideoWriter
+from framework.output.video import MAX_SIDE, Film, VideoWriter
 from framework.watch import Watch
+
+
+def writer(path: Path, fps: float, max_side: int = MAX_SIDE) -> VideoWriter:
+    """Makes the writer of a video, by the ending of its name: .gif or .mp4."""
+    return (Mp4Writer if path.suffix == ".mp4" else GifWriter)(path, fps, max_side=max_side)
 
 
 class Lens(Recorder):
@@ -20,9 +28,6 @@ class Lens(Recorder):
     def __init__(self, number: int, watch: Watch | None = None) -> None:
         """number: that of the episode."""
         self.watch = watch or Watch()
-        self._show(number)
-
-    def _show(self, number: int) -> None:
         self.number, self.over = number, False
         self.frame: np.ndarray | None = None
         self._total, self._steps = 0.0, 0
@@ -45,13 +50,15 @@ class Lens(Recorder):
         return f"{text}   end" if self.over else text
 
 
-class Camera(Lens):
+class Camera(Recorder):
     """Films one episode after another. The last picture of each stays for a second."""
 
     def __init__(self, writer: VideoWriter, numbers: Sequence[int], watch: Watch | None = None) -> None:
         """numbers: those of the episodes."""
-        super().__init__(numbers[0], watch)
         self.writer, self.numbers = writer, numbers
+        self._watch = watch
+        self._lens: Lens | None = None
+        """Sees the running episode; None before its first step."""
         self.filmed = 0
         """Number of episodes that have begun."""
 
@@ -62,18 +69,19 @@ class Camera(Lens):
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
         """Films the state after a step."""
-        if not self._steps:
-            self.number = self.numbers[self.filmed]
+        if self._lens is None:
+            self._lens = Lens(self.numbers[self.filmed], self._watch)
             self.filmed += 1
-        super().step(obs, action, step, env)
-        if self.frame is not None:
-            self.writer.add(self.frame, self.caption)
+        self._lens.step(obs, action, step, env)
+        if self._lens.frame is not None:
+            self.writer.add(self._lens.frame, self._lens.caption)
 
     def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
-        super().end(episode, env)
-        if self.frame is not None:
-            self.writer.hold(self.frame, self.caption)
-        self._show(self.number)
+        if self._lens is not None:
+            self._lens.over = True
+            if self._lens.frame is not None:
+                self.writer.hold(self._lens.frame, self._lens.caption)
+        self._lens = None
         return {}
 
     def close(self) -> Film:

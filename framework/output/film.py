@@ -18,12 +18,12 @@ from framework.checkpoint.atomic import write_whole
 from framework.evaluator import Interrupted, Repetition, replay
 from framework.fragment import Episode, Recorder
 from framework.observer import Observer
-from framework.output.camera import Camera, Lens, Mosaic
+from framework.output.camera import Camera, Lens, Mosaic, writer
 from framework.output.console import Console
 from framework.output.formatting import counted
 from framework.output.recorders import TAPES
 from framework.output.scribe import Scribe
-from framework.output.video import Film, writer
+from framework.output.video import Film
 from framework.runs.task_dir import TaskDir
 from framework.watch import Watch
 

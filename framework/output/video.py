@@ -115,14 +115,3 @@ class VideoWriter(ABC):
     @abstractmethod
     def _finish(self) -> None:
         """Closes the file and gives it its name."""
-
-
-def writer(path: Path, fps: float, max_side: int = MAX_SIDE) -> VideoWriter:
-    """Makes the writer of a video, by the ending of its name: .gif or .mp4."""
-    if path.suffix == ".mp4":
-        from framework.output.mp4 import Mp4Writer
-
-        return Mp4Writer(path, fps, max_side=max_side)
-    from framework.output.gif import GifWriter
-
-    return GifWriter(path, fps, max_side=max_side)
