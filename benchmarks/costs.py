@@ -34,7 +34,8 @@ BUFFERS = {
     "CarRacing-v3, images of 96x96x3": ["env_cfg.id=CarRacing-v3", "env_cfg.continuous=false"],
     "the same in grey, 84x84, four stacked": [
         "env_cfg.id=CarRacing-v3", "env_cfg.continuous=false",
-        "env_cfg.wrappers=[GrayScale, {wrapper_name: Resize, shape: [84, 84]}, {wrapper_name: FrameStack, stack_size: 4}]",
+        "env_cfg.wrappers=[GrayScale, {wrapper_name: Resize, shape: [84, 84]}, "
+        "{wrapper_name: FrameStack, stack_size: 4}]",
     ],
 }  # fmt: skip
 

@@ -2,9 +2,9 @@
 
 python benchmarks/flat.py [--steps 2000000] [--figure docs/images/flat.png]
 
-Trains PPO, whose learning rate is 0 so that episodes stay as short as those of the random policy, and looks at its process
-twice a second. Prints steps/s, memory and open files in each tenth of the run, and draws them. Exit status 1: the last tenth
-is slower than the first by more than a fifth, or has taken more than a fifth more memory, or more open files.
+Trains PPO, whose learning rate is 0 so that episodes stay as short as those of the random policy, and looks at its
+process twice a second. Prints steps/s, memory and open files in each tenth of the run, and draws them. Exit status 1:
+the last tenth is slower than the first by more than a fifth, has taken more than a fifth more memory, or more files.
 """
 
 import argparse
