@@ -33,6 +33,7 @@ from framework.output.csv_log import read_csv
 from framework.output.film import TrainingVideos
 from framework.output.formatting import resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
+from framework.output.redraw import Redraw
 from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.output.traces import TRACES, TraceWriter
 from framework.output.wrap_up import Ending, guarded
@@ -99,6 +100,7 @@ class Experiment:
             self.opened = True
             with self._saving():
                 record.write_start(self.task, self.config, self.start, self.facts)
+                self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
                 for note in (
                     *self.config.notes,
                     *self._disk_notes(),
@@ -161,6 +163,7 @@ class Experiment:
         observers: list[Observer] = [CallbackObserver(user, self.handle(self))] if user else []
         if cfg.video_fre:
             observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
+        observers.append(Redraw(lambda: wrap_up.draw_so_far(config, self.task, self.trainer), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
