@@ -7,7 +7,7 @@ const sets = JSON.parse(document.getElementById("numbers").textContent);
 const end = Math.max(1, ...sets.map(({ x }) => x.at(-1)));
 const figures = sets.flatMap(set => Object.entries(set.curves).map(([name, values]) => {
   const raw = set.x.map((x, place) => [x, values[place]]).filter(([, y]) => y !== null);
-  const box = make("figure", { class: "curve" }), dots = set.dots[name] ?? [];
+  const box = make("figure", { class: "curve" }), dots = Object.hasOwn(set.dots, name) ? set.dots[name] : [];
   document.querySelector(`[data-set="${set.key}"]`).append(box);
   return { box, name, over: set.over, series: [{ colour: "c0", raw, line: noisy(raw) ? smooth(raw) : raw, dots }] };
 }));

@@ -25,6 +25,7 @@ from framework.output.curves import (
     drawable,
     dress,
     finite,
+    legend_columns,
     smooth,
     some_of,
     window_for,
@@ -38,8 +39,6 @@ MOST_NAMES = 12
 """Number of runs up to which each line has its name."""
 BANDS = 400
 """Number of stretches in which many episodes are shown by their lowest and highest return."""
-LEGEND_LETTERS = 105
-"""Room of a line of a legend, in letters; a mark takes six."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
 
@@ -296,18 +295,13 @@ def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> N
         axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
 
 
-def _columns(labels: Sequence[str]) -> int:
-    """Returns the number of columns of a legend that is no wider than the figure."""
-    return 5 if sum(len(label) + 6 for label in labels) <= LEGEND_LETTERS else 3
-
-
 def _save(figure: Any, path: Path | BinaryIO, palette: Palette) -> None:
     """Adds the legend and writes the picture; a file is replaced as a whole."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(
-            handles, labels, loc="outside lower center", ncols=_columns(labels), frameon=False, fontsize=9, columnspacing=1.4,
-            labelcolor=palette.ink,
+            handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
+            columnspacing=1.4, labelcolor=palette.ink,
         )  # fmt: skip
     if not isinstance(path, Path):
         figure.savefig(path, format="png", dpi=150)

@@ -33,8 +33,9 @@ STYLE = (
 .curve svg:focus-visible { outline: 2px solid var(--accent); }
 .readout { min-height: 1.4rem; margin: 0; font-size: .8rem; color: var(--quiet); font-variant-numeric: tabular-nums; }
 summary { cursor: pointer; margin: .75rem 0; font-weight: 600; font-size: .95rem; }
-#whole { position: sticky; top: .5rem; z-index: 1; margin: .5rem 0; padding: .35rem .8rem; cursor: pointer; font: inherit;
-  font-size: .9rem; color: var(--ink); background: var(--card); border: 1px solid var(--line); border-radius: .5rem; }
+#whole { position: sticky; top: .5rem; z-index: 1; margin: .5rem 0; padding: .35rem .8rem; cursor: pointer;
+  font: inherit; font-size: .9rem; color: var(--ink); background: var(--card); border: 1px solid var(--line);
+  border-radius: .5rem; }
 #whole[hidden] { display: none; }
 """
 )
@@ -69,7 +70,7 @@ def curves(results: Path, train: Rows, evaluations: Rows) -> str:
         note = paragraph(f"Each point is the mean of {each['rows']} rows.", "quiet") if each["rows"] > 1 else ""
         opened = " open" if each["key"] in OPEN else ""
         parts.append(
-            f'<details{opened}><summary>{text(each["title"])}</summary>{note}'
+            f"<details{opened}><summary>{text(each['title'])}</summary>{note}"
             f'<div class="curves" data-set="{each["key"]}"></div></details>'
         )
     without = "<noscript><p>The curves need JavaScript; the files in results/ have their numbers.</p></noscript>"

@@ -247,8 +247,8 @@ def _repeatable(run: Facts) -> str:
     if reasons:
         return paragraph(f"It cannot be repeated to the byte: {'; '.join(reasons)}.")
     return paragraph(
-        "A run in one go can be repeated to the byte: the same settings, seed and number of threads give equal numbers, "
-        "with these versions on this kind of processor."
+        "A run in one go can be repeated to the byte: the same settings, seed and number of threads give equal "
+        "numbers, with these versions on this kind of processor."
     )
 
 

@@ -19,12 +19,10 @@ short run is drawn at its end alone."""
 
 
 class Redraw(Observer):
-    """Draws after a checkpoint, and so after each evaluation, once the time that it needs is within its share. A failure
-    is one warning, and nothing more is drawn before the end."""
+    """Draws after a checkpoint, and so after each evaluation, once the time that it needs is within its share. A
+    failure is one warning, and nothing more is drawn before the end."""
 
-    def __init__(
-        self, draw: Callable[[], object], console: Console, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, draw: Callable[[], object], console: Console, now: Callable[[], float] = time.monotonic) -> None:
         """now: returns the time in seconds."""
         self._draw, self._console, self._now = draw, console, now
         self._began = self._ended = now()
