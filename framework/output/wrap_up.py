@@ -123,6 +123,9 @@ def tell(
         facts["profile"] = [part._asdict() for part in parts]
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
+    videos = sorted(task.videos.glob("video.*"))
+    left = (task.config, task.path / "report.html", task.results / "learning_curve.png", *videos)
+    trainer.log.loggers.files([path for path in left if path.is_file()])
     check()
     outcome = Outcome(
         task=task.path,

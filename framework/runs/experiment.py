@@ -125,6 +125,7 @@ class Experiment:
         """Creates all parts. Those that can be refused come before the task directory."""
         config, cfg, enter = self.config, self.config.general, self._stack.enter_context
         self.callbacks = build.make_callbacks(config)
+        loggers = build.make_loggers(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
@@ -147,8 +148,9 @@ class Experiment:
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         log = RunLog(
-            self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers()
-        )
+            self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers(),
+            loggers, record.repeatable(config).as_dict(),
+        )  # fmt: skip
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
@@ -243,6 +245,7 @@ class Experiment:
             initial_weights.start_with(self.backend, self._fitting)
             self.console.note(self._fitting.text)
         self.loaded = True
+        self.trainer.log.loggers.begin()
         if ray and (saved is None or self.start.branch):
             self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet
         self._write_processes()
@@ -347,6 +350,7 @@ class Experiment:
         time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
         self.backend.processes.restart()
         self._restore(saved, branch=False)
+        self.trainer.log.loggers.begin()
         self.store.continue_from(saved)
         self._write_processes()
         self.start_clock()
