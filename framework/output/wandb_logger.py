@@ -1,5 +1,7 @@
 """Weights & Biases: offline, into wandb/ of the task directory, unless WANDB_MODE says otherwise."""
 
+import contextlib
+import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,6 +42,7 @@ class WandbLogger(Logger):
             dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", "joystick"), name=folder.name,
             config=dict(config), id=str(known) if known else None, resume="allow" if known else None, settings=quiet,
         )  # fmt: skip
+        self._without_links()
         for group, axis in AXES.items():
             self._run.define_metric(axis)
             self._run.define_metric(f"{group}/*", step_metric=axis)
@@ -48,13 +51,22 @@ class WandbLogger(Logger):
         self._run.log({**{f"{group}/{name}": value for name, value in values.items()}, AXES[group]: step})
 
     def files(self, paths: Sequence[Path]) -> None:
-        for path in paths:
-            self._run.save(str(path.absolute()), base_path=str(self._folder), policy="now")
+        with contextlib.redirect_stderr(io.StringIO()):  # it prints a warning that a change would not be noticed
+            for path in paths:
+                self._run.save(str(path.absolute()), base_path=str(self._folder), policy="now")
 
     def close(self) -> None:
         if self._run is not None:
             self._run.finish()
             self._run = None
+            self._without_links()
 
     def state(self) -> Tree:
         return {"id": self._run.id}
+
+    def _without_links(self) -> None:
+        """Deletes the link to wandb's log of its own process, which no setting prevents: a task directory with links
+        is refused by a resume."""
+        for path in (self._folder / "wandb").rglob("*"):
+            if path.is_symlink():
+                path.unlink()
