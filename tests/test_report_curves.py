@@ -15,6 +15,7 @@ from test_run_end import outcome, train
 from config import machine
 from framework.output import figures, html_curves, html_report, redraw
 from framework.output.csv_log import read_csv
+from framework.output.curves import legend_columns
 from framework.output.redraw import Redraw
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -155,6 +156,11 @@ def test_the_name_of_a_column_stays_text(browser: Browser, tmp_path: Path) -> No
     assert browser.value("[...document.images].map(each => each.alt)") == ["Video"]
 
 
+def test_a_legend_is_no_wider_than_its_figure() -> None:
+    """105 letters fit: five names of 15 letters with their marks of six."""
+    assert (legend_columns(["x" * 15] * 5), legend_columns(["x" * 15] * 4 + ["x" * 16])) == (5, 3)
+
+
 # -------------------------------------------------------------------------------------------- while a run trains
 
 
@@ -248,11 +254,11 @@ def test_a_report_of_a_run_that_trains_shows_how_it_stands_and_changes_no_number
     task = train("drawn", ONLINE)
     assert outcome(task) == straight
     assert rows == [1, 2, 3, 4, 5, 6], "after each evaluation but the last, which the end of the run draws"
-    assert all("Still training; this is how it stood at" in page and "Ended:" not in page for page in pages)
+    assert all("Drawn while the run trained, as it stood at" in page and "Ended:" not in page for page in pages)
     steps = [int(re.findall("<dt>steps</dt><dd>(.*?)</dd>", page)[0]) for page in pages]
     assert steps == [51, 101, 151, 201, 251, 301], "the first round after each evaluation"
     page = (task / "report.html").read_text()
-    assert "Still training" not in page
+    assert "Drawn while" not in page
     assert "Ended: max_total_step 330 reached" in page
 
 

@@ -167,7 +167,7 @@ def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer) -> None:
     if config.general.save_fig:
         _curve(config, task, known.get("random_return"), show=False)
     drawn = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    ended = dict.fromkeys(("outcome", "finished", "profile", "processes_said"))  # those of an earlier session
+    ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
     parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
     load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
     said = "; limit: ".join(filter(None, load)) or None
