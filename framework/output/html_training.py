@@ -77,7 +77,9 @@ def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
     ]
     notes = paragraph(f"Ended: {run['outcome']}", "quiet") if run.get("outcome") else ""
     if run.get("drawn"):
-        notes += paragraph(f"Drawn while the run trained, as it stood at {run['drawn']}. Reload the page later.", "quiet")
+        notes += paragraph(
+            f"Drawn while the run trained, as it stood at {run['drawn']}. Reload the page later.", "quiet"
+        )
     if score and not_above_random(_real(score["mean"]), _real(run.get("random_return"))):
         notes += paragraph("The score is not above that of the random policy.", "warning")
     return cards(facts) + notes
