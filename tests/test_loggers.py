@@ -14,7 +14,7 @@ import pytest
 from test_run_end import ONLINE, WORDS, outcome
 from test_run_end import Line as Line
 
-from framework.output import figures
+from framework.output import figures, mlflow_logger, wandb_logger
 from main import main
 
 OWN = ["--allow-import", "own_loggers"]
@@ -170,14 +170,24 @@ def records(content: bytes) -> Iterator[bytes]:
             place += 2**15 - place % 2**15
 
 
-def test_wandb_writes_a_run_offline_and_a_resume_goes_on_in_it() -> None:
+def test_wandb_writes_a_run_offline_and_a_resume_goes_on_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it trains, too, there is no link in the task directory: a run that is killed can be resumed."""
     pytest.importorskip("wandb")
+    links: list[Path] = []
+    scalars = wandb_logger.WandbLogger.scalars
+
+    def looks(self: Any, *given: Any) -> None:
+        links.extend(path for path in Path("tasks").rglob("*") if path.is_symlink())
+        scalars(self, *given)
+
+    monkeypatch.setattr(wandb_logger.WandbLogger, "scalars", looks)
     from wandb.proto import wandb_internal_pb2
 
     task = train("run", loggers="csv,wandb")
     assert main(["resume", "run", "general_cfg.max_total_step=400"]) == 0
     folders = sorted((task / "wandb").glob("offline-run-*"))
     assert len({folder.name.rpartition("-")[2] for folder in folders}) == 1 < len(folders)
+    assert not links
     assert not [path for path in task.rglob("*") if path.is_symlink()]
     found: dict[str, list[tuple[int, float]]] = {}
     for folder in folders:
@@ -215,7 +225,6 @@ def check_returns(task: Path, found: list[tuple[int, float]]) -> None:
 
 def test_nothing_is_sent_unless_the_user_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """By their variables; those that are set stay."""
-    from framework.output import mlflow_logger, wandb_logger
 
     class Package:
         class Settings(dict[str, Any]):
