@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from framework.data.vector import CachedReplayBuffer as CachedReplayBuffer
     from framework.data.vector import VectorReplayBuffer as VectorReplayBuffer
     from framework.errors import JoystickError as JoystickError
+    from framework.loggers import Logger as Logger
     from framework.output.pretty import pretty as pretty
     from framework.output.trace_reader import read_traces as read_traces
     from framework.runs.api import Run as Run
@@ -90,6 +91,7 @@ _HOMES = {
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
     "ListReplayBuffer": "framework.data.growing",
+    "Logger": "framework.loggers",
     "Policy": "framework.data.policy",
     "PrioritizedReplayBuffer": "framework.data.prioritized",
     "PrioritizedVectorReplayBuffer": "framework.data.prioritized",

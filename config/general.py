@@ -8,9 +8,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from config import joyrl, machine, own
 from config.curriculum import Curriculum
+from config.names import did_you_mean
 from config.program import PROGRAM
 from config.schema import Int, Positive, PositiveInt, Problem, Strict, lower
 
+LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
+"""Loggers that come with the program."""
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
 """Settings that end a training run."""
 
@@ -162,6 +165,10 @@ class GeneralConfig(Strict):
     before each reset, the environment's method gets the value of the phase. null: none."""
 
     # what to keep and show
+    loggers: list[Annotated[str, Field(min_length=1)]] = ["csv", "tensorboard"]
+    """Who gets the numbers of training: csv (the files in results/, always), tensorboard (tb_logs/), wandb, mlflow, or
+    a class of your own, as my_module:MyLogger with --allow-import my_module. wandb and mlflow write into the task
+    directory and send nothing, unless their own environment variables say so (docs/logging.md)."""
     collect_traj: bool = False
     """Write every episode to results/trajs.pkl."""
     collect_format: Literal["pkl", "npz", "jsonl", "minari"] = "pkl"
@@ -202,6 +209,7 @@ class GeneralConfig(Strict):
     def own(self) -> Iterator[tuple[str, str]]:
         if self.callbacks:
             yield "callbacks", self.callbacks
+        yield from (("loggers", name) for name in self.loggers if name not in LOGGERS)
 
     def share(self, step: int, episode: int, update: int) -> float:
         """Returns the fraction of the planned run that is done, by the nearest limit; 0 without limits."""
@@ -231,6 +239,11 @@ class GeneralConfig(Strict):
     def _problems_of_code(self) -> Iterator[Problem]:
         if self.callbacks and not own.is_own(self.callbacks):
             yield Problem("callbacks", own.missing(self.callbacks))
+        for name in self.loggers:
+            if name not in LOGGERS and not own.is_own(name):
+                yield Problem("loggers", f"{name!r} is none of {', '.join(LOGGERS)}{did_you_mean(name, LOGGERS)}")
+        if "csv" not in self.loggers:
+            yield Problem("loggers", "csv cannot be left out: the report, compare and a resume read its files")
         for fault in self.curriculum.faults() if self.curriculum else ():
             yield Problem("curriculum", fault)
         if self.curriculum and self.curriculum.metric == "evaluation" and not self.online_eval:

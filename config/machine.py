@@ -3,8 +3,10 @@
 import contextlib
 import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 # OpenMP reads it when torch is loaded. Its threads otherwise spin while they wait for each other, which makes an update
 # some ten times slower as soon as another program wants one of the cores.
@@ -50,6 +52,45 @@ def available_bytes() -> int | None:
             if most is not None and used is not None:
                 left.append(max(0, most - used + _reclaimable(folder)))
     return min(left, default=None)
+
+
+class Peak(NamedTuple):
+    """Largest memory of processes so far, in bytes, as far as the system tells."""
+
+    own: int | None
+    """That of this process."""
+    children: int
+    """Sum over the processes that it has started and that still run; what several share counts in each."""
+    processes: int
+    """Their number."""
+
+
+def peak_memory() -> Peak:
+    """Returns the largest memory of this process and of those below it."""
+    below = [size for pid in _below("self") if (size := _peak_of(pid)) is not None]
+    return Peak(_peak_of("self") or _peak_of_usage(), sum(below), len(below))
+
+
+def _peak_of(pid: str) -> int | None:
+    size = _number(_table(PROC / pid / "status", ":").get("VmHWM", ""))
+    return None if size is None else size * 1024
+
+
+def _peak_of_usage() -> int | None:
+    """Returns the same for this process where there is no /proc."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _below(pid: str) -> Iterator[str]:
+    """Yields the ids of the processes that a process has started, and of those that they have."""
+    for file in (PROC / pid / "task").glob("*/children"):
+        for child in _text(file).split():
+            yield child
+            yield from _below(child)
 
 
 def missing_device(name: str) -> str | None:

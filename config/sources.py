@@ -125,7 +125,8 @@ def from_task(document: Document, *, testing: bool) -> Source:
     for key in NOT_TAKEN_OVER:
         general.pop(key, None)
     if testing:
-        general.pop("callbacks", None)
+        for key in ("callbacks", "loggers"):
+            general.pop(key, None)
     else:
         path = "general_cfg.load_model_step"
         source.put("general_cfg", "load_model_step", "latest", Place(document.place.text, path))

@@ -17,7 +17,7 @@ from config.fields import whole
 from config.loader import RunConfig
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import EnvContext, Goal, VectorEnv
-from framework import callbacks, memory, resources
+from framework import callbacks, loggers, memory, resources
 from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.collector import Collector
 from framework.episode_numbers import EpisodeNumbers
@@ -27,6 +27,7 @@ from framework.expert import expert_of
 from framework.fragment import Recorder
 from framework.iteration import EpisodeRows
 from framework.learner import Learner
+from framework.loggers import Logger
 from framework.memory.demonstrated import Demonstrated
 from framework.memory.given import Given, given, mean_return, updates_of
 from framework.memory.stored import Stored
@@ -282,6 +283,24 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
         raise JoystickError(f"general_cfg.callbacks: {error}") from error
     if fault:
         raise JoystickError(f"general_cfg.callbacks: {fault}")
+    return made
+
+
+def make_loggers(config: RunConfig) -> dict[str, Logger]:
+    """Makes the loggers of a run, by their names; csv is none. Raises JoystickError if one cannot be made."""
+    own.provide(config.objects)
+    made: dict[str, Logger] = {}
+    for name in config.general.loggers:
+        if name in made or name == "csv":
+            continue
+        try:
+            cls = own.find(loggers.HOMES.get(name, name))
+            fault = loggers.problem(cls)
+            made |= {} if fault else {name: cls()}
+        except Exception as error:  # the user's own code may raise anything
+            raise JoystickError(f"general_cfg.loggers: {error}") from error
+        if fault:
+            raise JoystickError(f"general_cfg.loggers: {fault}")
     return made
 
 

@@ -34,8 +34,10 @@ def run(folder: Path, algo: str = "DQN", env: str = "CartPole-v1", episodes: int
     with episodes_of(folder) as train:
         for number in range(1, episodes + 1):
             train.append(episode(number))
-    with contextlib.closing(CsvLog(folder / "results" / "eval.csv", ("update", "step", "episode", "mean"))) as log:
-        log.append({"update": 40, "step": 200, "episode": 20, "mean": 19.0})
+    with contextlib.closing(
+        CsvLog(folder / "results" / "eval.csv", ("update", "step", "episode", "mean", "std"))
+    ) as log:
+        log.append({"update": 40, "step": 200, "episode": 20, "mean": 19.0, "std": 0.5})
     return folder
 
 

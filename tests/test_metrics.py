@@ -4,11 +4,13 @@ import io
 import itertools
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from framework.errors import TaskDirError
+from framework.loggers import Loggers
 from framework.output.csv_log import CsvLog, read_csv
 from framework.output.run_log import is_point
 from framework.output.tensorboard import TensorBoard, masked_crc32c
@@ -123,50 +125,83 @@ def test_the_checksum_of_event_records_is_crc_32c() -> None:
     assert masked_crc32c(b"123456789") == masked.to_bytes(4, "little")
 
 
+def _board(folder: Path, state: Any = None) -> TensorBoard:
+    """A logger that has started in a task directory; its files are in tb_logs/."""
+    board = TensorBoard()
+    board.start(folder, {}, state or {})
+    return board
+
+
 def test_tensorboard_reads_one_curve_after_a_resume(tmp_path: Path) -> None:
     """RES-4: nothing twice, nothing missing, in JoyRL's groups; steps of the two groups have different units."""
-    board = TensorBoard(tmp_path)
+    board = _board(tmp_path)
     for step in (1, 2, 300_000):
         board.scalars("interact", {"train_ep_reward": step / 2, "train_ep_step": step}, step)
-    early = board.position()
+    early = board.state()
     board.scalars("model", {"train_loss": 1e39}, 7)
-    position = board.position()
+    state = board.state()
     board.scalars("interact", {"train_ep_reward": -1.0}, 300_001)
     board.scalars("model", {"train_loss": -1.0}, 8)
     board.close()
     for _ in range(2):  # a second resume from the same place equals the first
-        board = TensorBoard(tmp_path)
-        board.restore(position)
+        board = _board(tmp_path, state)
         board.scalars("interact", {"train_ep_reward": 4.0}, 300_001)
         board.close()
-    assert _curves(tmp_path / "interact") == {
+    assert _curves(tmp_path / "tb_logs" / "interact") == {
         "train_ep_reward": [(1, 0.5), (2, 1.0), (300_000, 150_000.0), (300_001, 4.0)],
         "train_ep_step": [(1, 1.0), (2, 2.0), (300_000, 300_000.0)],
     }
-    assert _curves(tmp_path / "model") == {"train_loss": [(7, float("inf"))]}
-    board = TensorBoard(tmp_path)
-    board.restore(early)  # taken before the second group had a file
-    board.close()
-    assert _curves(tmp_path / "model") == {}
+    assert _curves(tmp_path / "tb_logs" / "model") == {"train_loss": [(7, float("inf"))]}
+    _board(tmp_path, early).close()  # taken before the second group had a file
+    assert _curves(tmp_path / "tb_logs" / "model") == {}
 
 
-def test_a_checkpoint_cannot_name_folders_and_one_without_a_position_drops_nothing(tmp_path: Path) -> None:
-    """SEC-1: a group is not a path; after a failed write the position is unknown, and no curve may be lost."""
-    board = TensorBoard(tmp_path / "tb_logs")
+def test_a_checkpoint_cannot_name_folders_and_one_without_a_state_drops_nothing(tmp_path: Path) -> None:
+    """SEC-1: a group is not a path; after a failure the position is unknown, and no curve may be lost."""
+    board = _board(tmp_path / "run")
     board.scalars("interact", {"x": 1.0}, 1)
-    other = TensorBoard(tmp_path)
+    board.close()
+    other = _board(tmp_path)
     other.scalars("victim", {"x": 2.0}, 2)
-    for one in (board, other):
-        one.close()
-    board.restore({"../victim": [0, 0], str(tmp_path / "victim"): [0, 0], str(tmp_path / "made"): [0, 0]})
-    board.close()
-    assert _curves(tmp_path / "victim") == {"x": [(2, 2.0)]}
+    other.close()
+    victim = tmp_path / "tb_logs" / "victim"
+    hostile = {"../../tb_logs/victim": [0, 0], str(victim): [0, 0], str(tmp_path / "made"): [0, 0]}
+    _board(tmp_path / "run", hostile).close()
+    assert _curves(victim) == {"x": [(2, 2.0)]}
     assert not (tmp_path / "made").exists()
-    board = TensorBoard(tmp_path / "again")
+    board = _board(tmp_path / "again")
     board.scalars("interact", {"x": 1.0}, 1)
     board.close()
-    TensorBoard(tmp_path / "again").restore(None)
-    assert _curves(tmp_path / "again" / "interact") == {"x": [(1, 1.0)]}
+    _board(tmp_path / "again").close()
+    assert _curves(tmp_path / "again" / "tb_logs" / "interact") == {"x": [(1, 1.0)]}
+
+
+def test_tensorboard_shows_the_settings_as_text_and_as_hyperparameters(tmp_path: Path) -> None:
+    """Read back by the package's own plugins."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.hparams import metadata as hparams
+    from tensorboard.plugins.text import metadata as text
+    from tensorboard.util import tensor_util
+
+    board = TensorBoard()
+    board.start(tmp_path, {"algo_cfg": {"lr": 0.5, "double": True, "layers": [64, "ü"]}, "env_cfg": {"id": "Ä"}}, {})
+    board.scalars("interact", {"x": 1.0}, 5)
+    board.close()
+    found = EventAccumulator(str(tmp_path / "tb_logs" / "interact"))
+    found.Reload()
+    [event] = found.Tensors("settings/text_summary")
+    assert text.parse_plugin_metadata(found.SummaryMetadata("settings/text_summary").plugin_data.content).version == 0
+    [written] = tensor_util.make_ndarray(event.tensor_proto)
+    assert "\n      lr: 0.5\n" in written.decode()
+    assert "id: Ä" in written.decode()
+    [(tag, content)] = found.PluginTagToContent("hparams").items()
+    assert tag == hparams.SESSION_START_INFO_TAG
+    values = hparams.parse_session_start_info_plugin_data(content).hparams
+    assert {name: getattr(value, value.WhichOneof("kind")) for name, value in values.items()} == {
+        "algo_cfg.lr": 0.5, "algo_cfg.double": True, "algo_cfg.layers": "[64, 'ü']", "env_cfg.id": "Ä",
+    }  # fmt: skip
+    assert tensor_util.make_ndarray(found.Tensors(tag)[0].tensor_proto).size == 0
+    assert [(each.step, each.value) for each in found.Scalars("x")] == [(5, 1.0)]
 
 
 def test_a_curve_in_tensorboard_is_thinned_as_it_grows() -> None:
@@ -182,26 +217,28 @@ def test_a_curve_in_tensorboard_is_thinned_as_it_grows() -> None:
 def test_training_outlives_tensorboard(tmp_path: Path) -> None:
     (tmp_path / "tb_logs").write_text("a file where the folder should be")
     warnings: list[str] = []
-    board = TensorBoard(tmp_path / "tb_logs", warnings.append)
+    loggers = Loggers({"tensorboard": TensorBoard()}, tmp_path, {}, warnings.append)
+    loggers.begin()
     for step in range(3):
-        board.scalars("interact", {"train_ep_reward": 1.0}, step)
-    board.flush()
-    assert board.position() is None
-    board.close()
+        loggers.scalars("interact", {"train_ep_reward": 1.0}, step)
+    assert loggers.state() == {}
+    loggers.close()
     assert len(warnings) == 1
     assert "Training goes on" in warnings[0]
 
 
 def test_no_file_handle_is_left_behind(tmp_path: Path) -> None:
     """MEM-3: the number of open files does not grow with episodes, evaluations or resumes."""
-    log, board = CsvLog(tmp_path / "a.csv", ["x"]), TensorBoard(tmp_path)
+    log, board = CsvLog(tmp_path / "a.csv", ["x"]), _board(tmp_path)
     board.scalars("interact", {"x": 1.0}, 0)
     before = len(os.listdir("/proc/self/fd"))
     for step in range(50):
         log.append({"x": step})
         board.scalars("interact", {"x": 1.0}, step)
         log.restore(log.position())
-        board.restore(board.position())
+        state = board.state()
+        board.close()
+        board.start(tmp_path, {}, state)
         read_csv(tmp_path / "a.csv")
     assert len(os.listdir("/proc/self/fd")) == before
     log.close()

@@ -24,7 +24,8 @@ PRESETS = [path.relative_to(ROOT) for path in (ROOT / "presets").rglob("*.yaml")
 DATABASES = [path.relative_to(ROOT) for path in (ROOT / "envs").rglob("*.json")]
 PAGES = [
     path.relative_to(ROOT)
-    for path in (ROOT / "framework" / "live").iterdir()
+    for folder in ("live", "output")
+    for path in (ROOT / "framework" / folder).iterdir()
     if path.suffix in (".html", ".css", ".js")
 ]
 
@@ -86,7 +87,7 @@ def test_the_wheel_contains_one_folder_with_the_sources_the_presets_the_database
     assert len(SOURCES) > 200
     assert len(PRESETS) > 100
     assert len(DATABASES) == 7
-    assert len(PAGES) == 6
+    assert len(PAGES) == 8
     assert names == {f"joystick/{path}" for path in (*top, *SOURCES, *PRESETS, *DATABASES, *PAGES)}
 
 

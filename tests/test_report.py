@@ -14,7 +14,7 @@ import yaml
 from PIL import Image
 
 from config.general import GeneralConfig
-from framework.output import figures, html_page, html_report
+from framework.output import figures, html_curves, html_page, html_report
 from framework.output.csv_log import CsvLog
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -99,7 +99,7 @@ def test_the_report_shows_speed_metrics_processes_and_warnings(tmp_path: Path) -
     assert cells(page, "loss") == ["loss", "3", "2", "2", "9"]
     assert "workers 83% busy: more help" in page
     assert page.count("the disk is &lt;full&gt;") == 1
-    assert "fine" not in page
+    assert ">fine<" not in page
     assert "The score is not above that of the random policy." in page
     assert (cells(page, "CPU")[1], cells(page, "GPU")[1]) == ("Some CPU", "Some GPU")
 
@@ -181,7 +181,7 @@ def test_numbers_do_not_break_and_names_do() -> None:
 
 
 def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -> None:
-    """SEC-5: no script, no address, no reference to another file, whatever the run is called."""
+    """SEC-5: no script but ours, no address, no reference to another file, whatever the run is called."""
     config = {
         "general_cfg": {"algo_name": EVIL, "mode": "train", EVIL: EVIL},
         "algo_cfg": {EVIL: [EVIL]},
@@ -195,7 +195,13 @@ def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -
     assert 'src="data:image/png' in page
     assert all(source.startswith("data:") for source in re.findall(r'(?:src|srcset|href)="([^"]*)', page))
     page = re.sub(r"data:image/png;base64,[^\"]*", "", page)
-    assert "<script" not in page
+    data, script = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
+    assert data[0] == ' type="application/json" id="numbers"'
+    assert "<" not in data[1]
+    assert script == ("", html_curves.SCRIPT)
+    page = page.replace(html_curves.SCRIPT, "")
+    assert html_curves.SCRIPT.count("http") == html_curves.SCRIPT.count('createElementNS("http://www.w3.org/2000/svg"')
+    assert not re.search(r"fetch|import\b|XMLHttp|innerHTML|eval\(", html_curves.SCRIPT)
     assert "default-src 'none'" in page
     assert not re.search(r"https?:|//[a-z]|url\(|@import|<link|<iframe|<object|javascript:", page)
     assert not re.search(r"<[a-z]+[^>]* on\w+=", page)

@@ -153,7 +153,8 @@ def test_a_tensorboard_group_is_not_a_path(run):
     curves.write_text("curves of another run")
 
     def change(tree):
-        tree["observers"]["$dict"]["RunLog"]["$dict"]["board"] = {"$dict": {str(victim): [0, 0], "../../made": [0, 0]}}
+        places = tree["observers"]["$dict"]["RunLog"]["$dict"]["loggers"]["$dict"]
+        places["tensorboard"] = {"$dict": {str(victim): [0, 0], "../../made": [0, 0]}}
 
     reseal(run, change)
     assert resume(run) == 0

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from urllib.parse import parse_qs
 
 from framework.live.answers import Answers
-from framework.output.html_page import STYLE
+from framework.output.html_page import CHART_SCRIPT, CHART_STYLE, STYLE
 
 HOST = "127.0.0.1"
 NAMED = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
@@ -48,9 +48,9 @@ def page() -> tuple[bytes, str]:
     """Returns the page as one file, and the policy by which it runs its own script and asks its own server alone."""
     html, css, *scripts = (
         Path(__file__).with_name(name).read_text(encoding="utf-8")
-        for name in ("page.html", "page.css", "elements.js", "chart.js", "views.js", "page.js")
+        for name in ("page.html", "page.css", "views.js", "page.js")
     )
-    style, script = STYLE + css, "".join(scripts)
+    style, script = STYLE + CHART_STYLE + css, "".join((CHART_SCRIPT, *scripts))
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src 'self' data:; "
         "media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -101,6 +101,15 @@ def dress(axes: Any, title: str, beside: str, what: str, palette: Palette, over:
         spine.set_edgecolor(palette.ink)
 
 
+LEGEND_LETTERS = 105
+"""Room of a line of a legend, in letters; a mark takes six."""
+
+
+def legend_columns(labels: Sequence[str]) -> int:
+    """Returns the number of columns of a legend that is no wider than the figure."""
+    return 5 if sum(len(label) + 6 for label in labels) <= LEGEND_LETTERS else 3
+
+
 def drawable(text: str) -> str:
     """Returns the text with a question mark for what the font lacks, and with dollar signs that start no formula."""
     return "".join(c if ord(c) < 0x2000 else "?" for c in text).replace("$", r"\$")

@@ -25,6 +25,7 @@ from framework.output.curves import (
     drawable,
     dress,
     finite,
+    legend_columns,
     smooth,
     some_of,
     window_for,
@@ -299,8 +300,8 @@ def _save(figure: Any, path: Path | BinaryIO, palette: Palette) -> None:
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(
-            handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9, columnspacing=1.4,
-            labelcolor=palette.ink,
+            handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
+            columnspacing=1.4, labelcolor=palette.ink,
         )  # fmt: skip
     if not isinstance(path, Path):
         figure.savefig(path, format="png", dpi=150)

@@ -14,6 +14,11 @@ MOST_ROWS = 200
 MOST_IMAGE_BYTES = 16 * 2**20
 """Size of the largest file that is embedded; a larger one is named only."""
 
+CHART_STYLE, CHART_SCRIPT = (
+    "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+    for names in (("chart.css",), ("elements.js", "chart.js"))
+)
+"""Charts that a script draws into a page."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
   --accent: #0072b2; --warning: #b54708; }

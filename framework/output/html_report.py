@@ -17,6 +17,7 @@ from config.task_config import load_task_config
 from config.yaml_reader import DocumentError
 from framework.checkpoint.atomic import write_whole
 from framework.fragment import RETURN
+from framework.output import html_curves
 from framework.output.csv_log import read_csv
 from framework.output.formatting import counted, spread
 from framework.output.html_page import (
@@ -41,9 +42,10 @@ NOT_SETTINGS = ("seed", "mode", "load_checkpoint", "load_path", "load_model_step
 Facts = Mapping[str, Any]
 
 
-def write(task: Path) -> Path:
-    """Writes the page of a task directory. Returns its path."""
-    run, config = TaskDir(task).read_run(), _yaml(task / "config.yaml")
+def write(task: Path, now: Facts | None = None) -> Path:
+    """Writes the page of a task directory. Returns its path. now: of a run that trains, facts in the place of those in
+    run.json."""
+    run, config = {**TaskDir(task).read_run(), **(now or {})}, _yaml(task / "config.yaml")
     tested = config.get("general_cfg", {}).get("mode") == "test"
     name = _title(config) or task.name
     title = f"Test of {name}" if tested else name
@@ -56,8 +58,9 @@ def write(task: Path) -> Path:
         section("Warnings", _warnings(task / "logs" / "log.txt")),
         section("System", pairs(system(run))),
     ]
-    path = task / "report.html"
-    write_whole(path, page(title, "\n".join(parts)).encode())
+    path, body = task / "report.html", "\n".join(parts)
+    drawn = (html_curves.STYLE, html_curves.SCRIPT) if html_curves.MARK in body else ()
+    write_whole(path, page(title, body, *drawn).encode())
     return path
 
 
@@ -199,6 +202,20 @@ def system(run: Facts) -> Iterable[tuple[str, Any]]:
     for key, label in _ABOUT.items():
         if run.get(key) is not None:
             yield label, str(run[key])
+    if memory := _memory(run):
+        yield "peak memory", memory
     versions = run.get("versions")
     if isinstance(versions, dict):
         yield "versions", ", ".join(f"{name} {number}" for name, number in versions.items() if number)
+
+
+def _memory(run: Facts) -> str:
+    """Returns the largest memory of a run's processes."""
+    found = run.get("peak_memory")
+    sizes = found if isinstance(found, dict) else {}
+    own, children, count = (sizes.get(key) for key in ("own", "children", "processes"))
+    parts = [f"{own / 2**20:,.0f} MiB"] if isinstance(own, int) and own else []
+    if isinstance(children, int) and isinstance(count, int) and count:
+        kinds = "child process" if count == 1 else "child processes"
+        parts.append(f"{count} {kinds} {children / 2**20:,.0f} MiB, where what they share counts in each")
+    return "; ".join(parts)

@@ -12,6 +12,7 @@ from framework.iteration import EPISODE_COLUMNS
 from framework.output import figures
 from framework.output.csv_log import read_csv
 from framework.output.formatting import clock, counted, not_above_random, resume_command, scored, spread, video_command
+from framework.output.html_curves import curves
 from framework.output.html_page import (
     MOST_ROWS,
     Name,
@@ -44,6 +45,7 @@ def training(task: Path, run: Facts, title: str) -> list[str]:
         _outcome(run, train, evaluations),
         image("Learning curve", curve, "image/png", dark),
         film(task / "videos"),
+        curves(task / "results", train, evaluations),
         section("Commands", _commands(task, run)),
         section("Evaluations", _evaluations(task / "models", evaluations, _names(run))),
         section("Checkpoints", _checkpoints(task / "models", evaluations)),
@@ -51,7 +53,7 @@ def training(task: Path, run: Facts, title: str) -> list[str]:
         section("Metrics", _metrics(run, train)),
         section("Where the time went", _profile(run)),
         section("Processes", paragraph(run["processes_said"]) if run.get("processes_said") else ""),
-        section("Resumes", _resumes(run)),
+        section("Exactness", _repeatable(run) + _resumes(run)),
     ]
 
 
@@ -74,6 +76,10 @@ def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
         ("seed", plain(run.get("seed"))),
     ]
     notes = paragraph(f"Ended: {run['outcome']}", "quiet") if run.get("outcome") else ""
+    if run.get("drawn"):
+        notes += paragraph(
+            f"Drawn while the run trained, as it stood at {run['drawn']}. Reload the page later.", "quiet"
+        )
     if score and not_above_random(_real(score["mean"]), _real(run.get("random_return"))):
         notes += paragraph("The score is not above that of the random policy.", "warning")
     return cards(facts) + notes
@@ -231,6 +237,21 @@ def _profile(run: Facts) -> str:
     rows = [(part.get("name"), seconds, 100 * seconds / total, part.get("calls") or None)
             for part in parts if total and (seconds := _real(part.get("seconds"))) is not None]  # fmt: skip
     return table(("part", "seconds", "%", "calls"), rows)
+
+
+def _repeatable(run: Facts) -> str:
+    """Returns whether a run can be repeated to the byte, and if not, why."""
+    found = run.get("repeatable")
+    if not isinstance(found, dict) or found.get("exact") is None:
+        return ""
+    reasons = list(map(str, found.get("inexact_because") or ()))
+    reasons += ["the clock ended it"] if str(run.get("outcome")).startswith("max_time") else []
+    if reasons:
+        return paragraph(f"It cannot be repeated to the byte: {'; '.join(reasons)}.")
+    return paragraph(
+        "A run in one go can be repeated to the byte: the same settings, seed and number of threads give equal "
+        "numbers, with these versions on this kind of processor."
+    )
 
 
 def _resumes(run: Facts) -> str:

@@ -1,4 +1,4 @@
-"""Files that a training run appends to: train.csv, eval.csv, progress.csv, result.json, TensorBoard, and records."""
+"""Files that a training run appends to: train.csv, eval.csv, progress.csv, result.json, and records; the loggers."""
 
 import contextlib
 import os
@@ -11,10 +11,10 @@ from framework.evaluator import Evaluation
 from framework.fragment import RETURN, Episode
 from framework.iteration import Count, EpisodeRows, Result, progress_row
 from framework.learner import Learned
+from framework.loggers import Logger, Loggers
 from framework.observer import Observer
 from framework.output.console import Console
 from framework.output.csv_log import CsvLog, JsonLog, LineLog
-from framework.output.tensorboard import TensorBoard
 from framework.runs.task_dir import TaskDir
 
 MOST_POINTS = 1000
@@ -62,9 +62,11 @@ class RunLog(Observer):
         every_updates: int,
         evaluated: Sequence[str] = (),
         writers: Mapping[str, RecordWriter] | None = None,
+        loggers: Mapping[str, Logger] | None = None,
+        config: Mapping[str, Any] | None = None,
     ) -> None:
         """evaluated: numbers that callbacks give the episodes of an evaluation. writers: by the kind of their
-        records."""
+        records. loggers: by their names. config: all settings, for the loggers."""
         self.writers, self._policies = writers or {}, rows.policies
         self.task, self.console = task, console
         self.every_episodes, self.every_updates = every_episodes, every_updates
@@ -74,7 +76,9 @@ class RunLog(Observer):
             "progress": CsvLog(task.results / "progress.csv", rows.progress_columns),
             "result": JsonLog(task.results / "result.json"),
         }
-        self.board = TensorBoard(task.tb_logs, console.warn)
+        self.loggers = Loggers(loggers or {}, task.path, config or {}, console.warn)
+        self._step = 0
+        """Environment step at the end of the last iteration."""
 
     def recorded(self, kind: str, item: Any) -> None:
         if kind in self.writers:
@@ -85,18 +89,18 @@ class RunLog(Observer):
         if is_point(row["episode"] - 1, row["episode"], self.every_episodes):
             values = {"train_ep_reward": episode.total, "train_ep_step": episode.length}
             values |= self._returns("ep_return", episode.metrics)
-            self.board.scalars("interact", values, row["step"])
+            self.loggers.scalars("interact", values, row["step"])
 
     def updates(self, learned: Learned, first: int) -> None:
         last = first + learned.updates
         if is_point(first, last, self.every_updates):
-            self.board.scalars("model", {f"train_{n}": values[-1] for n, values in learned.metrics.items()}, last)
+            self.loggers.scalars("model", {f"train_{n}": values[-1] for n, values in learned.metrics.items()}, last)
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
         self.files["eval"].append({**count._asdict(), **evaluation.facts(), "best": int(best), **evaluation.metrics()})
         values = {"train_online_eval_reward": evaluation.mean}
         values |= self._returns("online_eval_return", evaluation.metrics())
-        self.board.scalars("interact", values, count.step)
+        self.loggers.scalars("interact", values, count.step)
 
     def _returns(self, name: str, metrics: Mapping[str, float]) -> dict[str, float]:
         """Returns the returns of the policies as curves beside those of their metrics: train_POLICY/NAME."""
@@ -106,26 +110,30 @@ class RunLog(Observer):
     def result(self, result: Result) -> None:
         self.files["progress"].append(progress_row(result))
         self.files["result"].append({**result, "pid": os.getpid()})
+        if result["seconds"] > 0 and is_point(result["iteration"] - 1, result["iteration"], 1):
+            speed = (result["step"] - self._step) / result["seconds"]
+            self.loggers.scalars("interact", {"train_steps_per_second": speed}, result["step"])
+        self._step = result["step"]
 
     def flush(self) -> None:
         """Writes buffered rows to the files."""
         for file in self.files.values():
             file.flush()
-        self.board.flush()
 
     def state(self) -> Tree:
         """Returns the positions in the files."""
         self.flush()
         files = {name: {"position": file.position(), "crc": file.crc} for name, file in self.files.items()}
         writers = {kind: writer.state() for kind, writer in self.writers.items()}
-        return {"files": files, "board": self.board.position(), "records": writers}
+        return {"files": files, "step": self._step, "loggers": self.loggers.state(), "records": writers}
 
     def load_state(self, state: Any) -> None:
         """Truncates the files to their saved positions: one curve, no row twice."""
         for name, place in state["files"].items():
             if not self.files[name].restore(**place):
                 self.altered(self.files[name].path)
-        self.board.restore(state["board"])
+        self._step = state.get("step", 0)
+        self.loggers.load_state(state.get("loggers", {}))
         for kind, writer in self.writers.items():
             if kind in state["records"] and not writer.restore(state["records"][kind]):
                 self.altered(writer.path)
@@ -142,7 +150,7 @@ class RunLog(Observer):
     def close(self) -> None:
         """Writes buffered rows and closes the files."""
         with contextlib.ExitStack() as stack:
-            stack.callback(self.board.close)
+            stack.callback(self.loggers.close)
             for file in self.files.values():
                 stack.callback(file.close)
             for writer in self.writers.values():

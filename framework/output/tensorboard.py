@@ -2,26 +2,27 @@
 
 A file is a sequence of records: length, its checksum, an Event protocol buffer, its checksum. An Event holds
 wall_time (field 1, double), step (2, varint), file_version (3, string) or summary (5), which holds one Value
-(1) per curve: tag (1, string) and simple_value (2, float).
+(1) per curve: tag (1, string) and simple_value (2, float). Settings are Values with a tensor and the name of a plugin.
 """
 
 import math
 import os
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
+import yaml
+
+from algos.base import Tree
 from framework.checkpoint.atomic import naming, regular
-from framework.output import LOGGER
+from framework.loggers import Logger, flat
 
 GROUPS = ("interact", "model")
 """Folders below tb_logs/. A checkpoint may come from a stranger, so it cannot name others."""
 _FLUSH_BYTES = 1 << 16
 _LARGEST_FLOAT32 = 3.4028235e38
-
-_Result = TypeVar("_Result")
 
 
 def _crc_table() -> list[int]:
@@ -67,6 +68,31 @@ def _event(wall_time: float, step: int, content: bytes) -> bytes:
     return b"\x09" + struct.pack("<d", wall_time) + b"\x10" + _varint(step) + content
 
 
+_FLOAT, _STRING = 1, 7
+"""Types of a tensor."""
+
+
+def _tensor(kind: int, content: bytes, size: int = 1) -> bytes:
+    """Returns a TensorProto with one axis: its type (1), its shape (2) with the size (1) of each axis (2), values."""
+    return b"\x08" + _varint(kind) + _message(2, _message(2, b"\x08" + _varint(size))) + content
+
+
+def _value(tag: str, plugin: str, data: bytes, tensor: bytes) -> bytes:
+    """Returns a value of a summary that a plugin reads: tag (1), tensor (8), and metadata (9) with the name of the
+    plugin (1) and its data (2)."""
+    metadata = _message(1, _message(1, plugin.encode()) + _message(2, data))
+    return _message(1, _message(1, tag.encode()) + _message(8, tensor) + _message(9, metadata))
+
+
+def _plain(value: Any) -> bytes:
+    """Returns a protobuf Value: a truth value (4), a number (2) or text (3)."""
+    if isinstance(value, bool):
+        return b"\x20" + _varint(value)
+    if isinstance(value, int | float):
+        return b"\x11" + struct.pack("<d", value)
+    return _message(3, str(value).encode())
+
+
 def _record(event: bytes) -> bytes:
     length = struct.pack("<Q", len(event))
     return length + masked_crc32c(length) + event + masked_crc32c(event)
@@ -107,6 +133,17 @@ class EventFile:
         if len(self._waiting) > _FLUSH_BYTES:
             self.flush()
 
+    def settings(self, written: str, values: Mapping[str, Any]) -> None:
+        """Adds the settings, as text and as hyperparameters."""
+        lines = "\n".join(f"    {line}" for line in written.splitlines())  # indented: Markdown takes it as it is
+        content = _value("settings/text_summary", "text", b"", _tensor(_STRING, _message(8, lines.encode())))
+        self._waiting += _record(_event(time.time(), 0, _message(5, content)))
+        start = b"".join(_message(1, _message(1, name.encode()) + _message(2, _plain(v))) for name, v in values.items())
+        start += b"\x29" + struct.pack("<d", time.time())
+        data = _message(3, start)
+        content = _value("_hparams_/session_start_info", "hparams", data, _tensor(_FLOAT, b"", size=0))
+        self._waiting += _record(_event(time.time(), 0, _message(5, content)))
+
     def flush(self) -> None:
         """Writes the waiting events."""
         with naming(self._path):
@@ -129,56 +166,36 @@ class EventFile:
             self._file.close()
 
 
-class TensorBoard:
-    """Event files under tb_logs/, one folder per group. A failure is a warning; training continues without it."""
+class TensorBoard(Logger):
+    """Event files under tb_logs/, one folder per group. Its state is the number and the size of each group's file, so
+    that an exact resume drops every point that was written after it."""
 
-    def __init__(self, folder: Path, warn: Callable[[str], None] = LOGGER.warning) -> None:
-        self.folder, self._warn = folder, warn
+    def __init__(self) -> None:
+        self.folder = Path()
         self._files: dict[str, EventFile] = {}
-        self._failed = False
+
+    def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
+        self.folder = folder / "tb_logs"
+        for group in GROUPS if state else ():
+            if (self.folder / group).is_dir():
+                number, offset = map(int, state.get(group, (0, 0)))
+                self._files[group] = EventFile(self.folder / group, number, max(offset, 0))
+        if config:
+            written = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+            self._group("interact").settings(written, dict(flat(config)))
 
     def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
-        """Adds points of several curves at one step."""
-        self._guarded(lambda: self._group(group).scalars(values, step))
-
-    def flush(self) -> None:
-        """Writes everything that waits."""
-        for file in self._files.values():
-            self._guarded(file.flush)
-
-    def position(self) -> dict[str, list[int]] | None:
-        """Returns the number and the size of each group's file: the state for an exact resume. None after a failure."""
-        return self._guarded(lambda: {group: file.position() for group, file in self._files.items()})
-
-    def restore(self, position: Mapping[str, Sequence[int]] | None) -> None:
-        """Drops every point that was written after this position; none where it is not known."""
-        if position is not None:
-            self._guarded(lambda: self._restore(position))
+        self._group(group).scalars(values, step)
 
     def close(self) -> None:
-        """Closes the files."""
-        for file in self._files.values():
-            self._guarded(file.close)
-        self._files.clear()
+        files, self._files = self._files, {}
+        for file in files.values():
+            file.close()
+
+    def state(self) -> Tree:
+        return {group: self._files[group].position() if group in self._files else [0, 0] for group in GROUPS}
 
     def _group(self, group: str) -> EventFile:
         if group not in self._files:
             self._files[group] = EventFile(self.folder / group)
         return self._files[group]
-
-    def _restore(self, position: Mapping[str, Sequence[int]]) -> None:
-        self.close()
-        for group in GROUPS:
-            if group in position or (self.folder / group).is_dir():
-                number, offset = map(int, position.get(group, (0, 0)))
-                self._files[group] = EventFile(self.folder / group, number, max(offset, 0))
-
-    def _guarded(self, work: Callable[[], _Result]) -> _Result | None:
-        if self._failed:
-            return None
-        try:
-            return work()
-        except Exception as error:
-            self._failed = True
-            self._warn(f"TensorBoard stopped: {error}. Training goes on; results/train.csv holds the same numbers")
-            return None

@@ -1,11 +1,14 @@
 """End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from algos.base import EnvSpec
+from config import machine
 from config.loader import RunConfig
 from framework import profile
 from framework.compatibility import drawing_faults
@@ -107,8 +110,7 @@ def tell(
     facts = {
         "outcome": ending.reason,
         "finished": ending.finished,
-        **trainer.count._asdict(),
-        "seconds": round(trainer.seconds(), 3),
+        **so_far(trainer),
         "best": score.mean,
         "best_update": score.update,
         "random_return": ending.random_return,
@@ -121,6 +123,9 @@ def tell(
         facts["profile"] = [part._asdict() for part in parts]
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
+    videos = sorted(task.videos.glob("video.*"))
+    left = (task.config, task.path / "report.html", task.results / "learning_curve.png", *videos)
+    trainer.log.loggers.files([path for path in left if path.is_file()])
     check()
     outcome = Outcome(
         task=task.path,
@@ -147,6 +152,27 @@ def tell(
     console.summary(outcome)
     if parts:
         console.profile(profile.lines(parts))
+
+
+def so_far(trainer: Trainer) -> dict[str, Any]:
+    """Returns the entries of run.json about the amount of training, its time, and its memory."""
+    memory = machine.peak_memory()._asdict()
+    return {**trainer.count._asdict(), "seconds": round(trainer.seconds(), 3), "peak_memory": memory}
+
+
+def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer) -> None:
+    """Draws the learning curve and writes report.html of a run that trains. Changes neither run.json nor the run."""
+    trainer.log.flush()
+    known = task.read_run()
+    if config.general.save_fig:
+        _curve(config, task, known.get("random_return"), show=False)
+    drawn = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
+    parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
+    load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
+    said = "; limit: ".join(filter(None, load)) or None
+    now = {**ended, **so_far(trainer), "drawn": drawn, "profile": parts, "processes_said": said}
+    html_report.write(task.path, {**now, **_policies(config, trainer.agent.spec)})
 
 
 def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
@@ -198,25 +224,26 @@ def _several(config: RunConfig) -> list[str]:
 
 def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
     """Draws results/learning_curve.png, and returns its path."""
-    path = task.results / "learning_curve.png"
-
-    def draw() -> Path:
-        figures.learning_curve(
-            read_csv(task.results / "train.csv"),
-            read_csv(task.results / "eval.csv"),
-            path,
-            title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",
-            random_return=random_return,
-            expected_return=config.expected_return,
-            data_return=task.read_run().get("data_return"),
-            policies=_several(config),
-            score=config.general.score_policy,
-            numbers=task.read_run().get("numbers") or (),
-            show=config.general.show_fig,
-        )
-        return path
-
+    draw = partial(_curve, config, task, random_return, config.general.show_fig)
     return guarded(console, "the learning curve could not be drawn", draw)
+
+
+def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: bool) -> Path:
+    path = task.results / "learning_curve.png"
+    figures.learning_curve(
+        read_csv(task.results / "train.csv"),
+        read_csv(task.results / "eval.csv"),
+        path,
+        title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",
+        random_return=random_return,
+        expected_return=config.expected_return,
+        data_return=task.read_run().get("data_return"),
+        policies=_several(config),
+        score=config.general.score_policy,
+        numbers=task.read_run().get("numbers") or (),
+        show=show,
+    )
+    return path
 
 
 def film(

@@ -33,6 +33,8 @@ EXTRAS = {
     "minatar": ("MinAtar", "minatar"),
     "pettingzoo": ("several agents (PettingZoo)", "pettingzoo mpe2"),
     "minari": ("data sets of Minari", '"minari[hdf5]"'),
+    "wandb": ("general_cfg.loggers: wandb", "wandb"),
+    "mlflow": ("general_cfg.loggers: mlflow", "mlflow-skinny"),
     "zstandard": ("data files that zstandard has compressed", "zstandard"),
     "imageio_ffmpeg": ("videos as mp4", "imageio-ffmpeg"),
     "onnxscript": ("export --to onnx, with onnx and onnxruntime", "onnx onnxscript onnxruntime"),

@@ -33,6 +33,7 @@ from framework.output.csv_log import read_csv
 from framework.output.film import TrainingVideos
 from framework.output.formatting import resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
+from framework.output.redraw import Redraw
 from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.output.traces import TRACES, TraceWriter
 from framework.output.wrap_up import Ending, guarded
@@ -99,6 +100,7 @@ class Experiment:
             self.opened = True
             with self._saving():
                 record.write_start(self.task, self.config, self.start, self.facts)
+                self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
                 for note in (
                     *self.config.notes,
                     *self._disk_notes(),
@@ -123,6 +125,7 @@ class Experiment:
         """Creates all parts. Those that can be refused come before the task directory."""
         config, cfg, enter = self.config, self.config.general, self._stack.enter_context
         self.callbacks = build.make_callbacks(config)
+        loggers = build.make_loggers(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
@@ -145,8 +148,9 @@ class Experiment:
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         log = RunLog(
-            self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers()
-        )
+            self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers(),
+            loggers, record.repeatable(config).as_dict(),
+        )  # fmt: skip
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
@@ -161,6 +165,7 @@ class Experiment:
         observers: list[Observer] = [CallbackObserver(user, self.handle(self))] if user else []
         if cfg.video_fre:
             observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
+        observers.append(Redraw(lambda: wrap_up.draw_so_far(config, self.task, self.trainer), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
@@ -240,6 +245,7 @@ class Experiment:
             initial_weights.start_with(self.backend, self._fitting)
             self.console.note(self._fitting.text)
         self.loaded = True
+        self.trainer.log.loggers.begin()
         if ray and (saved is None or self.start.branch):
             self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet
         self._write_processes()
@@ -344,6 +350,7 @@ class Experiment:
         time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
         self.backend.processes.restart()
         self._restore(saved, branch=False)
+        self.trainer.log.loggers.begin()
         self.store.continue_from(saved)
         self._write_processes()
         self.start_clock()

@@ -1,7 +1,7 @@
 "use strict";
 // Elements, and numbers in words. Every text is set as text, so the name of a file cannot become an element.
 
-const DRAWN = ["svg", "path", "line", "text", "circle", "g"];
+const DRAWN = ["svg", "path", "line", "text", "circle", "rect", "g"];
 
 /** Returns an element. attributes: true means present, false and null absent. children: elements, text, or null. */
 function make(name, attributes = {}, ...children) {

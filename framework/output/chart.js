@@ -40,33 +40,45 @@ function nearest(points, x) {
 
 const ROOM = { left: 52, right: 12, top: 26, bottom: 36, height: 320 };
 
-/** Returns the range of values on both axes. */
-function range(series) {
-  const points = series.flatMap(({ raw, dots }) => [...raw, ...dots]);
+/** Returns the range of values on both axes. span: the part of the horizontal one that is shown; null: all of it. */
+function range(series, span = null) {
+  const points = series.flatMap(({ raw, dots }) => [...within(raw, span), ...within(dots, span)]);
   const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
   const least = (values, start) => values.reduce((a, b) => Math.min(a, b), start);
   const most = (values, start) => values.reduce((a, b) => Math.max(a, b), start);
-  let low = least(ys, Infinity), high = most(ys, -Infinity);
+  const low = least(ys, points.length ? Infinity : 0), high = most(ys, points.length ? -Infinity : 1);
   const margin = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
-  return { right: most(xs, 0) || 1, low: low - margin, high: high + margin };
+  const [first, right] = span ?? [0, most(xs, 0) || 1];
+  return { first, right, low: low - margin, high: high + margin };
 }
 
-/** Returns a chart. series: colour, dashed, raw [[x, y]], line (smoothed), dots; at: x of the pointer, or null. */
-function chart(series, what, over, width, at) {
-  const { right, low, high } = range(series), { left, top, bottom, height } = ROOM;
+function within(points, span) {
+  return span ? points.filter(([x]) => span[0] <= x && x <= span[1]) : points;
+}
+
+/** Returns a chart. series: colour, dashed, raw [[x, y]], line (smoothed), dots; at: x of the pointer, or null; span:
+ *  the part of the axis that is shown, null for all; from: x at which a selection began, or null. */
+function chart(series, what, over, width, at, { span = null, from = null, height = ROOM.height } = {}) {
+  const { first, right, low, high } = range(series, span), { left, top, bottom } = ROOM;
   const room = width - left - ROOM.right, tall = height - top - bottom;
-  const px = x => (left + room * x / right).toFixed(1), py = y => (top + tall * (high - y) / (high - low)).toFixed(1);
+  const px = x => (left + room * (x - first) / (right - first)).toFixed(1);
+  const py = y => (top + tall * (high - y) / (high - low)).toFixed(1);
   const path = (points, kind) => points.length
     ? make("path", { class: kind, d: `M${points.map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}h.01` }) : null;
-  const parts = ticks(low, high, 6).map(y => [
+  const parts = ticks(low, high, height < ROOM.height ? 4 : 6).map(y => [
     make("line", { class: "rule", x1: left, x2: width - ROOM.right, y1: py(y), y2: py(y) }),
     make("text", { x: left - 8, y: Number(py(y)) + 4, "text-anchor": "end" }, brief(y)),
   ]);
-  parts.push(ticks(0, right, room < 450 ? 4 : 8).map(x =>
+  parts.push(ticks(first, right, room < 450 ? 4 : 8).map(x =>
     make("text", { x: px(x), y: height - 20, "text-anchor": "middle" }, brief(x))));
-  parts.push(make("text", { x: 0, y: 12 }, what));
+  parts.push(make("text", { class: "what", x: 0, y: 12 }, what));
   parts.push(make("text", { x: width - ROOM.right, y: height - 3, "text-anchor": "end" }, over));
-  for (const { colour, dashed, raw, line, dots } of [...series].reverse()) {
+  if (from !== null && at !== null) {
+    const [begin, end] = [from, at].map(x => Number(px(x))).sort((one, other) => one - other);
+    parts.push(make("rect", { class: "selected", x: begin, y: top, width: end - begin, height: tall }));
+  }
+  for (const { colour, dashed, ...points } of [...series].reverse()) {
+    const [raw, line, dots] = [points.raw, points.line, points.dots].map(each => within(each, span));
     parts.push(make("g", { class: `${colour} ${dashed ? "dashed" : ""}` },
       series.length <= 3 ? path(raw, "raw") : null, path(line, ""),
       dots.map(([x, y]) => make("circle", { cx: px(x), cy: py(y), r: 3 })),
