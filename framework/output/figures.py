@@ -298,9 +298,10 @@ def _save(figure: Any, path: Path | BinaryIO, palette: Palette) -> None:
     """Adds the legend and writes the picture; a file is replaced as a whole."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
+        wide = 38 * len(labels) + 4.6 * sum(map(len, labels)) > 72 * figure.get_figwidth() - 20  # in points
         figure.legend(
-            handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9, columnspacing=1.4,
-            labelcolor=palette.ink,
+            handles, labels, loc="outside lower center", ncols=3 if wide else 5, frameon=False, fontsize=9,
+            columnspacing=1.4, labelcolor=palette.ink,
         )  # fmt: skip
     if not isinstance(path, Path):
         figure.savefig(path, format="png", dpi=150)
