@@ -55,7 +55,7 @@ def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
         return f"--algo {','.join(names)}: {min(twice)} is named twice"
     if yaml_path:
         return (
-            f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or train with one algorithm at a time "
+            f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or train with one at a time "
             f"(--algo {names[0]} --yaml {yaml_path} --seeds 1..3) and then compare: {PROGRAM} compare NAME OTHER"
         )
     return ""
