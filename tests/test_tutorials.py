@@ -1,5 +1,6 @@
 """A reader can follow the tutorials and the tour of the README: each command ends well, after those before it."""
 
+import importlib
 import re
 import shlex
 from importlib.util import find_spec
@@ -9,7 +10,7 @@ import pytest
 from helpers_pages import NOT_RUN, ROOT, blocks
 from helpers_process import forked, forked_program, forking
 
-import joystick  # noqa: F401  # so that no forked process has to import torch
+from framework.catalog import ALGOS
 
 __all__ = ["forking"]
 TUTORIALS = sorted(path for path in ROOT.glob("docs/tutorials/*.md") if path.name != "README.md")
@@ -19,17 +20,35 @@ LOOKS = {"runs", "test", "film", "compare", "describe", "convert"}
 """Commands that train nothing."""
 SHORT = {"general_cfg.max_total_step": "300", "general_cfg.online_eval_episode": "2", "general_cfg.save_fig": "false"}
 """Settings that make every training of the pages short."""
-LONGER = {
+OTHERS = {
     "resume": {**SHORT, "general_cfg.max_total_step": "2000"},
-    "tune": {**SHORT, "general_cfg.max_total_step": "90"},
+    "tune": {**SHORT, "general_cfg.max_total_step": "90", "tune_cfg.samples": "1"},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded() -> None:
+    """Imports once what each forked process would import: torch, and the settings of all algorithms."""
+    for name in (
+        "joystick",
+        "gymnasium",
+        "imageio.v3",
+        "framework.runs.entry",
+        "framework.runs.train",
+        "framework.runs.api",
+    ):
+        importlib.import_module(name)
+    importlib.import_module("framework.output.figures")
+    for algo in ALGOS.available():
+        ALGOS.get(algo)
 
 
 def shortened(words: list[str]) -> list[str]:
     """Returns the words of a command for a run of a few steps; any other command as it is."""
     if words[0] in LOOKS or "film" in words or "test" in words or "--dry-run" in words:
         return words
-    short = LONGER.get(words[0], SHORT)
+    short = OTHERS.get(words[0], SHORT)
+    words = [re.sub(r"^(\d+)\.\.\d+$", r"\1", word) for word in words]  # one seed is a group, too
     return [word for word in words if word.partition("=")[0] not in short] + [f"{k}={v}" for k, v in short.items()]
 
 
