@@ -43,10 +43,10 @@ types: $(CHECK_READY)
 	$(BIN)/mypy
 
 docs: $(DOCS_READY)
-	$(BIN)/mkdocs build --strict --clean
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
 
 docs-serve: $(DOCS_READY)
-	$(BIN)/mkdocs serve
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 bench: $(CHECK_READY)
 	$(BIN)/python benchmarks/speed.py $(ARGS)
