@@ -22,7 +22,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Puts the pages, their images, and the files that they link to under the names that they have in the repository."""
+    """Puts the pages, their images, and the files that they link to under their names in the repository."""
     for file in list(files.documentation_pages()) + list(files.media_files()):
         if Path(file.src_dir or "") == Path(config.docs_dir):
             files.remove(file)
