@@ -1,4 +1,4 @@
-# make run | extra | test | check | bench. Everything is installed into $(VENV), once; the stamps tell when that must be redone.
+# make run | extra | test | check | docs | bench. Everything is installed into $(VENV), once; the stamps tell when that must be redone.
 
 VENV ?= .venv
 PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo python3)
@@ -7,9 +7,10 @@ ARGS ?=
 BIN = $(VENV)/bin
 RUN_READY = $(VENV)/.ready-to-run
 CHECK_READY = $(VENV)/.ready-to-check
+DOCS_READY = $(VENV)/.ready-for-docs
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help run extra test check lint format types bench
+.PHONY: help run extra test check lint format types docs docs-serve bench
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +18,7 @@ help:
 	@echo 'make extra   install what the MuJoCo and Atari environments need'
 	@echo 'make test    install what the checks need, then pytest'
 	@echo 'make check   lint, format, types, and then the tests'
+	@echo 'make docs    build the pages as a site, in site/; make docs-serve shows it while pages change'
 	@echo 'make bench   measure the speed (minutes)'
 
 run: $(RUN_READY)
@@ -40,6 +42,12 @@ format: $(CHECK_READY)
 types: $(CHECK_READY)
 	$(BIN)/mypy
 
+docs: $(DOCS_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
+docs-serve: $(DOCS_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 bench: $(CHECK_READY)
 	$(BIN)/python benchmarks/speed.py $(ARGS)
 
@@ -55,3 +63,7 @@ $(RUN_READY): requirements.txt $(VENV)/.made
 $(CHECK_READY): requirements-dev.txt requirements.txt $(VENV)/.made
 	$(PIP_INSTALL) -r requirements-dev.txt
 	@touch $@ $(RUN_READY)
+
+$(DOCS_READY): requirements-docs.txt $(VENV)/.made
+	$(PIP_INSTALL) -r requirements-docs.txt
+	@touch $@

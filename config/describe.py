@@ -191,6 +191,9 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
     ]
     known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
     near = nearest(topic, names) or nearest(topic, known)
+    holding = sorted({name for name in known if len(topic) > 2 and topic.lower() in name.lower()})
+    if holding and not near:
+        return f"; with {topic} in their names: {', '.join(holding[:10])}"
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
 
 

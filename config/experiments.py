@@ -11,6 +11,7 @@ from config.error_text import shown
 from config.joyrl import SECTIONS
 from config.loader import ConfigError, load
 from config.names import did_you_mean
+from config.program import PROGRAM
 from config.run_config import RunConfig
 from config.sources import Source
 from config.yaml_reader import Document, DocumentError, Place, read
@@ -53,7 +54,10 @@ def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
     if twice := {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}:
         return f"--algo {','.join(names)}: {min(twice)} is named twice"
     if yaml_path:
-        return f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or name one algorithm"
+        return (
+            f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or train with one at a time "
+            f"(--algo {names[0]} --yaml {yaml_path} --seeds 1..3) and then compare: {PROGRAM} compare NAME OTHER"
+        )
     return ""
 
 

@@ -19,14 +19,12 @@ GROUPS = {"group.json": "a group of runs", "tune.json": "a tuning, with a run fo
 
 
 def find(load_path: str, tasks: Path) -> Path:
-    """Returns a folder under tasks/ by its name, or any task directory by its path. A name that is not under tasks/
-    may be a run in the current folder."""
+    """Returns the task directory of that name or path; see _meant."""
     path = Path(load_path)
     if ".." in path.parts:
         raise TaskError(f"{load_path!r} contains '..'; give a name under {tasks}/ or a full path")
-    bare = len(path.parts) == 1 and ((tasks / path).exists() or not (path / "models").is_dir())
-    folder = tasks / path if bare else path
     try:
+        folder = _meant(path, tasks)
         inside = folder.resolve().parent == tasks.resolve()
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
@@ -46,6 +44,16 @@ def find(load_path: str, tasks: Path) -> Path:
     if not complete:
         raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
     return folder
+
+
+def _meant(path: Path, tasks: Path) -> Path:
+    """Returns a folder under tasks/ by its name, such as NAME or GROUP/seed_1, or any other by its path. A NAME that is
+    not under tasks/ may be a run in the current folder."""
+    if len(path.parts) == 1:
+        named = (tasks / path).exists() or not (path / "models").is_dir()
+    else:
+        named = not path.exists() and (tasks / path).is_dir()
+    return tasks / path if named else path
 
 
 def _checkpoint(path: Path, tasks: Path) -> str:
@@ -81,7 +89,7 @@ def _others(name: str, tasks: Path) -> str:
     """Returns the end of a sentence: the nearest name under tasks/, or else the newest three."""
     if not tasks.is_dir():
         return f"; there is no folder {tasks}/ in {Path.cwd()}"
-    folders = [path for path in tasks.iterdir() if (path / "models").is_dir()]
+    folders = [path for path in tasks.iterdir() if any((path / name).exists() for name in ("models", *GROUPS))]
     near = nearest(name, [path.name for path in folders]) if name else None
     if near:
         return f"; did you mean {near}?"

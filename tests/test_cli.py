@@ -125,6 +125,7 @@ def test_flags_reach_the_configuration(
         (["list", "presets", "foo", "bar"], "unexpected argument 'bar'"),
         (["describe", "DQNN"], "no topic 'DQNN'; did you mean DQN?"),
         (["describe", "zzzz"], "no topic 'zzzz'; known: general, all, "),
+        (["describe", "clip"], "no topic 'clip'; with clip in their names: "),
         (["--yaml"], "--yaml/-f: expected one argument"),
         (["--resume", "x", "--algo", "PPO"], "leave out --algo and --env"),
         (["--algo", ""], "--algo/--run: nothing was given"),

@@ -578,6 +578,22 @@ def test_a_path_to_a_task_directory_may_lie_anywhere(file: Callable[..., Path], 
     assert loaded(None, resume=str(outside), task_root=task_root).algo.lr == 0.5
 
 
+def test_a_run_of_a_group_has_the_name_that_the_list_of_runs_gives_it(
+    task_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = task_root / "seeds"
+    group.mkdir()
+    (group / "group.json").write_text("{}")
+    run = (task_root / "Train_CartPole-v1_DQN_20260131-101500").rename(group / "seed_1")
+    assert loaded(None, resume="seeds/seed_1", task_root=task_root).task == run
+    assert "did you mean seeds?" in refused(None, resume="seed", task_root=task_root)
+    here = task_root.parent / "here"
+    (here / "seeds").mkdir(parents=True)
+    run.rename(here / "seeds" / "seed_1")
+    monkeypatch.chdir(here)
+    assert loaded(None, resume="seeds/seed_1", task_root=task_root).task == Path("seeds/seed_1")
+
+
 def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:
     """EVL-4"""
     assert f"'x' does not exist; {tmp_path}/ is empty" in refused(None, resume="x", task_root=tmp_path)

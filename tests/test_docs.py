@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from helpers_compare import make_run
+from helpers_pages import blocks
 from helpers_process import forked, forked_program
 
 import algos
@@ -18,8 +19,16 @@ from config.yaml_reader import read
 from framework.output.csv_log import read_csv
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("algos/*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("algos/*/README.md")])
 README, CHINESE = ROOT / "README.md", ROOT / "README.zh.md"
+COMMANDS = ROOT / "docs" / "commands.md"
+ZH = ROOT / "docs" / "zh"
+ENGLISH = {
+    CHINESE: README,
+    ZH / "commands.md": COMMANDS,
+    **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
+}
+"""Page in English by its page in Chinese."""
 QUICKSTART = ROOT / "tests" / "data" / "quickstart.yaml"
 
 COMMAND = re.compile(r"(?:^|`)python main\.py\b([^`\n]*)", re.MULTILINE)
@@ -35,9 +44,9 @@ def name(page: Path) -> str:
 
 
 def commands(page: Path) -> list[list[str]]:
-    """The words after main.py, up to a redirection, of every command on a page."""
+    """The words after main.py, up to a redirection, of every command on a page, but the help."""
     lines = [shlex.split(found.partition(" > ")[0], comments=True) for found in COMMAND.findall(text(page))]
-    return [words for words in lines if "FILE" not in words]
+    return [words for words in lines if "FILE" not in words and words != ["--help"]]
 
 
 def anchors(page: Path) -> set[str]:
@@ -68,15 +77,15 @@ def test_every_command_is_understood(page: Path) -> None:
         cli.parse(words)
 
 
-@pytest.mark.parametrize("words", [words for words in commands(README) if words != ["watch"]], ids=" ".join)
-def test_every_command_of_the_readme_gives_a_valid_configuration(
+@pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words != ["watch"]], ids=" ".join)
+def test_every_command_of_the_list_gives_a_valid_configuration(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Run where the files of the pages and a task are, and no further than the configuration. The command watch would
     serve its page until Ctrl-C."""
     if any("pettingzoo" in word for word in words):
         pytest.importorskip("mpe2")
-    [(file, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", text(README), re.DOTALL)
+    [(file, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", text(COMMANDS), re.DOTALL)
     [(module, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", text(ROOT / "docs" / "environments.md"), re.DOTALL)
     (tmp_path / file).write_text(settings)
     (tmp_path / module).write_text(code)
@@ -98,12 +107,29 @@ def test_every_command_of_the_readme_gives_a_valid_configuration(
     assert {path.name for path in tmp_path.iterdir()} <= {file, module, "old.yaml", "tasks", "__pycache__"}
 
 
-def test_the_chinese_readme_has_the_same_commands_links_and_file() -> None:
-    assert commands(CHINESE) == commands(README)
-    other = {"README.md": "README.zh.md"}
-    assert sorted(LINK.findall(text(README))) == sorted(other.get(link, link) for link in LINK.findall(text(CHINESE)))
-    blocks = re.compile(r"```.*?```", re.DOTALL)
-    assert blocks.findall(text(CHINESE)) == blocks.findall(text(README))
+def targets(page: Path) -> list[str]:
+    """Where the links of a page lead: to a page in English for one in Chinese."""
+    english = {chinese.resolve(): page for chinese, page in ENGLISH.items()}
+    links = [link.partition("#") for link in LINK.findall(text(page))]
+    paths = [link if link.startswith("http") else (page.parent / link).resolve() for link, _, _ in links]
+    return sorted(f"{english.get(path, path)}#{anchor}" for path, (_, _, anchor) in zip(paths, links, strict=True))
+
+
+@pytest.mark.parametrize("chinese", ENGLISH, ids=name)
+def test_a_chinese_page_has_the_commands_links_and_blocks_of_the_english_one(chinese: Path) -> None:
+    english = ENGLISH[chinese]
+    assert commands(chinese) == commands(english)
+    assert targets(chinese) == targets(english)
+    assert list(blocks(chinese)) == list(blocks(english))
+
+
+def test_every_chinese_page_has_an_english_one() -> None:
+    assert {*ZH.glob("*.md"), CHINESE} == set(ENGLISH)
+
+
+@pytest.mark.parametrize(("picture", "kib"), [("lunar_lander.gif", 400), ("report.png", 200)])
+def test_the_pictures_of_the_readme_are_small(picture: str, kib: int) -> None:
+    assert 0 < (ROOT / "docs" / "images" / picture).stat().st_size < kib * 1024
 
 
 def test_both_readmes_name_what_is_in_the_root() -> None:
@@ -114,7 +140,8 @@ def test_both_readmes_name_what_is_in_the_root() -> None:
 
 def test_the_index_names_every_page() -> None:
     index = set(LINK.findall(text(ROOT / "docs" / "README.md")))
-    pages = {path.name for path in ROOT.glob("docs/*.md")} - {"README.md"}
+    folder = ROOT / "docs"
+    pages = {path.relative_to(folder).as_posix() for path in folder.glob("**/*.md")} - {"README.md"}
     assert pages <= index
     assert {f"../{name(path)}" for path in ROOT.glob("algos/*/README.md")} <= index
 

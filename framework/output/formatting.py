@@ -69,8 +69,17 @@ def play_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
 
 def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that films the best model of a run. allowed: packages that it may import."""
-    name = shlex.quote(task.name) if task.parent == Path("tasks") else _place(task)
-    return f"{PROGRAM}{_allow(allowed)} film {name}"
+    return f"{PROGRAM}{_allow(allowed)} film {_name(task)}"
+
+
+def compare_command(group: Path) -> str:
+    """Returns the command that compares the runs of a group."""
+    return f"{PROGRAM} compare {_name(group)}"
+
+
+def _name(task: Path) -> str:
+    """Returns a name under tasks/ for the shell, or a path."""
+    return shlex.quote(task.name) if task.parent == Path("tasks") else _place(task)
 
 
 def _place(task: Path) -> str:

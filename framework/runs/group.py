@@ -15,7 +15,7 @@ from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
 from framework.output.csv_log import last_row
-from framework.output.formatting import begin_command, clock, counted, resume_command, short, spread
+from framework.output.formatting import begin_command, clock, compare_command, counted, resume_command, short, spread
 from framework.runs import runs_table
 from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command
 from framework.runs.signals import StopSignals
@@ -203,6 +203,8 @@ class _Group:
         runs_table.write_facts(self.folder, facts)
         rows = [("curves", str(figure))] if figure else []
         rows.append(("table", str(runs_table.write_table(self.folder, self.what, results))))
+        if figure:
+            rows.append(("compare", compare_command(self.folder) + ("" if groups else " OTHER")))
         for run in self.runs:
             if run.child.status != 0:
                 rows.append(self._next_command(run))
