@@ -307,7 +307,7 @@ def test_a_wrong_request_is_refused_and_writes_nothing(
 def test_flags_of_export_elsewhere_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["test", "NAME", "--to", "onnx"])
-    assert "--to and --policy are for:" in capsys.readouterr().err
+    assert "--to is for: python main.py export NAME" in capsys.readouterr().err
 
 
 def test_a_table_is_refused_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -338,7 +338,7 @@ def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each
     [
         (["--algo", "QLearning,qlearning"], "QLearning is named twice"),
         (["--algo", "QLearning,"], "names of algorithms with commas between them"),
-        (["--algo", "DQN,PPO", "--yaml", "x.yaml"], "leave out --yaml, or name one algorithm"),
+        (["--algo", "DQN,PPO", "--yaml", "x.yaml"], "leave out --yaml, or train with one at a time"),
         (["bench", "--algo", "DQN,PPO"], "leave out bench, --test and --resume, or name one"),
     ],
 )

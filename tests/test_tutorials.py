@@ -29,14 +29,7 @@ OTHERS = {
 @pytest.fixture(scope="module", autouse=True)
 def _loaded() -> None:
     """Imports once what each forked process would import: torch, and the settings of all algorithms."""
-    for name in (
-        "joystick",
-        "gymnasium",
-        "imageio.v3",
-        "framework.runs.entry",
-        "framework.runs.train",
-        "framework.runs.api",
-    ):
+    for name in ("joystick", "gymnasium", "framework.runs.entry", "framework.runs.train", "framework.runs.api"):
         importlib.import_module(name)
     importlib.import_module("framework.output.figures")
     for algo in ALGOS.available():
