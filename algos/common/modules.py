@@ -37,7 +37,10 @@ class RandomZeros(nn.Module):
 def seed_dropout(network: nn.Module, rng: Generator) -> None:
     """Seeds dropout from rng before an update. Draws nothing if the network has neither dropout nor custom layers."""
     if any(isinstance(module, RandomZeros | Custom | CustomCell) for module in network.modules()):
-        torch.manual_seed(int(rng.integers(2**63)))
+        seed = int(rng.integers(2**63))
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed asks for every kind of device: over 1 ms
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(seed)
 
 
 class Residual(nn.Module):
