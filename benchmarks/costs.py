@@ -48,8 +48,10 @@ def start(repeats: int) -> list[str]:
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as folder:
                 begin = time.perf_counter()
-                subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, check=False)
+                done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True)
                 seconds.append(time.perf_counter() - begin)
+            if done.returncode != (2 if "wrong" in title else 0):
+                raise SystemExit(f"{title} ended with status {done.returncode}:\n{done.stderr}")
         lines.append(f"| {title} | {median(seconds):.2f} |")
     return lines
 

@@ -55,7 +55,7 @@ def score(words: str) -> float:
 def port(words: str) -> int:
     """Returns the number of a port, 1 to 65535."""
     if not (words.isascii() and words.isdecimal() and len(words) < 6 and 0 < int(words) < 2**16):
-        raise argparse.ArgumentTypeError(f"invalid port {words[:40]!r}: use 1024 to 65535, or leave it out")
+        raise argparse.ArgumentTypeError(f"invalid port {words[:40]!r}: use 1 to 65535, or leave it out")
     return int(words)
 
 

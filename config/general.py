@@ -239,9 +239,11 @@ class GeneralConfig(Strict):
     def _problems_of_code(self) -> Iterator[Problem]:
         if self.callbacks and not own.is_own(self.callbacks):
             yield Problem("callbacks", own.missing(self.callbacks))
-        for name in self.loggers:
+        for name in dict.fromkeys(self.loggers):
             if name not in LOGGERS and not own.is_own(name):
                 yield Problem("loggers", f"{name!r} is none of {', '.join(LOGGERS)}{did_you_mean(name, LOGGERS)}")
+            if self.loggers.count(name) > 1:
+                yield Problem("loggers", f"{name} is named twice")
         if "csv" not in self.loggers:
             yield Problem("loggers", "csv cannot be left out: the report, compare and a resume read its files")
         for fault in self.curriculum.faults() if self.curriculum else ():

@@ -37,8 +37,9 @@ def keep_freed_memory() -> None:
     nothing where the C library is another one than glibc."""
     with contextlib.suppress(OSError, TypeError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(MMAP_THRESHOLD, 64 * 2**20)
-        mallopt(TRIM_THRESHOLD, 256 * 2**20)
+        # older ones take at most 32 MiB; without the first, the second would make everything slower
+        if mallopt(MMAP_THRESHOLD, 64 * 2**20) or mallopt(MMAP_THRESHOLD, 32 * 2**20):
+            mallopt(TRIM_THRESHOLD, 256 * 2**20)
 
 
 def available_bytes() -> int | None:

@@ -198,8 +198,8 @@ class EnvConfig(Strict):
     """The render_mode in which episodes are filmed, and the name of the file."""
 
     render_mode: Literal["human", "rgb_array", "text"] | None = None
-    """null: no rendering; human: a window, or the terminal for text; rgb_array: videos/video.gif, without a display;
-    text: videos/dialogue.txt, of dialogues."""
+    """null: no rendering; human: a window, or the terminal for text; rgb_array: videos/video.gif (or .mp4), without a
+    display; text: videos/dialogue.txt, of dialogues."""
     n_envs: PositiveInt = 1
     """Number of environments stepped together (rows); with mp_backend ray, per worker."""
     action_mask: bool = True

@@ -116,7 +116,9 @@ def choose_threads(config: RunConfig, agent: Agent, processes: int = 1) -> None:
 
 def keep_threads(config: RunConfig, before: Any) -> None:
     """Sets the number of torch's threads that the run had before it was resumed, since the last bits of its numbers
-    depend on it; unless the settings name one, or there are fewer cores now."""
+    depend on it; unless the settings name one, or there are fewer cores now. The learners of Ray choose their own."""
+    if config.general.mp_backend == "ray":
+        return
     if not config.general.torch_threads and isinstance(before, int) and 0 < before <= machine.cores():
         torch.set_num_threads(before)
 

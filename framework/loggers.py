@@ -104,8 +104,9 @@ class Loggers:
             if method == "state":
                 flatten(result, {})  # raises TypeError for what a checkpoint cannot hold
             return result
-        except Exception as error:  # a service may fail in any way, and the numbers are in the CSV files
-            self._drop(name, f"{type(error).__name__}: {error}" if not str(error) else str(error), method)
+        except (Exception, SystemExit) as error:  # a service may fail in any way, and the numbers are in the CSV files
+            plain = str(error) and not isinstance(error, SystemExit)
+            self._drop(name, str(error) if plain else f"{type(error).__name__}: {error}", method)
             return None
 
     def _drop(self, name: str, why: str, method: str) -> None:
@@ -115,5 +116,5 @@ class Loggers:
         if method != "close":
             try:
                 logger.close()
-            except Exception:  # it has failed already, and that was said
+            except (Exception, SystemExit):  # it has failed already, and that was said
                 return

@@ -260,6 +260,17 @@ def test_without_online_evaluation_of_all_runs_the_returns_of_training_are_compa
     assert "returns of training" in Path("out/compare.html").read_text()
 
 
+def test_a_lucky_first_episode_is_neither_a_best_score_nor_a_goal_that_was_reached() -> None:
+    """A running mean of 5 episodes has its first score at the fifth."""
+    lucky = [(number, 1000.0 if number == 1 else 10.0) for number in range(1, 101)]
+    for seed in (1, 2):
+        make_run(TASKS / f"a{seed}", seed=seed, online=False, episodes=lucky)
+    make_run(TASKS / "b", online=False, algo="PPO", episodes=[(number, 20.0) for number in range(1, 101)])
+    first, _ = compare(["a1", "a2", "b"], threshold=300)
+    assert first["best"] == 208.0, "the mean of 1000, 10, 10, 10, 10"
+    assert first["reached"] == 0
+
+
 def test_runs_that_learn_from_given_data_are_compared_by_evaluations_over_updates() -> None:
     """They have no episodes of training, and step 0 throughout."""
     for name, algo, score in (("a", "BC", 5), ("b", "CQL", 6)):
@@ -347,7 +358,7 @@ def refused(*words: str) -> None:
         (["cartpole_dqn", "tasks/cartpole_dqn"], "which is compared with itself; name another run or group too"),
         (["group"], "there is only one series, DQN with 3 runs, which differ in their seed alone"),
         (["cartpole_dqn", "acrobot"], "not comparable: DQN on CartPole-v1, PPO on Acrobot-v1"),
-        (["cartpole_dqn", "new"], "nothing to compare yet: CartPole-v1 is left out: PPO without an evaluation"),
+        (["cartpole_dqn", "new"], "nothing to compare yet: CartPole-v1 is left out: PPO has no evaluation yet"),
         (["cartpole_dqn", "tested"], "tasks/tested is a test; compare the training run that it tested"),
         (["empty", "new"], "'tasks/empty' is neither a run nor a group of runs"),
         (["a" * 300], "cannot be read"),
@@ -374,11 +385,22 @@ def test_bad_input_is_answered_in_a_sentence_and_nothing_is_created(
     assert "Traceback" not in err
 
 
+def test_a_damaged_table_of_episodes_is_named_where_there_are_no_evaluations_yet(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("a", "b"):
+        folder = make_run(TASKS / name, (), algo="DQN" if name == "a" else "PPO")
+    (folder / "results" / "train.csv").write_text("episode,step,update,return\n1,1,1,junk\n")
+    refused("a", "b")
+    assert "row 2 has 'junk' as return, which is a number" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "content", "answer"),
     [
         ("results/eval.csv", "step,update,mean\n1,1,abc\n", "row 2 has 'abc' as mean, which is a number"),
         ("results/eval.csv", "a,b\n1,2\n", "row 2 has nothing as step"),
+        ("results/eval.csv", 'x,y,"z', "its first line names no column mean"),
         ("results/eval.csv", "step,update,mean\n20,1,5\n10,2,6\n", "the steps go back at row 3"),
         ("results/eval.csv", "step,update,mean\n1,1,\x00\n", "row 2 has '\\x00' as mean"),
         ("config.yaml", "general_cfg: [\n", "the settings of tasks/b cannot be read"),

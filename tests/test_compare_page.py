@@ -152,3 +152,12 @@ def test_the_verdicts_of_the_page_are_those_of_the_code() -> None:
     said = {verdict(better, final, Score(0.0, (0, 1)), 9) for better in scores for final in finals}
     assert said == named
     assert NOISE in said
+
+
+def test_a_run_with_one_evaluation_is_a_dot() -> None:
+    for name, algo in (("a", "DQN"), ("b", "PPO")):
+        make_run(TASKS / name, [(100, 1.0)], algo=algo)
+    assert main(["compare", "a", "b", "--into", "out"]) == 0
+    page = Path("out/compare.html").read_text()
+    dots = re.findall(r'<path[^>]* style="stroke-linecap:round;stroke-width:7[^"]*" d="M[^L"]*h.1"', page)
+    assert len(dots) == 2

@@ -20,6 +20,7 @@ from test_contract import TOYS, agent_for, small, spaces_suit
 import algos
 import joystick
 from algos.base import Agent, EnvSpec, PolicyModule, UnfitError
+from framework.errors import JoystickError
 from framework.export import check, example, onnx_file
 from framework.export.played import Seen
 from framework.export.policy import FileModule
@@ -340,6 +341,39 @@ def test_a_file_that_acts_otherwise_is_not_written(
     assert "does not choose the agent's actions, and was not written: 1,000 observations: 0.00%" in (
         capsys.readouterr().err
     )
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_output_that_is_not_finite_where_the_agents_is_is_refused() -> None:
+    agent = agent_of("DQN", EnvSpec("here", Box(-1, 1, (2,)), Discrete(3), 1), **small("DQN"))
+    module, seen = module_of(agent), seen_by(agent, rows=3, steps=2)
+
+    def spoiled(value: float) -> Any:
+        return lambda arrays: {**module.run(arrays), "outputs": np.full_like(module.run(arrays)["outputs"], value)}
+
+    for value in (np.nan, -np.inf):
+        with pytest.raises(JoystickError, match="not finite where the agent's is"):
+            check.compare(spoiled(value), module, seen)
+    assert check._difference(np.array([-np.inf, np.nan, 1.0]), np.array([-np.inf, np.nan, 3.0])) == 2.0
+    assert check._difference(np.array([0.0, 1.0]), np.array([np.nan, 1.0])) == np.inf
+
+
+def test_texts_of_an_example_are_written_as_python_reads_them() -> None:
+    made = example.making("gym", "Here-v1", {"text": "it's", "other": 'a "b" \\', "deep": {"x": "y's"}}, False)
+    given: dict[str, Any] = {}
+    gymnasium = type("", (), {"make": staticmethod(lambda name, **options: given.update(options, id=name))})
+    eval(str(made), {"gymnasium": gymnasium})
+    assert given == {"id": "Here-v1", "text": "it's", "other": 'a "b" \\', "deep": {"x": "y's"}}
+    compile(example.tensors_example(Path('a"b.safetensors')), "example", "exec")
+
+
+def test_a_policy_that_never_acted_is_refused_with_a_sentence(
+    cartpole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "play", lambda *given: {"": []})
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", str(cartpole), "--to", "safetensors"]) == 2
+    assert "policy PPO did not act in the 1,000 steps that were played" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -9,20 +9,24 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 from test_output import film
-from test_run_end import ONLINE, WORDS
+from test_run_end import FILMED, ONLINE, WORDS
 
+from config.loader import load
 from envs.base import Step
+from framework.catalog import ALGOS, ENVS
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.output import mp4
 from framework.output.camera import Lens, Mosaic
 from framework.output.csv_log import read_csv
+from framework.output.film import Taped, film_into
 from framework.output.gif import GifWriter
 from framework.output.mp4 import Mp4Writer
 from framework.output.pictures import CAPTION_HEIGHT, GAP, captioned
 from framework.output.recorders import Tape
 from framework.output.wrap_up import Wanted
-from framework.runs import again
+from framework.runs import again, task_list
+from framework.watch import Watch
 from main import main
 
 ffmpeg: Any = pytest.importorskip("imageio_ffmpeg")
@@ -75,6 +79,42 @@ def test_an_mp4_does_not_follow_a_link_out_of_the_folder(tmp_path: Path) -> None
     with pytest.raises(OSError, match="link"):
         Mp4Writer(tmp_path / "video.mp4", 30).add(np.zeros((20, 20, 3), np.uint8))
     assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("ending", ["exit 1", "exit 0"])
+def test_an_ffmpeg_that_fails_leaves_the_older_video(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes all frames, as on a full disk, and writes nothing."""
+    program, path = tmp_path / "ffmpeg", tmp_path / "video.mp4"
+    real = ffmpeg.get_ffmpeg_exe()
+    program.write_text(f'#!/bin/sh\ncase "$*" in *rawvideo*) cat > /dev/null; {ending};; esac\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    path.write_text("older")
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(program))
+    writer = Mp4Writer(path, 30)
+    writer.add(np.zeros((20, 20, 3), np.uint8))
+    with pytest.raises(OSError, match="ffmpeg failed"):
+        writer.close()
+    assert path.read_text() == "older"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["ffmpeg", "video.mp4"]
+
+
+@pytest.mark.parametrize("name", ["video.gif", "video.mp4"])
+@pytest.mark.parametrize("columns", [0, 2])
+def test_a_video_that_breaks_off_leaves_the_older_one(name: str, columns: int, tmp_path: Path) -> None:
+    calls = iter(range(5))
+
+    def check() -> None:
+        if next(calls, None) is None:
+            raise RuntimeError("broken off")
+
+    (tmp_path / name).write_text("older")
+    config = load(None, [*WORDS, *FILMED], find_algo=ALGOS, find_env=ENVS)
+    taped = [Taped(n, Episode(0, 0, 0, 1, 0.0, 12, False, 12), np.zeros(12, np.int64)) for n in (1, 2)]
+    with pytest.raises(RuntimeError, match="broken off"):
+        film_into(tmp_path / name, config, taped, check, Watch(), columns)
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [(name, "older")]
 
 
 def test_without_the_package_mp4_is_refused_in_one_line(
@@ -190,7 +230,9 @@ def test_a_training_episode_is_filmed_again_with_the_same_rewards(
     meta = json.loads((tmp_path / "film/videos/video.meta.json").read_text())
     assert meta == {**{name: row[name] for name in ("episode", "length", "return", "seed")}, "exact": True}
     assert len(gif_frames(tmp_path / "film/videos/video.gif")) == 13
-    assert json.loads((tmp_path / "film/run.json").read_text())["filmed"]["episode"] == 17
+    facts = json.loads((tmp_path / "film/run.json").read_text())
+    assert facts["filmed"]["episode"] == 17
+    assert task_list.state_of(tmp_path / "film", facts) == "finished"
 
 
 def test_another_reward_in_a_repetition_is_said(

@@ -14,6 +14,7 @@ import pytest
 from test_run_end import ONLINE, WORDS, outcome
 from test_run_end import Line as Line
 
+from framework.loggers import Logger, Loggers
 from framework.output import figures, mlflow_logger, wandb_logger
 from main import main
 
@@ -112,6 +113,7 @@ def test_a_logger_that_fails_is_one_warning_and_the_run_goes_on(name: str, capsy
     [
         ("tensorboard", "csv cannot be left out"),
         ("csv,tensorbord", "did you mean tensorboard?"),
+        ("csv,csv", "csv is named twice"),
         ("csv,own_loggers:NoLogger", "inherits from joystick.Logger"),
         ("csv,own_loggers:Linez", "has no 'Linez'"),
     ],
@@ -199,6 +201,62 @@ def test_wandb_writes_a_run_offline_and_a_resume_goes_on_in_it(monkeypatch: pyte
                 if name.startswith("interact/"):
                     found.setdefault(name, []).append((row["environment_step"], value))
     check_returns(task, found["interact/train_ep_reward"])
+
+
+@pytest.mark.parametrize("fails", ["init", "finish"])
+def test_a_wandb_that_fails_leaves_no_link(fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, said = tmp_path / "run", list[str]()
+    (folder / "wandb").mkdir(parents=True)
+
+    class Package:
+        Settings = dict
+        id = "1"
+
+        @staticmethod
+        def init(**given: Any) -> Any:
+            return Package.linked("init")
+
+        @staticmethod
+        def finish() -> None:
+            Package.linked("finish")
+
+        @staticmethod
+        def define_metric(*given: Any, **options: Any) -> None:
+            pass
+
+        @staticmethod
+        def linked(method: str) -> Any:
+            (folder / "wandb" / method).symlink_to("/dev/null")
+            if method == fails:
+                raise RuntimeError("no answer")
+            return Package
+
+    monkeypatch.setitem(sys.modules, "wandb", Package)
+    logger = wandb_logger.WandbLogger()
+    loggers = Loggers({"wandb": logger}, folder, {}, said.append)
+    loggers.begin()
+    loggers.close()
+    assert len(said) == 1
+    assert not list((folder / "wandb").iterdir())
+    (folder / "wandb" / "late").symlink_to("/dev/null")
+    logger.close()
+    assert not list((folder / "wandb").iterdir())
+
+
+def test_a_logger_that_calls_exit_does_not_end_the_run(tmp_path: Path) -> None:
+    class Exits(Logger):
+        def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
+            sys.exit(3)
+
+        def close(self) -> None:
+            sys.exit(4)
+
+    said: list[str] = []
+    loggers = Loggers({"exits": Exits()}, tmp_path, {}, said.append)
+    loggers.begin()
+    loggers.scalars("interact", {}, 1)
+    loggers.close()
+    assert said == ["logger exits stopped: SystemExit: 3. Training goes on; results/ holds the same numbers"]
 
 
 def test_mlflow_writes_files_and_a_resume_goes_on_in_its_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,3 +103,31 @@ def test_memory_is_kept_only_where_the_c_library_can(monkeypatch: pytest.MonkeyP
     machine.keep_freed_memory()
     monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: object())
     machine.keep_freed_memory()
+
+
+def test_an_older_c_library_gets_the_largest_threshold_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a threshold for arrays, one for trimming alone would make everything slower."""
+    calls: list[tuple[int, int]] = []
+
+    def library(most: int) -> object:
+        def mallopt(parameter: int, value: int) -> int:
+            calls.append((parameter, value >> 20))
+            return int(parameter != machine.MMAP_THRESHOLD or value <= most)
+
+        return type("Library", (), {"mallopt": staticmethod(mallopt)})
+
+    for most, expected in ((64 << 20, [64, 256]), (32 << 20, [64, 32, 256]), (0, [64, 32])):
+        calls.clear()
+        monkeypatch.setattr(machine.ctypes, "CDLL", lambda name, most=most: library(most))
+        machine.keep_freed_memory()
+        assert [size for _, size in calls] == expected
+
+
+def test_with_ray_the_learners_choose_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a resume on other cores would be called exact."""
+    monkeypatch.setattr(machine, "cores", lambda: 4)
+    torch.set_num_threads(1)
+    for backend, expected in (("ray", 1), ("single", 3)):
+        config = load(None, [f"general_cfg.mp_backend={backend}"], find_algo=ALGOS, find_env=ENVS)
+        build.keep_threads(config, 3)
+        assert torch.get_num_threads() == expected

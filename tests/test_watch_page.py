@@ -10,6 +10,7 @@ import subprocess
 import sys
 import webbrowser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from helpers_browser import awaited
@@ -22,6 +23,9 @@ from framework.live.answers import NOT_DRAWN
 from framework.live.files import KINDS
 from framework.live.overview import Overview
 from framework.live.reading import MOST_POINTS, Growing, Thinned
+from framework.live.server import REPORT
+from framework.output import html_page
+from framework.runs import task_list
 from framework.runs.task_dir import held_lock
 from main import main
 
@@ -154,6 +158,16 @@ def test_only_known_kinds_of_files_are_served_each_with_its_type(tasks: Path) ->
             assert policy.startswith("sandbox allow-scripts; " if name == "report.html" else "sandbox; ")
             assert "allow-same-origin" not in policy
             assert "default-src 'none'" in policy
+
+
+def test_a_report_may_show_what_its_own_policy_allows() -> None:
+    """Videos among it. Scripts it allows by their digest, which the server does not know."""
+    own = re.search(r'Content-Security-Policy" content="([^"]*)"', html_page.page("Title", "", script="run()"))
+    assert own
+    *rules, script = own[1].split("; ")
+    assert set(rules) <= set(REPORT.split("; "))
+    assert script.startswith("script-src ")
+    assert "script-src 'unsafe-inline'" in REPORT.split("; ")
 
 
 def test_an_address_is_no_path(tasks: Path) -> None:
@@ -499,13 +513,30 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tasks: Path) -> Non
 def test_the_page_is_opened_in_the_browser_only_if_that_is_asked_for(
     tasks: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    monkeypatch.setattr(webbrowser, "open", lambda address: print("opened", address, flush=True))
+    """By a file that no other user can read: the arguments of the browser are seen by all."""
+
+    def opened(address: str) -> bool:
+        path = Path(unquote(urlsplit(address).path))
+        modes = [oct(each.stat().st_mode & 0o777) for each in (path, path.parent)]
+        print("opened", json.dumps([address, *modes, path.read_text()]), flush=True)
+        return False
+
+    monkeypatch.setattr(webbrowser, "open", opened)
     process = Forked("watch", str(tasks), *words)
     last = "no browser was found" if words else "Ctrl-C ends it"
     awaited(lambda: last in process.stdout, lambda: process.stderr)
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait() == 143
-    assert ("opened http://127.0.0.1:" in process.stdout) == bool(words)
+    found = re.search("^opened (.*)", process.stdout, re.MULTILINE)
+    assert bool(found) == bool(words)
+    if found:
+        address, mode, outer, page = json.loads(found[1])
+        printed = re.search(r"^  (http://127.*/\?token=.*)$", process.stdout, re.MULTILINE)
+        assert printed
+        assert f'http-equiv="refresh" content="0;url={printed[1]}"' in page
+        assert (urlsplit(address).scheme, mode, outer) == ("file", "0o600", "0o700")
+        assert "token" not in address
+        assert not Path(unquote(urlsplit(address).path)).parent.exists()
 
 
 def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(
@@ -530,3 +561,23 @@ def test_the_server_needs_no_torch() -> None:
     """It runs beside the training, for hours."""
     code = "import sys, framework.runs.entry, framework.live.command; print({'torch', 'matplotlib'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60, capture_output=True).stdout == b"set()\n"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"best": 10**400},
+        {"score": {"mean": 10**400}},
+        {"step": 1e308, "seconds": 1e-300},
+        {"step": 10**308, "seconds": 0.5},
+    ],
+)
+def test_numbers_that_no_float_holds_cost_no_answer(tasks: Path, facts: dict[str, object]) -> None:
+    """One folder from a stranger must not hide all others."""
+    run(tasks / "good")
+    folder = run(tasks / "strange")
+    known = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**known, **facts}))
+    with served(tasks) as server:
+        assert {each["name"] for each in now(server)["runs"]} == {"good", "strange"}
+    assert "strange" in task_list.listing(root=tasks)

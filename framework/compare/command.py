@@ -31,16 +31,16 @@ class Found(NamedTuple):
 def run(words: Sequence[str], threshold: float | None, into: Path | None) -> int:
     """Compares the runs that words name. Returns the exit status."""
     found = compared(words, threshold, ROOT)
-    screen = choose(sys.stdout)
-    for each in found.several:
-        table.show(each, screen)
-    for remark in found.left_out:
-        screen.say(printable(remark), "yellow")
     names = [row.series.first.algorithm for each in found.several for row in each.rows]
     environments, algorithms = (
         file_names(["-".join(dict.fromkeys(each))])[0] for each in ([one.environment for one in found.several], names)
     )
     folder = new_folder("compare", environments, algorithms, into)
+    screen = choose(sys.stdout)
+    for each in found.several:
+        table.show(each, screen)
+    for remark in found.left_out:
+        screen.say(printable(remark), "yellow")
     rows = [row for each in found.several for row in table.rows(each)]
     about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
     for name, content in (
@@ -79,7 +79,9 @@ def compared(words: Sequence[str], threshold: float | None, root: Path) -> Found
             left_out.append(f"{name} is left out: {several[0].name} is its only series.")
         else:
             without = ", ".join(series.name for series in several if series not in scored)
-            left_out.append(f"{name} is left out: {without} without an evaluation or an episode of training yet.")
+            evaluated = any(run.general.get("online_eval") for series in several for run in series.runs)
+            what = "evaluation" if evaluated else "episode"
+            left_out.append(f"{name} is left out: {without} has no {what} yet that could be compared.")
     if not found:
         raise JoystickError(printable(f"nothing to compare yet: {' '.join(left_out)}"))
     return Found(found, left_out)

@@ -13,7 +13,7 @@ from framework.compare.series import Run, Series
 from framework.errors import TaskDirError
 from framework.output import statistics
 from framework.output.csv_log import MOST_BYTES, read_csv
-from framework.output.curves import UPDATES, Array
+from framework.output.curves import UPDATES, Array, window_for
 from framework.output.formatting import short
 from framework.runs.runs_table import Curve, Curves, curves_of
 from framework.runs.task_dir import TaskDir
@@ -120,11 +120,12 @@ def _curves(runs: Sequence[Run]) -> Curves:
     tasks = {str(run.folder): run.task for run in runs}
     evaluated = all(run.general.get("online_eval") for run in runs)
     for task in tasks.values():
-        _check(task.results / "eval.csv", "mean")
-        if not evaluated:
+        if not _check(task.results / "eval.csv", "mean") or not evaluated:
             _check(task.results / "train.csv", "return")
     found = curves_of(tasks, evaluated, least=1)
     lines = {name: _finite(line) for name, line in found.lines.items()}
+    if not _evaluated(found):
+        lines = {name: _whole_windows(line) for name, line in lines.items()}
     return found._replace(lines={name: line for name, line in lines.items() if len(line[0])})
 
 
@@ -133,10 +134,23 @@ def _finite(line: Curve) -> Curve:
     return line[0][known], line[1][known]
 
 
-def _check(path: Path, score: str) -> None:
-    """Raises TaskDirError for a damaged table. score: name of its column of scores."""
-    before = -math.inf
-    for number, row in enumerate(read_csv(path), start=2):
+def _header(path: Path) -> list[str]:
+    """Returns the columns that the first line of a table names."""
+    return read_regular(path, MOST_BYTES).decode(errors="replace").partition("\n")[0].split(",")
+
+
+def _whole_windows(line: Curve) -> Curve:
+    """Returns a running mean without its beginning, which is of fewer episodes: one lucky episode is no score."""
+    first = window_for(len(line[0])) - 1
+    return line[0][first:], line[1][first:]
+
+
+def _check(path: Path, score: str) -> int:
+    """Raises TaskDirError for a damaged table. score: name of its column of scores. Returns the number of rows."""
+    before, rows = -math.inf, read_csv(path)
+    if not rows and path.is_file() and score not in _header(path):
+        raise TaskDirError(f"{path} is damaged: its first line names no column {score}")
+    for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
             if not isinstance(row.get(column), int | float):
                 found = repr(row[column])[:40] if column in row else "nothing"
@@ -144,6 +158,7 @@ def _check(path: Path, score: str) -> None:
         if float(row["step"]) < before:
             raise TaskDirError(f"{path} is damaged: the steps go back at row {number}")
         before = float(row["step"])
+    return len(rows)
 
 
 def _evaluated(curves: Curves) -> bool:
@@ -233,7 +248,7 @@ def _clock(path: Path, count: str) -> tuple[Array, Array]:
         try:
             result: Mapping[str, Any] = json.loads(line)
             points.append((float(result[count]), float(result["seconds_total"])))
-        except (ValueError, TypeError, LookupError, RecursionError):
+        except (ValueError, TypeError, LookupError, RecursionError, OverflowError):
             continue  # a line that a crash has cut costs one point
     steps, seconds = np.array(points).T
     return steps, seconds

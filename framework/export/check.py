@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from envs.base import Array
+from framework.errors import JoystickError
 from framework.export.played import Seen
 from framework.export.policy import Arrays, FileModule
 
@@ -37,7 +38,8 @@ def compare(
     action_start: Array | int = 0,
 ) -> Checked:
     """Runs a file on what the agent saw, with a recurrent state of the file's own, and compares what it gives with the
-    agent's actions, and with the outputs of the agent's module, which has its own state too."""
+    agent's actions, and with the outputs of the agent's module, which has its own state too. Raises JoystickError if
+    an output is not finite where the agent's is."""
     states: dict[str, Array | None] = {"file": None, "module": None}
     count, largest, equal = 0, 0.0, 0
     for step in steps:
@@ -50,11 +52,20 @@ def compare(
                 arrays["action_mask"] = step.mask
             found[name] = function(arrays)
             states[name] = found[name].get("next_state")
-        difference = found["file"]["outputs"].astype(np.float64) - found["module"]["outputs"]
-        largest = max(largest, float(np.abs(difference).max()))
+        largest = max(largest, _difference(found["file"]["outputs"], found["module"]["outputs"]))
         count += len(step.obs)
         equal += int(_equal(found["file"]["action"], step.action + action_start).sum())
     return Checked(count, largest, equal / count)
+
+
+def _difference(found: Array, wanted: Array) -> float:
+    """Returns the largest difference of outputs; NaN and infinities are equal to themselves."""
+    if (np.isfinite(wanted) & ~np.isfinite(found)).any():
+        raise JoystickError("the file was not written: an output of it is not finite where the agent's is")
+    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(found.astype(np.float64) - wanted)
+    return float(np.where(same, 0.0, np.nan_to_num(difference, nan=np.inf, posinf=np.inf)).max())
 
 
 def _state(state: Array | None, fresh: Array, size: int) -> Array:

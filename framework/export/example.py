@@ -1,5 +1,6 @@
 """Examples that use an exported file without this project."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ def onnx_example(file: Path, module: FileModule, observed: Space, masks: tuple[i
 
 
 def _session(file: Path, module: FileModule) -> Iterator[str]:
-    yield f'policy = onnxruntime.InferenceSession("{file.as_posix()}")'
+    yield f"policy = onnxruntime.InferenceSession({_literal(file.as_posix())})"
     if "state" in module.inputs:
         yield f"state = np.zeros((1, {module.policy.state_size}), np.float32)  # at the start of an episode"
 
@@ -61,8 +62,8 @@ def tensors_example(file: Path) -> str:
             "",
             "from safetensors.numpy import load_file",
             "",
-            f'weights = load_file("{file.as_posix()}")',
-            f'facts = json.loads(Path("{file.with_suffix(".json").as_posix()}").read_text())',
+            f"weights = load_file({_literal(file.as_posix())})",
+            f"facts = json.loads(Path({_literal(file.with_suffix('.json').as_posix())}).read_text())",
             'print(facts["algorithm"], facts["environment"])',
             'for layer in facts["network"]["layers"]:',
             '    print(layer["name"], layer["layer"], layer["settings"])',
@@ -77,5 +78,10 @@ def making(env_name: str, env_id: str, settings: dict[str, Any], changed: bool) 
     settings change what the agent sees."""
     if env_name != "gym" or changed:
         return None
-    words = "".join(f", {key}={value!r}" for key, value in settings.items())
-    return f"gymnasium.make({env_id!r}{words})".replace("'", '"')
+    words = "".join(f", {key}={_literal(value)}" for key, value in settings.items())
+    return f"gymnasium.make({_literal(env_id)}{words})"
+
+
+def _literal(value: Any) -> str:
+    """Returns a value as it is written in a program, texts in double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

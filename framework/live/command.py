@@ -1,9 +1,14 @@
 """Command watch: serves the page until Ctrl-C."""
 
+import contextlib
 import errno
+import html
+import os
+import tempfile
 import threading
 import time
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 
 from framework.errors import JoystickError
@@ -27,12 +32,24 @@ def run(folder: str | None, port: int, browser: bool) -> int:
         taken = "is taken; choose another one, or leave --port out for a free one"
         why = taken if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
         raise JoystickError(f"--port {port} {why}") from error
-    with StopSignals(doing="ending") as signals, server:
+    with StopSignals(doing="ending") as signals, server, contextlib.ExitStack() as stack:
         threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()
         print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)
-        if browser and not webbrowser.open(server.address):
+        if browser and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
             print("no browser was found; open the address above", flush=True)
         while signals.received is None:
             time.sleep(LOOK_SECONDS)
         server.shutdown()
     return signals.exit_status
+
+
+@contextlib.contextmanager
+def _leading_to(address: str) -> Iterator[str]:
+    """Yields the address of a file that leads a browser to the page, and that only this user can read: the arguments
+    of a browser, which all users see in the list of processes, are without the token."""
+    with tempfile.TemporaryDirectory(prefix="joystick-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder, "open.html").resolve()
+        lead = f'<meta http-equiv="refresh" content="0;url={html.escape(address)}">'
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(f'<!doctype html>\n<meta charset="utf-8">{lead}\n')
+        yield path.as_uri()

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from config.general import GeneralConfig
 from config.names import printable
-from framework.live.reading import last_objects, number
+from framework.live.reading import last_objects
 from framework.output.csv_log import last_row
+from framework.output.formatting import number
 from framework.runs.task_dir import TaskDir, is_locked, read_facts
 from framework.runs.task_list import folders_in, members, names_of, score_of, state_of
 
@@ -87,7 +88,7 @@ class Overview:
             "step": step,
             "episode": number(facts.get("episode")),
             "update": number(facts.get("update")),
-            "speed": step / seconds if step and seconds else None,
+            "speed": number(step / seconds) if step and seconds else None,
             "seconds": seconds,
             "outcome": printable(str(facts.get("outcome") or "")),
         }
@@ -111,7 +112,7 @@ class Overview:
             "speed": _speed(lines),
             "seconds": seconds,
             "share": share,
-            "left": seconds * (1 - share) / share if seconds and share else None,
+            "left": number(seconds * (1 - share) / share) if seconds and share else None,
         }
 
     def _share(self, folder: Path, counts: Row) -> float:
@@ -131,7 +132,7 @@ def _speed(lines: list[Row]) -> float | None:
     if None in (*first, *last):
         return None
     steps, seconds = (after - before for before, after in zip(first, last, strict=True))  # type: ignore[operator]
-    return steps / seconds if seconds > 0 and steps >= 0 else None
+    return number(steps / seconds) if seconds > 0 and steps >= 0 else None
 
 
 def _stamp(path: Path) -> Stamp:

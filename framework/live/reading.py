@@ -20,14 +20,6 @@ Point = tuple[float, float, float]
 """Environment step, update, mean of the values."""
 
 
-def number(value: Any) -> float | None:
-    """Returns a finite number; None for anything else."""
-    try:
-        return value if isinstance(value, int | float) and math.isfinite(value) else None
-    except OverflowError:
-        return None
-
-
 def opened(path: Path) -> BinaryIO:
     """Opens a file for reading. Raises OSError if it, or a folder on the way to it, is a link: those of a run from a
     stranger may lead anywhere."""

@@ -30,7 +30,8 @@ BLOCK = 2**16
 FILE = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
 """Policy of a file: it runs nothing, and belongs to no site."""
 REPORT = (
-    "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+    "sandbox allow-scripts; default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'"
 )
 """Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows."""
 HEADERS = {

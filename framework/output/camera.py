@@ -92,6 +92,10 @@ class Camera(Recorder):
             self.writer.note(f"{self.filmed} of {counted(len(self.numbers), 'episode')}")
         return self.writer.close()
 
+    def abandon(self) -> None:
+        """Deletes the unfinished video, in the place of `close`."""
+        self.writer.abandon()
+
 
 class Mosaic:
     """Films several episodes side by side. One that is over keeps its last picture until all are."""

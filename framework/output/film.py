@@ -56,9 +56,9 @@ class _Rewards(Recorder):
 def film_into(
     path: Path, config: RunConfig, taped: Sequence[Taped], check: Callable[[], None], watch: Watch, columns: int = 0
 ) -> tuple[Film, str]:
-    """Repeats episodes into a video, a text, or a window. `check` is called before each step and may raise. columns:
-    number of episodes side by side, in as many rows as it takes; 0: one after another. Returns the video, and how the
-    first episode that went differently did so; nothing if none did."""
+    """Repeats episodes into a video, a text, or a window. `check` is called before each step and may raise; what breaks
+    off leaves an older file as it was. columns: number of episodes side by side, in as many rows as it takes; 0: one
+    after another. Returns the video, and how the first episode that went differently did so; nothing if none did."""
     if columns:
         return _film_at_once(path, config, taped, check, watch, columns)
     different = ""
@@ -73,8 +73,10 @@ def film_into(
                 different = different or _difference(each, again, rewards.rewards)
                 if camera.full:
                     break
-        finally:
-            made = camera.close()
+        except BaseException:
+            camera.abandon()
+            raise
+        made = camera.close()
     return made, different
 
 
@@ -98,8 +100,10 @@ def _film_at_once(
                     repetition.step()
                 mosaic.take()
             mosaic.take(hold=True)
-        finally:
-            made = video.close()
+        except BaseException:
+            video.abandon()
+            raise
+        made = video.close()
     ended = [
         _difference(each, repetition.episode, own.rewards)
         for each, repetition, own in zip(taped, repetitions, rewards, strict=True)

@@ -1,5 +1,6 @@
 """Formats numbers, durations, scores and commands for the console and the report."""
 
+import math
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,3 +90,11 @@ def _place(task: Path) -> str:
 
 def _allow(packages: tuple[str, ...]) -> str:
     return "".join(f" --allow-import {shlex.quote(package)}" for package in packages)
+
+
+def number(value: Any) -> float | None:
+    """Returns a finite number; None for anything else."""
+    try:
+        return value if isinstance(value, int | float) and math.isfinite(value) else None
+    except OverflowError:  # an integer beyond all floats
+        return None

@@ -47,6 +47,9 @@ class GifWriter(VideoWriter):
         self._file.write(b";")
         finish(self._file, self.path)
 
+    def _discard(self) -> None:
+        self._file.close()
+
 
 def _changed(new: np.ndarray, old: np.ndarray) -> tuple[int, int, int, int]:
     """Returns the smallest rectangle that holds every difference: top, bottom, left, right; one pixel without any."""

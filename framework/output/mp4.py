@@ -1,7 +1,10 @@
 """Videos as MP4 (H.264), by the ffmpeg of the package imageio-ffmpeg. The only import of it."""
 
+import re
+import subprocess
 from collections.abc import Generator
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,5 +62,26 @@ class Mp4Writer(VideoWriter):
             self._frames.send(np.ascontiguousarray(whole))
 
     def _finish(self) -> None:
-        self._frames.close()
+        self._frames.close()  # which hides how ffmpeg ended
+        if not _frames_in(unfinished(self.path)):
+            raise OSError(f"ffmpeg failed, and {self.path} was not written")
         finish(open(unfinished(self.path), "r+b", opener=regular), self.path)  # noqa: SIM115  # finish closes it
+
+    def _discard(self) -> None:
+        self._frames.close()
+
+
+def _frames_in(path: Path) -> int:
+    """Returns the number of frames in a video, counted without decoding them; 0 if it cannot be read."""
+    import imageio_ffmpeg
+
+    done = subprocess.run(
+        [
+            imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(path), "-map", "0:v:0", "-c", "copy",
+            "-progress", "pipe:1", "-f", "null", "-",
+        ],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+        start_new_session=True,  # Ctrl-C is for the run alone
+    )  # fmt: skip
+    counts = re.findall(r"^frame=\s*(\d+)", done.stdout, re.MULTILINE)
+    return int(counts[-1]) if counts and done.returncode == 0 else 0

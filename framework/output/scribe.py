@@ -54,6 +54,9 @@ class Scribe(Recorder):
         text = f"text: {counted(len(self.episodes), 'episode')}; as a page: {page}"
         return Film(self.path, len(self.episodes), 0.0, text)
 
+    def abandon(self) -> None:
+        """Writes nothing, in the place of `close`."""
+
 
 def lines(said: str) -> str:
     """Returns the lines of an episode as HTML: those that somebody says as bubbles."""

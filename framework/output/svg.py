@@ -208,17 +208,19 @@ def _way(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _path(line: Line, points: Sequence[tuple[float, float]]) -> str:
-    way = _way(points)
+    way, styles = _way(points), []
     if len(points) == 1:  # a dot
         way += "h.1"
+        styles.append("stroke-linecap:round;stroke-width:7")
     kinds, stroke = [line.kind] if line.kind else [], ""
     if line.tone is not None:
-        stroke = f' style="stroke:var({tone(line.tone)})"'
+        styles.append(f"stroke:var({tone(line.tone)})")
         kinds += ["dashed"] if line.tone >= len(TONES) else []
     elif line.share is not None:
         stroke = f' stroke="{colour(line.share)}"'
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
-    return f'<path{kind}{stroke} d="{way}"><title>{text(line.about)}</title></path>'
+    style = f' style="{";".join(styles)}"' if styles else ""
+    return f'<path{kind}{style}{stroke} d="{way}"><title>{text(line.about)}</title></path>'
 
 
 def _svg(width: int, parts: Sequence[str], lines: int) -> str:

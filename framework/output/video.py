@@ -1,5 +1,6 @@
 """Videos, written frame by frame: memory holds one picture, however long the video is."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from framework.checkpoint.atomic import unfinished
 from framework.output.formatting import counted
 from framework.output.pictures import MAX_SIDE, captioned, fitted, picture_of
 
@@ -80,10 +82,24 @@ class VideoWriter(ABC):
         notes = "".join(f"; {note}" for note in self._notes)
         if self._size is None:
             return Film(None, 0, 0.0, f"no video: the environment gave no pictures{notes}")
-        self._finish()
+        try:
+            self._finish()
+        except BaseException:
+            self.abandon()
+            raise
         seconds = self._duration / 1000
         text = f"video: {counted(self._written, 'frame')}, {seconds:.1f} s{notes}"
         return Film(self.path, self._written, seconds, text)
+
+    def abandon(self) -> None:
+        """Deletes what was written, in the place of `close`; an older video of that name stays."""
+        new = unfinished(self.path)
+        with contextlib.suppress(OSError):
+            if self._size is not None:
+                self._discard()
+        with contextlib.suppress(OSError):
+            if not new.is_symlink():
+                new.unlink(missing_ok=True)
 
     def _picture(self, frame: np.ndarray | None) -> Image.Image | None:
         picture = picture_of(frame, self.max_side)
@@ -115,3 +131,7 @@ class VideoWriter(ABC):
     @abstractmethod
     def _finish(self) -> None:
         """Closes the file and gives it its name."""
+
+    @abstractmethod
+    def _discard(self) -> None:
+        """Closes a file that is not finished, and may be closed already."""

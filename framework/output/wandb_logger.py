@@ -30,7 +30,7 @@ class WandbLogger(Logger):
             raise JoystickError(f"wandb needs a package that is not installed here: {INSTALL}") from error
         self._wandb: Any = wandb
         self._run: Any = None
-        self._folder = Path()
+        self._folder: Path | None = None
 
     def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
         known = state.get("id") if isinstance(state, dict) else None
@@ -38,11 +38,14 @@ class WandbLogger(Logger):
             symlink=False, silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True
         )  # a task directory has no links, and says itself what it was made with
         self._folder = folder.absolute()
-        self._run = self._wandb.init(
-            dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", "joystick"), name=folder.name,
-            config=dict(config), id=str(known) if known else None, resume="allow" if known else None, settings=quiet,
-        )  # fmt: skip
-        self._without_links()
+        try:
+            self._run = self._wandb.init(
+                dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", "joystick"), name=folder.name,
+                config=dict(config), id=str(known) if known else None, resume="allow" if known else None,
+                settings=quiet,
+            )  # fmt: skip
+        finally:
+            self._without_links()
         for group, axis in AXES.items():
             self._run.define_metric(axis)
             self._run.define_metric(f"{group}/*", step_metric=axis)
@@ -56,9 +59,11 @@ class WandbLogger(Logger):
                 self._run.save(str(path.absolute()), base_path=str(self._folder), policy="now")
 
     def close(self) -> None:
-        if self._run is not None:
-            self._run.finish()
-            self._run = None
+        run, self._run = self._run, None
+        try:
+            if run is not None:
+                run.finish()
+        finally:
             self._without_links()
 
     def state(self) -> Tree:
@@ -67,6 +72,6 @@ class WandbLogger(Logger):
     def _without_links(self) -> None:
         """Deletes the link to wandb's log of its own process, which no setting prevents: a task directory with links
         is refused by a resume."""
-        for path in (self._folder / "wandb").rglob("*"):
+        for path in (self._folder / "wandb").rglob("*") if self._folder else ():
             if path.is_symlink():
                 path.unlink()

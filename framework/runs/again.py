@@ -60,8 +60,9 @@ def run(config: RunConfig, command_line: list[str], number: int, signals: StopSi
     if made.path is None:
         raise JoystickError(made.text)
     write_meta(place.with_suffix(".meta.json"), taped, not different)
+    task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
     print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {_total(taped)}")
-    print(f"{made.path}: {made.text}")
+    print(f"{made.text}   {made.path}")
     return 0
 
 

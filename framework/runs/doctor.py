@@ -33,10 +33,10 @@ EXTRAS = {
     "minatar": ("MinAtar", "minatar"),
     "pettingzoo": ("several agents (PettingZoo)", "pettingzoo mpe2"),
     "minari": ("data sets of Minari", '"minari[hdf5]"'),
-    "wandb": ("general_cfg.loggers: wandb", "wandb"),
-    "mlflow": ("general_cfg.loggers: mlflow", "mlflow-skinny"),
+    "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
+    "mlflow": ("general_cfg.loggers: mlflow", '"mlflow-skinny>=3.17"'),
     "zstandard": ("data files that zstandard has compressed", "zstandard"),
-    "imageio_ffmpeg": ("videos as mp4", "imageio-ffmpeg"),
+    "imageio_ffmpeg": ("videos as mp4", '"imageio-ffmpeg>=0.6"'),
     "onnxscript": ("export --to onnx, with onnx and onnxruntime", "onnx onnxscript onnxruntime"),
     "optuna": ("tuning by tpe, cmaes and qmc", "optuna cmaes"),
 }

@@ -59,6 +59,12 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
         except Interrupted:
             return signals.exit_status
         for each in chosen:
+            if not seen[each.name]:
+                raise JoystickError(
+                    f"policy {each.name or each.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
+                    "played, so its file cannot be compared with it; --policy NAME exports another one"
+                )
+        for each in chosen:
             place = target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target
             _Export(config, model, each, place).write(modules[each.name], seen[each.name])
     return 0

@@ -16,7 +16,7 @@ from config import policies
 from config.names import printable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.checkpoint.atomic import read_regular
-from framework.output.formatting import short
+from framework.output.formatting import number, short
 from framework.runs.task_dir import CLOSED, PAUSED, ROOT, TaskDir, entries_below, is_locked
 
 MOST_FILES = 20_000
@@ -140,7 +140,7 @@ def score_of(facts: dict[str, Any]) -> float | None:
     """Returns the mean return of a test, or of the best model of a training run; None if there is none yet."""
     score = facts.get("score")
     value = score.get("mean") if isinstance(score, dict) else facts.get("best")
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    return number(value)
 
 
 def _size(folder: Path) -> int:

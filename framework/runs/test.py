@@ -71,6 +71,7 @@ def opened(config: RunConfig) -> Iterator[Model]:
         check_identity(saved, config, spec)
         agent = build.make_agent(config, spec, cfg.seed, build.device_of(config))
         build.choose_threads(config, agent)
+        build.keep_threads(config, (saved.facts.get("exactness") or {}).get("torch_threads"))
         try:
             agent.load_state(saved.tree["agent"])
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
