@@ -16,6 +16,8 @@ import pytest
 from framework.runs import children
 from main import main
 
+ROOT = Path(__file__).resolve().parents[1]
+
 PATIENCE = 120.0
 """Seconds after which a process that should have ended is an error."""
 
@@ -84,6 +86,16 @@ def _content(file: IO[str]) -> str:
     return os.pread(file.fileno(), 10**8, 0).decode()
 
 
+def _forget_modules_of_tests() -> None:
+    """Forgets what other tests imported from folders of theirs, and these folders: a new process has neither."""
+    ours = (sys.prefix, sys.base_prefix, str(ROOT))
+    sys.path[:] = [path for path in sys.path if path == os.getcwd() or path.startswith(ours)]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.startswith("/") and not file.startswith(ours):
+            del sys.modules[name]
+
+
 def _become(work: Callable[[], int], out: IO[str], err: IO[str]) -> None:
     """Ends this process with the exit status of the work; what it prints goes to the files."""
     status = 1
@@ -92,6 +104,7 @@ def _become(work: Callable[[], int], out: IO[str], err: IO[str]) -> None:
         os.dup2(err.fileno(), 2)
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115  # line by line, as Python does
+        _forget_modules_of_tests()
         status = work()
     except SystemExit as end:
         status = int(end.code or 0)
@@ -121,6 +134,7 @@ class ForkedPopen:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
             sys.stdout, sys.stderr = (open(number, "w", closefd=False, buffering=1) for number in (1, 2))  # noqa: SIM115
+            _forget_modules_of_tests()
             status = main(list(command[2:]))
         except SystemExit as end:
             status = int(end.code or 0)
