@@ -172,7 +172,7 @@ def test_final_and_best_scores_are_interquartile_means_over_the_runs() -> None:
     )
     assert first["improvement"] is None
     assert (second["improvement"], second["improvement_low"], second["improvement_high"]) == (0.0, 0.0, 0.0)
-    assert second["verdict"] == "worse (weak)"
+    assert second["verdict"] == "probably worse"
 
 
 def test_the_probability_of_improvement_is_that_of_the_final_scores() -> None:
@@ -226,10 +226,10 @@ def test_the_threshold_is_the_lowest_goal_that_is_reached_or_90_percent_of_the_w
         (Score(0.6, (0.4, 0.9)), (3, 4), 5, "within noise"),
         (Score(0.8, (0.5, 0.9)), (3, 4), 5, "within noise"),
         (Score(0.9, (0.8, 1.0)), (3, 4), 5, "better"),
-        (Score(0.9, (0.8, 1.0)), (3, 4), 4, "better (weak)"),
+        (Score(0.9, (0.8, 1.0)), (3, 4), 4, "probably better"),
         (Score(0.1, (0.0, 0.2)), (-4, -3), 9, "worse"),
         (Score(0.9, (0.8, 1.0)), (1, 4), 5, "probably better"),
-        (Score(0.1, (0.0, 0.2)), (-1, 0), 3, "probably worse (weak)"),
+        (Score(0.1, (0.0, 0.2)), (-1, 0), 3, "probably worse"),
         (Score(1.0, None), None, 2, "too few seeds"),
         (Score(None, None), None, 0, "no score yet"),
     ],

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -387,3 +388,21 @@ class _Contrary(PolicyModule):
     def forward(self, obs: Any, state: Any, mask: Any) -> Any:
         outputs, action, state = self.inner(obs, state, mask)
         return outputs, 1 - action, state
+
+
+@pytest.mark.parametrize("there", ["seeds_seed_1.safetensors", "seeds_seed_1.json"])
+def test_the_file_of_a_seed_is_named_after_its_group_and_none_is_replaced(
+    there: str, cartpole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    group = tmp_path / "seeds"
+    shutil.copytree(cartpole, group / "seed_1")
+    (group / "group.json").write_text("{}")
+    assert main(["export", str(group / "seed_1"), "--to", "safetensors"]) == 0
+    written = {file.name for file in tmp_path.iterdir() if file.is_file()}
+    assert written == {"seeds_seed_1.safetensors", "seeds_seed_1.json"}
+    for name in written - {there}:
+        (tmp_path / name).unlink()
+    assert main(["export", str(group / "seed_1"), "--to", "safetensors"]) == 2
+    assert f"{there} exists; --out names another file" in capsys.readouterr().err
+    assert len([file for file in tmp_path.iterdir() if file.is_file()]) == 1

@@ -1,6 +1,7 @@
 """Films: mp4, the worst episodes, a grid, and a training episode once more."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -267,10 +268,16 @@ def test_trajectories_of_a_resumed_part_belong_to_the_last_episodes(
     assert not (tmp_path / "other").exists()
 
 
-def test_a_film_is_of_the_worst_episodes_in_a_grid(trained: Path, tmp_path: Path) -> None:
+def test_a_film_is_of_the_worst_episodes_in_a_grid(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = ["--episodes", "5", "--worst", "--grid", "1x2", "general_cfg.video_format=mp4"]
     assert main(["film", str(trained), *given, "--into", str(tmp_path / "film")]) == 0
-    assert len(read_csv(tmp_path / "film/results/test.csv")) == 5
+    episodes = read_csv(tmp_path / "film/results/test.csv")
+    assert len(episodes) == 5
+    [said] = re.findall(r"the worst of 5 episodes: (\d) .*, (\d) ", capsys.readouterr().out)
+    returns = [row["return"] for row in episodes]
+    assert [returns[int(number) - 1] for number in said] == sorted(returns)[:2]
     facts, frames = frames_of(tmp_path / "film/videos/video.mp4")
     assert facts["size"] == (2 * 8 + GAP, 8 + CAPTION_HEIGHT)
     assert len(frames) == 12 + 10  # at 10 frames a second, and a second of the last picture

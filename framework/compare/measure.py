@@ -21,7 +21,7 @@ from framework.runs.task_dir import TaskDir
 LEAST_SEEDS = 3
 """Number of seeds below which no interval is shown."""
 FEW_SEEDS = 5
-"""Number of seeds below which an interval is called weak."""
+"""Number of seeds below which a difference is only probable."""
 WAY = 0.9
 """Part of the way from the worst score to the best one at the end that is the threshold, if no goal is known."""
 NOISE = "within noise"
@@ -197,9 +197,8 @@ def verdict(better: Score, final: Score, first: Score, fewest: int) -> str:
     if low <= 0.5 <= high:
         return NOISE
     word = "better" if low > 0.5 else "worse"
-    if final.interval[0] <= first.interval[1] and first.interval[0] <= final.interval[1]:
-        word = f"probably {word}"
-    return f"{word} (weak)" if fewest < FEW_SEEDS else word
+    overlap = final.interval[0] <= first.interval[1] and first.interval[0] <= final.interval[1]
+    return f"probably {word}" if overlap or fewest < FEW_SEEDS else word
 
 
 # --------------------------------------------------------------------------------------------------- the threshold

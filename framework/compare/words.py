@@ -80,10 +80,10 @@ def _sentence(row: Row, first: Row) -> str:
         return f"{said}. That says little: {has}, and an interval needs {LEAST_SEEDS}."
     if row.verdict == NOISE:
         return f"{said}. Its interval contains 0.5: the difference is within noise."
-    word = "better" if better.value > 0.5 else "worse"
-    certain = f"probably {word}, but the intervals of the two scores overlap" if "probably" in row.verdict else word
-    weak = f" This is weak evidence: fewer than {FEW_SEEDS} seeds." if fewest < FEW_SEEDS else ""
-    return f"{said}. It is {certain}.{weak}"
+    if "probably" not in row.verdict:
+        return f"{said}. It is {row.verdict}."
+    few = f"fewer than {FEW_SEEDS} seeds are weak evidence"
+    return f"{said}. It is {row.verdict}: {few if fewest < FEW_SEEDS else 'the intervals of the two scores overlap'}."
 
 
 def _likely(better: Score) -> str:

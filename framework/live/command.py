@@ -35,6 +35,8 @@ def run(folder: str | None, port: int, browser: bool) -> int:
     with StopSignals(doing="ending") as signals, server, contextlib.ExitStack() as stack:
         threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()
         print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)
+        if not any(server.answers.overview.runs()):
+            print("There is no run in it yet; the page shows each one when it begins.", flush=True)
         if browser and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
             print("no browser was found; open the address above", flush=True)
         while signals.received is None:

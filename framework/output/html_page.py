@@ -21,9 +21,9 @@ CHART_STYLE, CHART_SCRIPT = (
 """Charts that a script draws into a page."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
-  --accent: #0072b2; --warning: #b54708; }
+  --accent: #0072b2; --warning: #b54708; --shade: #c3cad6; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --quiet: #98a2b3; --line: #2c3440; --paper: #12161c;
-  --card: #1a2029; --accent: #6bb8e6; --warning: #f0b46a; } }
+  --card: #1a2029; --accent: #6bb8e6; --warning: #f0b46a; --shade: #4a5566; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
@@ -40,7 +40,11 @@ dl.facts dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numer
 dl.facts div.first dd { color: var(--accent); }
 figure { margin: 0; }
 figure img, figure video { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
-.scroll { overflow-x: auto; }
+/* a shadow at each side that has more to see */
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 50%, transparent) 0 0 / 3rem 100% local,
+  linear-gradient(to left, var(--paper) 50%, transparent) 100% 0 / 3rem 100% local,
+  linear-gradient(to right, var(--shade), transparent) 0 0 / 1rem 100% scroll,
+  linear-gradient(to left, var(--shade), transparent) 100% 0 / 1rem 100% scroll; background-repeat: no-repeat; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .4rem 1rem .4rem 0; border-bottom: 1px solid var(--line);
   overflow-wrap: break-word; }

@@ -18,7 +18,7 @@ from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
 from framework.output.csv_log import read_csv
 from framework.output.film import Taped, file_name, film_into
-from framework.output.formatting import counted, not_above_random
+from framework.output.formatting import counted, not_above_random, short
 from framework.output.recorders import Tape
 from framework.plan import plan
 from framework.runs.task_dir import TaskDir
@@ -265,6 +265,9 @@ def film(
         console.warn(different)
     if config.env.render_mode == config.env.FILM[0]:
         console.note(made.text)
+    if wanted.worst:
+        shown = ", ".join(f"{one.number:,} (return {short(one.episode.total)})" for one in taped)
+        console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
     return made.path
 
 

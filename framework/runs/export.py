@@ -1,6 +1,7 @@
 """Command export: writes the policy of a saved model as a file for other programs, and compares it with the agent."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from config.names import did_you_mean
 from config.program import version
 from framework import build
 from framework.checkpoint.atomic import write_whole
+from framework.compare.find import group_of
 from framework.errors import JoystickError
 from framework.evaluator import Interrupted
 from framework.export import example, onnx_file, tensors_file
@@ -38,7 +40,7 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
     if kind == "onnx":
         onnx_file.check_packages()
     assert config.task is not None
-    target = Path(out) if out else Path(f"{config.task.resolve().name}.{kind}")
+    target = Path(out) if out else _place(config.task.resolve(), kind)
     if target.suffix != f".{kind}":
         raise JoystickError(f"--out: {target} does not end in .{kind}")
     check_place("--out", target, config.task)
@@ -52,6 +54,8 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
         if model.note:
             print(model.note)
         chosen = _chosen(config, model, policy)
+        places = [target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target for each in chosen]
+        _check_new(places, kind)
         modules = {each.name: _module(each, model) for each in chosen}
         evaluator = build.make_evaluator(config, model.env, check, model.watch)
         try:
@@ -64,10 +68,24 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
                     f"policy {each.name or each.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
                     "played, so its file cannot be compared with it; --policy NAME exports another one"
                 )
-        for each in chosen:
-            place = target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target
+        for each, place in zip(chosen, places, strict=True):
             _Export(config, model, each, place).write(modules[each.name], seen[each.name])
     return 0
+
+
+def _place(task: Path, kind: str) -> Path:
+    """Returns the file of a run, in the current folder; that of a member of a group is named after both."""
+    group = group_of(task)
+    names = [group.name, *task.relative_to(group).parts] if group else [task.name]
+    return Path(f"{'_'.join(names)}.{kind}")
+
+
+def _check_new(places: Iterable[Path], kind: str) -> None:
+    """Raises JoystickError if a file would be replaced."""
+    for place in places:
+        for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
+            if os.path.lexists(file):
+                raise JoystickError(f"{file} exists; --out names another file")
 
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
