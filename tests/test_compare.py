@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from helpers_compare import make_group, make_run
 
 import joystick
@@ -14,7 +15,7 @@ from framework.compare import measure
 from framework.compare.command import compare
 from framework.compare.find import find
 from framework.compare.measure import Score, verdict
-from framework.compare.series import Series, gather
+from framework.compare.series import Series, differing, gather
 from framework.errors import JoystickError
 from framework.output import statistics
 from framework.runs.task_dir import held_lock
@@ -237,6 +238,17 @@ def test_the_threshold_is_the_lowest_goal_that_is_reached_or_90_percent_of_the_w
 def test_what_an_interval_says(better: Score, final: tuple[float, float] | None, seeds: int, said: str) -> None:
     """The first series is between 0 and 2."""
     assert verdict(better, Score(0.0, final), Score(1.0, (0, 2)), seeds) == said
+
+
+def test_the_order_of_keys_within_a_setting_is_no_difference() -> None:
+    """That of a config.yaml that was restored from a checkpoint is another one."""
+    layer = {"layer_type": "linear", "layer_size": [8], "activation": "relu"}
+    for name in ("a", "b"):
+        file = make_run(TASKS / name, learning={"value_layers": [layer]}) / "config.yaml"
+    sections = yaml.safe_load(file.read_text())
+    sections["algo_cfg"]["value_layers"] = [dict(reversed(sorted(layer.items())))]
+    file.write_text(yaml.safe_dump(sections, sort_keys=False))
+    assert differing(series_of("a", "b")) == ({}, {})
 
 
 def test_fewer_than_three_seeds_have_no_interval() -> None:

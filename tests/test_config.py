@@ -397,6 +397,22 @@ def test_a_package_of_ones_own_runs_with_permission(own_package: Path) -> None:
     assert "my_pkg.broken cannot be imported: ZeroDivisionError: division by zero" in message
 
 
+@pytest.mark.parametrize("path", [QUICKSTART, *sorted(presets.PRESETS.glob("*/PPO.yaml"))], ids=str)
+def test_libyaml_reads_a_file_as_the_parser_in_python_does(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = yaml_reader.read(path)
+    monkeypatch.setattr(yaml_reader, "_FastComposer", None)
+    assert yaml_reader.read(path) == fast
+
+
+@pytest.mark.skipif(yaml_reader._FastComposer is None, reason="PyYAML was built without libyaml")
+@pytest.mark.parametrize(
+    "text", ["a:\tb", "{a?b: 1}", "a: [", "\ud800: 1", "a: &x [*x]", f"a: {'[' * 60}{']' * 60}", f"a: 1 {' ' * 2**16}"]
+)
+def test_what_libyaml_might_take_otherwise_is_left_to_the_parser_in_python(text: str) -> None:
+    assert yaml_reader._parse_fast("a: 1", "a.yaml", "", True) is not None
+    assert yaml_reader._parse_fast(text, "a.yaml", "", True) is None
+
+
 @pytest.mark.parametrize(
     "tag", ["!!python/object/apply:os.system", "!!python/name:os.system", "!!python/module:my_pkg"]
 )

@@ -122,12 +122,15 @@ Cells = dict[str, list[str]]
 
 def differing(several: Sequence[Series]) -> tuple[Cells, Cells]:
     """Returns the settings that differ: those that all series have, and those that only some of them have."""
-    columns = [{path: cell(value) for path, value in series.first.settings.items()} for series in several]
+    columns = [series.first.settings for series in several]
     paths = dict.fromkeys(path for column in columns for path in column)
-    rows = {path: [column.get(path, "") for column in columns] for path in paths}
-    unequal = {path: row for path, row in rows.items() if any(value != row[0] for value in row)}
-    common = {path: row for path, row in unequal.items() if all(path in column for column in columns)}
-    return common, {path: row for path, row in unequal.items() if path not in common}
+    found: tuple[Cells, Cells] = {}, {}
+    for path in paths:
+        values = [column[path] for column in columns if path in column]
+        partial = len(values) < len(columns)
+        if partial or any(value != values[0] for value in values):
+            found[partial][path] = [cell(column[path]) if path in column else "" for column in columns]
+    return found
 
 
 def changes_the_task(path: str) -> bool:

@@ -31,16 +31,16 @@ EXTRAS = {
     "mujoco": ("the robots of MuJoCo", '"gymnasium[mujoco]"'),
     "ale_py": ("Atari games", "ale-py"),
     "minatar": ("MinAtar", "minatar"),
-    "pettingzoo": ("several agents (PettingZoo)", "pettingzoo mpe2"),
+    "pettingzoo mpe2": ("several agents (PettingZoo)", "pettingzoo mpe2"),
     "minari": ("data sets of Minari", '"minari[hdf5]"'),
     "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
     "mlflow": ("general_cfg.loggers: mlflow", '"mlflow-skinny>=3.17"'),
     "zstandard": ("data files that zstandard has compressed", "zstandard"),
     "imageio_ffmpeg": ("videos as mp4", '"imageio-ffmpeg>=0.6"'),
-    "onnxscript": ("export --to onnx, with onnx and onnxruntime", "onnx onnxscript onnxruntime"),
-    "optuna": ("tuning by tpe, cmaes and qmc", "optuna cmaes"),
+    "onnx onnxscript onnxruntime": ("export --to onnx", "onnx onnxscript onnxruntime"),
+    "optuna cmaes": ("tuning by tpe, cmaes and qmc", "optuna cmaes"),
 }
-"""Module of an extra package -> what it is for, and its name for pip."""
+"""Modules of extra packages -> what they are for, and their names for pip."""
 
 
 class Finding(NamedTuple):
@@ -190,11 +190,12 @@ def _folder() -> Iterator[Finding]:
 
 def _extras() -> Iterator[Finding]:
     """Yields the packages that only some parts need."""
-    for module, (use, pip) in EXTRAS.items():
-        if importlib.util.find_spec(module) is None:
-            yield Finding("note", module, f"not installed; it is for {use}", f"pip install {pip}")
-        else:
-            yield Finding("ok", module, _version_of(module))
+    for modules, (use, pip) in EXTRAS.items():
+        for module in modules.split():
+            if importlib.util.find_spec(module) is None:
+                yield Finding("note", module, f"not installed; it is for {use}", f"pip install {pip}")
+            else:
+                yield Finding("ok", module, _version_of(module))
 
 
 def _version_of(module: str) -> str:

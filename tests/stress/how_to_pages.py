@@ -8,13 +8,9 @@ A command that cannot be run here, or that another test runs, is in NOT_RUN with
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)]
-
 from helpers_pages import ROOT, blocks
 from helpers_process import forked, forking
 from test_tutorials import follow
