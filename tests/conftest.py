@@ -2,6 +2,8 @@
 
 import os
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
+
 
 def pytest_xdist_auto_num_workers(config):
     """One more than there are cores: who has a chain below mostly waits for processes."""

@@ -5,8 +5,10 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from helpers_process import Forked
 
 from benchmarks import data_layer, learning, learning_page, speed
 from benchmarks.learning_page import Row
@@ -208,6 +210,8 @@ def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypat
     monkeypatch.setattr(learning_page, "TABLE", tmp_path / "learning.yaml")
     monkeypatch.setattr(learning, "RESULTS", tmp_path / "learning.json")
     monkeypatch.setattr(learning, "PAGE", tmp_path / "learning.md")
+    forking = SimpleNamespace(Popen=lambda command, stdout: Forked(*command[2:]), DEVNULL=None)
+    monkeypatch.setattr(learning, "subprocess", forking)
     assert learning.main(["shifted", "--seeds", "5"]) == 2, "the second row has no preset"
     known = json.loads((tmp_path / "learning.json").read_text())["shifted/QLearning"]
     assert (known["seeds"], known["steps"], known["episodes"]) == ([5], [300], 100)
