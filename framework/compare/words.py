@@ -83,7 +83,9 @@ def _sentence(row: Row, first: Row) -> str:
     if "probably" not in row.verdict:
         return f"{said}. It is {row.verdict}."
     few = f"fewer than {FEW_SEEDS} seeds are weak evidence"
-    return f"{said}. It is {row.verdict}: {few if fewest < FEW_SEEDS else 'the intervals of the two scores overlap'}."
+    return (
+        f"{said}. It is {row.verdict}, but {few if fewest < FEW_SEEDS else 'the intervals of the two scores overlap'}."
+    )
 
 
 def _likely(better: Score) -> str:
