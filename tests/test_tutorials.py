@@ -16,7 +16,7 @@ __all__ = ["forking"]
 TUTORIALS = sorted(path for path in ROOT.glob("docs/tutorials/*.md") if path.name != "README.md")
 FIRST = ROOT / "docs" / "tutorials" / "first_run.md"
 """Page with most of the commands of the README's tour, which are run once."""
-LOOKS = {"runs", "test", "film", "compare", "describe", "convert"}
+LOOKS = {"runs", "data", "test", "film", "compare", "describe", "convert"}
 """Commands that train nothing."""
 SHORT = {"general_cfg.max_total_step": "300", "general_cfg.online_eval_episode": "2", "general_cfg.save_fig": "false"}
 """Settings that make every training of the pages short."""
@@ -24,6 +24,8 @@ OTHERS = {
     "resume": {**SHORT, "general_cfg.max_total_step": "2000"},
     "tune": {**SHORT, "general_cfg.max_total_step": "90", "tune_cfg.samples": "1"},
 }
+FROM_DATA = {"general_cfg.max_update": "20", "general_cfg.online_eval_episode": "2", "general_cfg.save_fig": "false"}
+"""The same for what learns from given data alone."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,7 +42,8 @@ def shortened(words: list[str]) -> list[str]:
     """Returns the words of a command for a run of a few steps; any other command as it is."""
     if words[0] in LOOKS or "film" in words or "test" in words or "--dry-run" in words:
         return words
-    short = OTHERS.get(words[0], SHORT)
+    from_data = re.search(r"--algo (BC|TD3_BC)\b|presets/multiwoz/BC", " ".join(words))
+    short = FROM_DATA if from_data else OTHERS.get(words[0], SHORT)
     words = [re.sub(r"^(\d+)\.\.\d+$", r"\1", word) for word in words]  # one seed is a group, too
     return [word for word in words if word.partition("=")[0] not in short] + [f"{k}={v}" for k, v in short.items()]
 

@@ -26,10 +26,11 @@ NOT_RUN = {
     "presets/multiwoz": "needs the MultiWOZ databases",
     "load_model_step=1500": "needs a run of so many updates",
     "talk": "a person talks; tests/test_talk.py",
-    "--yaml FILE": "a file of the reader's",
+    "--yaml FILE": "a file of the reader",
+    "--samples 32": "tests/test_tuning_optuna.py searches with tpe",
     "mine.actor_critic": "tests/test_docs.py trains it",
     "previous:Previous": "tests/test_docs.py",
-    "my_module:MyEnv": "a module of the reader's",
+    "my_module:MyEnv": "a module of the reader",
 }
 READERS = {
     "NAME": ["--algo", "DQN", "--env", "CartPole-v1"],
