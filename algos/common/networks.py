@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Part
-from algos.common import custom, layer_lists, own_layers, shared_layers
+from algos.common import custom, fast_layers, layer_lists, own_layers, shared_layers
 from algos.common.chain import Chain
 from algos.common.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.first_weights import initialise
@@ -25,7 +25,7 @@ __all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
 
 ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "relu": lambda: [nn.ReLU(inplace=True)],
-    "tanh": lambda: [nn.Tanh()],
+    "tanh": lambda: [fast_layers.Tanh()],
     "sigmoid": lambda: [nn.Sigmoid()],
     "softmax": lambda: [nn.Softmax(dim=1)],
     "leakyrelu": lambda: [nn.LeakyReLU()],
@@ -49,7 +49,7 @@ def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0
 def _linear(chain: Chain, layer: Linear) -> None:
     chain.flatten()
     for size in layer.layer_size:
-        modules = nn.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
+        modules = fast_layers.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
         chain.grow(f"linear {size}", (size,), *modules)
 
 
@@ -159,7 +159,7 @@ def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
     width = sizes[-1]
     chain.flatten()
     blocks = [Residual(width, *ACTIVATIONS[activation]()) for _ in sizes]
-    projection = nn.Linear(chain.shape[0], width)
+    projection = fast_layers.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
 

@@ -1,0 +1,80 @@
+"""Layers with faster kernels are the functions of torch, with their gradients of first and second order."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from algos.common import fast_layers
+from algos.common.fast_layers import MANY, NARROW, Linear, Tanh
+
+ROWS = MANY // 64 + 3
+
+
+def networks(inputs: int) -> tuple[nn.Module, nn.Module]:
+    """Returns the same network of torch's layers and of ours."""
+    theirs, ours = (nn.Sequential(linear(inputs, 64), tanh(), nn.Linear(64, 2))
+                    for linear, tanh in ((nn.Linear, nn.Tanh), (Linear, Tanh)))  # fmt: skip
+    ours.load_state_dict(theirs.state_dict())
+    return theirs, ours
+
+
+def found(network: nn.Module, x: Tensor) -> list[Tensor]:
+    """Returns outputs, and the gradients of a loss with a penalty on the gradient of the inputs."""
+    x = x.clone().requires_grad_()
+    y = network(x)
+    (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    loss = (y**2).mean() + (slope**2).mean()
+    return [y, slope, *torch.autograd.grad(loss, [x, *network.parameters()])]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the faster kernels that were called."""
+    named: list[str] = []
+    for name, function in (("linear", fast_layers._NarrowLinear), ("tanh", fast_layers._Tanh)):
+        apply = function.apply
+        monkeypatch.setattr(function, "apply", lambda *x, n=name, a=apply: (named.append(n), a(*x))[1])
+    return named
+
+
+@pytest.mark.parametrize(
+    ("inputs", "rows", "fast"),
+    [
+        (4, ROWS, ["linear", "tanh"]),
+        (NARROW + 1, ROWS, ["tanh"]),
+        (4, MANY // 64 - 1, []),
+        (1, ROWS, ["linear", "tanh"]),
+    ],
+)
+def test_values_and_gradients_are_those_of_torch_up_to_rounding(
+    inputs: int, rows: int, fast: list[str], calls: list[str]
+) -> None:
+    torch.manual_seed(0)
+    theirs, ours = networks(inputs)
+    x = torch.randn(rows, inputs)
+    for one, other in zip(found(theirs, x), found(ours, x), strict=True):
+        assert other.shape == one.shape
+        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-6)
+    assert calls == fast
+
+
+def test_a_gradient_by_hand() -> None:
+    """y = tanh(w x + b) with w = 0, b = 0 and x = 1 in every row: y = 0, dy/dw = 1 for each row."""
+    layer, tanh = Linear(1, 1), Tanh()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+    y = tanh(layer(torch.ones(MANY, 1)))
+    y.sum().backward()
+    assert y.count_nonzero() == 0
+    assert layer.weight.grad is not None
+    assert (layer.weight.grad.item(), layer.bias.grad.item()) == (MANY, MANY)
+
+
+def test_other_numbers_are_left_to_torch(calls: list[str]) -> None:
+    for x in (torch.ones(MANY, 4, dtype=torch.float64), torch.ones(2, MANY, 4)):
+        theirs, ours = (network.to(x.dtype) for network in networks(4))
+        torch.testing.assert_close(ours(x), theirs(x))
+    with torch.no_grad():
+        networks(4)[1](torch.ones(ROWS, 4))
+    assert calls == ["tanh"], "of three dimensions"
