@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -34,9 +35,15 @@ class RandomZeros(nn.Module):
         return F.dropout(x, self.rate, torch.is_grad_enabled())
 
 
+_DRAWS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+"""Network -> True if its layers draw random numbers: a search for them takes as long as a layer."""
+
+
 def seed_dropout(network: nn.Module, rng: Generator) -> None:
     """Seeds dropout from rng before an update. Draws nothing if the network has neither dropout nor custom layers."""
-    if any(isinstance(module, RandomZeros | Custom | CustomCell) for module in network.modules()):
+    if network not in _DRAWS:
+        _DRAWS[network] = any(isinstance(module, RandomZeros | Custom | CustomCell) for module in network.modules())
+    if _DRAWS[network]:
         seed = int(rng.integers(2**63))
         torch.default_generator.manual_seed(seed)  # torch.manual_seed asks for every kind of device: over 1 ms
         if torch.cuda.is_initialized():
