@@ -154,7 +154,7 @@ class GeneralConfig(Strict):
     """GPUs requested per learner; fractions are allowed. They are used if device is cuda or auto."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
     """Number of torch threads. 0 chooses: one for small updates; all cores, divided between learners, for images and
-    where a minibatch times the weights of its largest layer is at least 8 million, such as 128 samples and 256 x 256.
+    where a minibatch times the weights of its largest layer is at least 32 million, such as 512 samples and 256 x 256.
     A resumed run keeps its number."""
 
     # code of your own

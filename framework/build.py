@@ -44,8 +44,8 @@ from framework.plan import plan as plan_of
 from framework.seeding import number, stream
 from framework.watch import Watch
 
-MUCH_WORK = 8_000_000
-"""Multiplications of the largest layer in the forward pass of a minibatch from which on all cores learn: 128 samples
+MUCH_WORK = 32_000_000
+"""Multiplications of the largest layer in the forward pass of a minibatch from which on all cores learn: 512 samples
 in a layer of 256 x 256. Below, threads wait for each other longer than they save."""
 CPU = torch.device("cpu")
 """Device of acting agents in workers and in the driver of several processes."""

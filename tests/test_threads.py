@@ -43,10 +43,10 @@ def chosen(*words: str, processes: int = 1) -> int:
     ("words", "expected"),
     [
         ([], 1),  # 64 samples, 256 x 256
-        (["algo_cfg.batch_size=128"], 4),  # 128 x 256 x 256 = 8.4 million
-        (["algo_cfg.batch_size=122"], 1),  # 122 x 256 x 256 = 7.995 million
-        (["algo_cfg.batch_size=128", "general_cfg.torch_threads=3"], 3),
-        (["general_cfg.algo_name=SAC", *PENDULUM], 4),
+        (["algo_cfg.batch_size=512"], 4),  # 512 x 256 x 256 = 33.6 million
+        (["algo_cfg.batch_size=488"], 1),  # 488 x 256 x 256 = 31.98 million
+        (["algo_cfg.batch_size=512", "general_cfg.torch_threads=3"], 3),
+        (["general_cfg.algo_name=SAC", *PENDULUM], 1),  # 256 x 256 x 256
         ([*ROWS, "algo_cfg.sgd_batch_size=32768"], 4),  # 32768 x 64 x 64
         ([*ROWS, "algo_cfg.sgd_batch_size=256"], 1),
         (["general_cfg.algo_name=QLearning", "env_cfg.id=Taxi-v4"], 1),
@@ -59,8 +59,8 @@ def test_the_work_of_an_update_decides(monkeypatch: pytest.MonkeyPatch, words: l
 
 def test_learners_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "cores", lambda: 4)
-    assert chosen("algo_cfg.batch_size=128", processes=2) == 2
-    assert chosen("algo_cfg.batch_size=128", processes=8) == 1
+    assert chosen("algo_cfg.batch_size=512", processes=2) == 2
+    assert chosen("algo_cfg.batch_size=512", processes=8) == 1
 
 
 def test_a_resume_keeps_the_number_as_far_as_there_are_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
