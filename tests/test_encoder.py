@@ -8,6 +8,7 @@ from torch import nn
 
 from algos.base import EnvSpec
 from algos.common.encoder import NetworkError, encode, is_channel_last
+from algos.common.fast_layers import Linear
 from algos.common.networks import build
 from algos.common.settings import NetworkConfig
 from config.schema import mlp
@@ -61,7 +62,7 @@ def test_a_plain_list_of_linear_layers_reads_every_kind_of_observation(space: Sp
 
 def test_a_vector_costs_no_module_of_its_own() -> None:
     network = build(EnvSpec("test", VECTOR, Discrete(2), 1), mlp(8, 8), 2, NetworkConfig(), 0)
-    assert [type(module) for module in network] == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear]
+    assert [type(module) for module in network] == [Linear, nn.ReLU, Linear, nn.ReLU, nn.Linear]
 
 
 def test_features_are_scaled_or_one_hot() -> None:
