@@ -59,7 +59,7 @@ class Peak(NamedTuple):
     """Largest memory of processes so far, in bytes, as far as the system tells."""
 
     own: int | None
-    """That of this process."""
+    """Peak of this process."""
     children: int
     """Sum over the processes that it has started and that still run; what several share counts in each."""
     processes: int

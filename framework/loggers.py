@@ -63,7 +63,7 @@ class Loggers:
         self._all, self._folder, self._config, self._warn = dict(loggers), folder, config, warn
         self._running: dict[str, Logger] = {}
         self._states: dict[str, Tree] = {}
-        """What those begin with that do not run yet."""
+        """State from a checkpoint, by logger, for those that have not begun."""
 
     def begin(self) -> None:
         """Starts those that do not run, each with its state."""

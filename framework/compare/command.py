@@ -20,7 +20,7 @@ from framework.runs.task_dir import ROOT, new_folder
 
 
 class Found(NamedTuple):
-    """What there is to compare."""
+    """Comparisons, and the series that are left out of them."""
 
     several: Sequence[Compared]
     """A comparison for each environment that has two series."""

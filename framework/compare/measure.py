@@ -38,11 +38,11 @@ class Score(NamedTuple):
 class Threshold(NamedTuple):
     value: float
     origin: str
-    """Where the value comes from, in words."""
+    """Source of the value, in words."""
 
 
 class Row(NamedTuple):
-    """What is said of a series."""
+    """Scores of a series, and its comparison with the first one."""
 
     series: Series
     lines: Sequence[Curve]
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     improvement: Score
     """Probability that a run of this series has a higher final score than one of the first series; none for that."""
     verdict: str
-    """That in words; empty for the first series."""
+    """Verdict on that probability, in words; empty for the first series."""
     reached: int
     """Number of runs that reach the threshold."""
     steps: float | None

@@ -1,4 +1,4 @@
-"""What a comparison says in words: sentences, cells and remarks, for the terminal and the page."""
+"""Sentences, cells and remarks about a comparison, for the terminal and the page."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -43,7 +43,7 @@ class Ending(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a video shows of the episodes that were played."""
+    """Choice of the played episodes that a video shows, and their arrangement."""
 
     worst: bool = False
     """The episodes with the lowest returns, the lowest first: one, or as many as the grid has places."""
