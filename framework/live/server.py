@@ -22,8 +22,8 @@ from framework.output.html_page import CHART_SCRIPT, CHART_STYLE, STYLE
 
 HOST = "127.0.0.1"
 NAMED = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
-"""Values of the header Host that are answered, with any port: one may be forwarded from another machine. A foreign site that lets
-its own name lead to this machine asks by that name."""
+"""Values of the header Host that are answered, with any port: one may be forwarded from another machine.
+A foreign site that lets its own name lead to this machine asks by that name."""
 PATIENCE = 30.0
 """Seconds after which a connection without a request is closed."""
 BLOCK = 2**16
