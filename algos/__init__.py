@@ -33,6 +33,13 @@ def _folders() -> dict[str, ModuleType]:
     return {package.NAME: package for package in (import_module(f"algos.{name}") for name in names)}
 
 
+@cache
+def _spellings() -> dict[str, ModuleType]:
+    """Returns each spelling of a name in lower case -> package."""
+    folders = _folders().items()
+    return {spelling.lower(): package for name, package in folders for spelling in (name, *package.ALIASES)}
+
+
 def available() -> list[str]:
     """Names as users write them."""
     return sorted(_folders(), key=str.lower)
@@ -59,10 +66,9 @@ def get(name: str) -> ModuleType:
     """Returns the package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
     if "." in name:
         return import_module(name)
-    for known, package in _folders().items():
-        if name.lower() in {spelling.lower() for spelling in (known, *package.ALIASES)}:
-            return package
-    raise UnknownAlgorithm(name)
+    if name.lower() not in _spellings():
+        raise UnknownAlgorithm(name)
+    return _spellings()[name.lower()]
 
 
 def agent_class(package: ModuleType) -> Any:

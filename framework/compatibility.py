@@ -129,8 +129,10 @@ def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tu
         if _has_several(cls(), env):
             return [("algo_cfg.critic_input", f"global {needed}; set it to own")]
         faults = [f"{name} {needed}"]
+    if not faults:
+        return []
     able = ", ".join(_able(env, algos.offline() if cls.OFFLINE else algos.learning())) or "none"
-    return [("general_cfg.algo_name", f"{'. '.join(faults)}. Algorithms that can: {able}")] if faults else []
+    return [("general_cfg.algo_name", f"{'. '.join(faults)}. Algorithms that can: {able}")]
 
 
 def _wrong_spaces(name: str, algo: AlgoConfig, observation: Space, action: Space, env_id: str) -> Iterator[str]:

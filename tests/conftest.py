@@ -1,5 +1,6 @@
 """What all tests have in common."""
 
+import gc
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
@@ -13,3 +14,9 @@ def pytest_xdist_auto_num_workers(config):
 def pytest_collection_modifyitems(items):
     """Tests that start Ray are two long chains: they begin first, and the others run beside them."""
     items.sort(key=lambda item: not item.path.name.startswith("test_ray_"))
+
+
+def pytest_collection_finish():
+    """The modules and the tests live to the end: no collection of garbage visits them, also in forked processes."""
+    gc.collect()
+    gc.freeze()

@@ -1,5 +1,6 @@
 """Ramps, fakes and small makers for the tests of framework and algos."""
 
+import functools
 import json
 from typing import Any
 
@@ -189,6 +190,7 @@ def collector_of(env: VectorEnv, agent: Any = None, seed: int = 1, **settings: A
 # ------------------------------------------------------------------------------------------------------ agents
 
 
+@functools.cache
 def of_one_agent() -> list[str]:
     """Algorithms that learn with a single agent: all but those that need the global state of several."""
     configs = {name: algos.get(name).Config for name in algos.learning()}

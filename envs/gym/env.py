@@ -96,9 +96,16 @@ def _prepare_headless() -> None:
     if not without_display():
         return
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):
-        if ctypes.util.find_library(library):
-            os.environ.setdefault("MUJOCO_GL", backend)
+    if (backend := _headless_mujoco()) is not None:
+        os.environ.setdefault("MUJOCO_GL", backend)
+
+
+@functools.cache
+def _headless_mujoco() -> str | None:
+    """Returns the backend with which MuJoCo draws without a display; None if there is none. The search starts other
+    programs."""
+    backends = {"egl": "EGL", "osmesa": "OSMesa"}
+    return next((name for name, library in backends.items() if ctypes.util.find_library(library)), None)
 
 
 def _listen_to_mujoco() -> None:

@@ -1,6 +1,7 @@
 """Task directory: config, models, results, videos and logs of one run, and the lock on it."""
 
 import contextlib
+import functools
 import json
 import os
 import platform
@@ -215,6 +216,7 @@ def _cpu() -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
+@functools.cache
 def installed_version(package: str) -> str | None:
     """Returns the version of an installed package; None if it is not installed."""
     try:
@@ -223,8 +225,10 @@ def installed_version(package: str) -> str | None:
         return None
 
 
+@functools.cache
 def _git_commit() -> str | None:
-    """Returns the commit of this code, with + if code or presets differ from it; None outside a checkout."""
+    """Returns the commit of this code, with + if code or presets differ from it at the first call; None outside a
+    checkout."""
 
     def git(*words: str) -> str:
         return subprocess.run(
