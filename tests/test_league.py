@@ -113,7 +113,12 @@ def test_a_policy_of_one_agent_has_no_agents_for_earlier_versions():
 # -------------------------------------------------------------------------------------------------- policies_cfg.load
 
 WORDS = ["env_cfg.cars=5", "env_cfg.lights=2", "env_cfg.n_envs=2"]
-GIVEN = {"env_name": "toy", "general_cfg": {"max_total_step": 200}, "env_cfg": {"id": "traffic"}, "words": WORDS}
+GIVEN = {
+    "env_name": "toy",
+    "general_cfg": {"max_total_step": 200, "save_fig": False},
+    "env_cfg": {"id": "traffic"},
+    "words": WORDS,
+}
 
 
 def trained(into, **policies):

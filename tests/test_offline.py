@@ -167,7 +167,7 @@ def run_of(
     env = env or ("CartPole-v1" if "Discrete" in algos.get(algo).Config.ACTION_SPACES else "Pendulum-v1")
     fields = algos.get(algo).Config.model_fields
     layers = {key: [SMALL] for key in fields if key.endswith("_layers")}
-    usual = {"online_eval": True, "online_eval_episode": 2, "model_save_fre": 20, "max_step": 20}
+    usual = {"online_eval": True, "online_eval_episode": 2, "model_save_fre": 20, "max_step": 20, "save_fig": False}
     limits = {"max_update": updates, "iteration_steps": 20, "max_total_step": steps, "reward_threshold": None}
     return joystick.Run(
         algo, env, seed=1, into=tmp_path / name, general_cfg=usual | limits | (general or {}),

@@ -656,13 +656,13 @@ def test_the_last_screen_of_a_test_names_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("entries", [3, 5])
-def test_the_legend_is_no_wider_than_its_figure(entries: int) -> None:
+def test_the_legend_is_no_wider_than_its_figure(entries: int, tmp_path: Path) -> None:
     figure = figures._figure(show=False)
     names = ("episode", "mean of 12 episodes", "expected 255", "random policy -144.4", "evaluation ± standard error")
     axes = figure.add_subplot()
     for name in names[:entries]:
         axes.plot([0, 1], [0, 1], label=name)
-    figures._save(figure, io.BytesIO(), figures.LIGHT)
+    figures._save(figure, tmp_path / "x.png")
     [legend] = figure.legends
     box = legend.get_window_extent()
     assert box.x0 >= 0

@@ -17,7 +17,7 @@ from framework.runs.sampling import accepted, chunks
 def run_of(tmp_path: Path, algo: str = "PPO", name: str = "run", **env_cfg: int) -> joystick.Run:
     return joystick.Run(
         algo, "CartPole-v1", seed=1, into=tmp_path / name, env_cfg={"n_envs": 3, **env_cfg},
-        general_cfg={"online_eval": False, "max_total_step": 4000, "max_episode": -1},
+        general_cfg={"online_eval": False, "max_total_step": 4000, "max_episode": -1, "save_fig": False},
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ SMALL = "[{layer_type: linear, layer_size: [8], activation: tanh}]"
 
 
 def run(*words: str) -> int:
-    return main(["general_cfg.seed=1", "general_cfg.online_eval_episode=1", *words])
+    return main(["general_cfg.seed=1", "general_cfg.save_fig=false", "general_cfg.online_eval_episode=1", *words])
 
 
 def a2c(name: str, *words: str, layers: str = SMALL) -> int:

@@ -15,7 +15,8 @@ from envs.dialog.person import Person, parts
 from main import main
 
 EXPERT = ["--algo", "Expert", "--env", "mini", "general_cfg.env_name=dialog", "general_cfg.max_episode=4",
-          "general_cfg.online_eval_episode=2", "general_cfg.seed=1", "--into", "tasks/expert"]  # fmt: skip
+          "general_cfg.online_eval_episode=2", "general_cfg.seed=1", "general_cfg.save_fig=false",
+          "--into", "tasks/expert"]  # fmt: skip
 
 
 @pytest.fixture

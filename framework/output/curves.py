@@ -80,25 +80,25 @@ def some_of(count: int) -> Array:
     return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
 
 
-def dress(axes: Any, title: str, beside: str, what: str, palette: Palette, over: str = STEPS) -> None:
+def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> None:
     from matplotlib.ticker import EngFormatter
 
     figure = axes.figure
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    figure.set_facecolor(palette.paper)
-    axes.set_facecolor(palette.paper)
-    axes.set_title(drawable(title), loc="left", fontsize=12, fontweight="bold", color=palette.ink)
-    axes.set_title(beside, loc="right", fontsize=10, color=palette.grey)
-    axes.set_xlabel(over, color=palette.ink)
-    axes.set_ylabel(what, color=palette.ink)
-    axes.tick_params(colors=palette.ink)
+    figure.set_facecolor(LIGHT.paper)
+    axes.set_facecolor(LIGHT.paper)
+    axes.set_title(drawable(title), loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
+    axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.grey)
+    axes.set_xlabel(over, color=LIGHT.ink)
+    axes.set_ylabel(what, color=LIGHT.ink)
+    axes.tick_params(colors=LIGHT.ink)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.margins(y=0.08)
-    axes.grid(color=palette.grid, linewidth=0.6)
+    axes.grid(color=LIGHT.grid, linewidth=0.6)
     axes.set_axisbelow(True)
     for side, spine in axes.spines.items():
         spine.set_visible(side not in ("top", "right"))
-        spine.set_edgecolor(palette.ink)
+        spine.set_edgecolor(LIGHT.ink)
 
 
 LEGEND_LETTERS = 105

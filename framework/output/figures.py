@@ -3,22 +3,18 @@
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from framework.checkpoint.atomic import write_whole
 from framework.output import LOGGER, lower_panel, statistics
 from framework.output.curves import (
-    DARK as DARK,
-)
-from framework.output.curves import (
     LIGHT,
     MOST_POINTS,
     STEPS,
     UPDATES,
     Array,
-    Palette,
     Rows,
     column_of,
     common,
@@ -46,7 +42,7 @@ NAME_GAP = 0.035
 def learning_curve(
     train_rows: Rows,
     eval_rows: Rows,
-    path: Path | BinaryIO,
+    path: Path,
     *,
     title: str,
     random_return: float | None = None,
@@ -56,7 +52,6 @@ def learning_curve(
     score: str | None = None,
     numbers: Sequence[str] = (),
     show: bool = False,
-    palette: Palette = LIGHT,
 ) -> None:
     """Draws return over environment steps: episodes, their running mean, evaluations, and reference lines. policies: of
     a run with several; each has a line in a second panel. score: the one whose return is the score. numbers: those that
@@ -69,20 +64,20 @@ def learning_curve(
         train_rows, eval_rows = ([{**row, "step": row["update"]} for row in rows] for rows in (train_rows, eval_rows))
     step, value = finite(column_of(train_rows, "step"), column_of(train_rows, f"return_{score}" if score else "return"))
     if len(value):
-        _draw_episodes(axes, step, value, palette)
+        _draw_episodes(axes, step, value)
     if len(eval_rows):
-        _draw_evaluations(axes, eval_rows, palette)
-    _draw_reference(axes, expected_return, "expected", palette.green)
-    _draw_reference(axes, data_return, "data", palette.ink)
-    _draw_reference(axes, random_return, "random policy", palette.grey)
+        _draw_evaluations(axes, eval_rows)
+    _draw_reference(axes, expected_return, "expected", LIGHT.green)
+    _draw_reference(axes, data_return, "data", LIGHT.ink)
+    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
     what = f"return of {score}" if score else "return of all agents" if policies else "return"
-    dress(axes, title, counted(len(train_rows), "episode"), what, palette, UPDATES if offline else STEPS)
+    dress(axes, title, counted(len(train_rows), "episode"), what, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
-        lower_panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score, palette)
+        lower_panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score)
     elif numbers:
-        lower_panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers, palette)
-    _save(figure, path, palette)
+        lower_panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers)
+    _save(figure, path)
     if show:
         _open_window(path)
 
@@ -98,7 +93,6 @@ def seed_curves(
     random_return: float | None = None,
     expected_return: float | None = None,
     show: bool = False,
-    palette: Palette = LIGHT,
 ) -> None:
     """Draws runs that differ in their seed: each as a thin line (steps [n], returns [n]) with its name, and their mean
     with its 95 % bootstrap interval where all of them have values."""
@@ -107,18 +101,18 @@ def seed_curves(
     for number, (step, value) in enumerate(curves):
         some = some_of(len(step))
         label = None if number or len(curves) == 1 else "one run"
-        axes.plot(step[some], value[some], color=palette.blue, alpha=0.4, linewidth=0.9, label=label)
-        axes.plot(step[-1:], value[-1:], "o", color=palette.blue, alpha=0.6, markersize=4, markeredgewidth=0)
+        axes.plot(step[some], value[some], color=LIGHT.blue, alpha=0.4, linewidth=0.9, label=label)
+        axes.plot(step[-1:], value[-1:], "o", color=LIGHT.blue, alpha=0.6, markersize=4, markeredgewidth=0)
     if len(curves) > 1:
-        look = {"color": palette.orange, "linewidth": 2.2, "label": "mean"}
+        look = {"color": LIGHT.orange, "linewidth": 2.2, "label": "mean"}
         _draw_mean(axes, curves, look, "95 % interval of the mean")
-    _draw_reference(axes, expected_return, "expected", palette.green)
-    _draw_reference(axes, random_return, "random policy", palette.grey)
-    dress(axes, title, counted(len(curves), "seed"), what, palette, over)
+    _draw_reference(axes, expected_return, "expected", LIGHT.green)
+    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
+    dress(axes, title, counted(len(curves), "seed"), what, over)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
     if len(curves) <= MOST_NAMES:
-        _name_lines(axes, curves, names, palette)
-    _save(figure, path, palette)
+        _name_lines(axes, curves, names)
+    _save(figure, path)
     if show:
         _open_window(path)
 
@@ -132,7 +126,6 @@ def trial_curves(
     what: str,
     best: int,
     over: str = STEPS,
-    palette: Palette = LIGHT,
 ) -> None:
     """Draws runs that differ in their settings: each as a thin line (steps [n], returns [n]), the first `best` of them
     as thick ones."""
@@ -140,14 +133,14 @@ def trial_curves(
     axes = figure.add_subplot()
     for number, (step, value) in reversed(list(enumerate(curves))):
         some, chosen = some_of(len(step)), number < best
-        colour, width = (palette.orange, 2.0) if chosen else (palette.blue, 0.9)
+        colour, width = (LIGHT.orange, 2.0) if chosen else (LIGHT.blue, 0.9)
         label = "best trial" if number == 0 else "other trials" if number == len(curves) - 1 else None
         axes.plot(step[some], value[some], color=colour, alpha=1.0 if chosen else 0.4, linewidth=width, label=label)
-    dress(axes, title, counted(len(curves), "run"), what, palette, over)
+    dress(axes, title, counted(len(curves), "run"), what, over)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
     if len(curves) <= MOST_NAMES:
-        _name_lines(axes, curves, names, palette)
-    _save(figure, path, palette)
+        _name_lines(axes, curves, names)
+    _save(figure, path)
 
 
 def comparison(
@@ -160,7 +153,6 @@ def comparison(
     random_return: float | None = None,
     data_return: float | None = None,
     show: bool = False,
-    palette: Palette = LIGHT,
 ) -> None:
     """Draws runs of several experiments: for each of them the mean of its seeds, with its 95 % bootstrap interval."""
     figure = _figure(show)
@@ -173,24 +165,24 @@ def comparison(
                 some = some_of(len(step))
                 axes.plot(step[some], value[some], **look)
                 look["label"] = None
-    _draw_reference(axes, data_return, "data", palette.ink)
-    _draw_reference(axes, random_return, "random policy", palette.grey)
+    _draw_reference(axes, data_return, "data", LIGHT.ink)
+    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
     most = max(len(curves) for curves in groups.values())
     beside = f"mean of {counted(most, 'seed')}, 95 % interval" if most > 1 else counted(len(groups), "run")
-    dress(axes, title, beside, what, palette, over)
+    dress(axes, title, beside, what, over)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for curves in groups.values() for step, _ in curves)))
-    _save(figure, path, palette)
+    _save(figure, path)
     if show:
         _open_window(path)
 
 
-def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequence[str], palette: Palette) -> None:
+def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequence[str]) -> None:
     low, high = axes.get_ylim()
     heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))
     for name, (step, _), height in zip(names, curves, heights, strict=False):
         axes.annotate(
             drawable(name), (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
-            fontsize=8, color=palette.blue, annotation_clip=False,
+            fontsize=8, color=LIGHT.blue, annotation_clip=False,
         )  # fmt: skip
 
 
@@ -249,7 +241,7 @@ def _figure(show: bool) -> Any:
     return figure
 
 
-def _open_window(path: Path | BinaryIO) -> None:
+def _open_window(path: Path) -> None:
     """Opens the figure in a window, and waits until it is closed."""
     import matplotlib
     from matplotlib import pyplot
@@ -261,25 +253,25 @@ def _open_window(path: Path | BinaryIO) -> None:
     pyplot.show()
 
 
-def _draw_episodes(axes: Any, step: Array, value: Array, palette: Palette) -> None:
+def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
     window = window_for(len(value))
     if len(value) > MOST_POINTS:
-        axes.fill_between(*bands(step, value), color=palette.blue, alpha=0.18, linewidth=0, label="episodes")
+        axes.fill_between(*bands(step, value), color=LIGHT.blue, alpha=0.18, linewidth=0, label="episodes")
     elif window > 1:
-        axes.plot(step, value, color=palette.blue, alpha=0.35, linewidth=0.7, label="episode")
+        axes.plot(step, value, color=LIGHT.blue, alpha=0.35, linewidth=0.7, label="episode")
     else:
-        axes.plot(step, value, "o-", color=palette.blue, linewidth=1, markersize=4, label="episode")
+        axes.plot(step, value, "o-", color=LIGHT.blue, linewidth=1, markersize=4, label="episode")
     if window > 1:
         some = some_of(len(value))
         mean = smooth(value, window)
-        axes.plot(step[some], mean[some], color=palette.blue, linewidth=2, label=f"mean of {window} episodes")
+        axes.plot(step[some], mean[some], color=LIGHT.blue, linewidth=2, label=f"mean of {window} episodes")
 
 
-def _draw_evaluations(axes: Any, rows: Rows, palette: Palette) -> None:
+def _draw_evaluations(axes: Any, rows: Rows) -> None:
     step, mean, lower, upper = error_bars(rows)
     if not len(step):
         return
-    colour, label = palette.orange, "evaluation ± standard error"
+    colour, label = LIGHT.orange, "evaluation ± standard error"
     if len(step) <= MOST_BARS:
         axes.errorbar(
             step, mean, np.maximum([mean - lower, upper - mean], 0), color=colour, fmt="o-", markersize=4,
@@ -295,17 +287,14 @@ def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> N
         axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
 
 
-def _save(figure: Any, path: Path | BinaryIO, palette: Palette) -> None:
+def _save(figure: Any, path: Path) -> None:
     """Adds the legend and writes the picture; a file is replaced as a whole."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(
             handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
-            columnspacing=1.4, labelcolor=palette.ink,
+            columnspacing=1.4, labelcolor=LIGHT.ink,
         )  # fmt: skip
-    if not isinstance(path, Path):
-        figure.savefig(path, format="png", dpi=150)
-        return
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -40,6 +40,9 @@ dl.facts dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numer
 dl.facts div.first dd { color: var(--accent); }
 figure { margin: 0; }
 figure img, figure video { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
+/* figures are drawn on white: black after the inversion, through which the page shows */
+@media (prefers-color-scheme: dark) { img.drawn { filter: invert(1) hue-rotate(180deg);
+  mix-blend-mode: screen; border-color: #d0cbc2; } }
 /* a shadow at each side that has more to see */
 .scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 50%, transparent) 0 0 / 3rem 100% local,
   linear-gradient(to left, var(--paper) 50%, transparent) 100% 0 / 3rem 100% local,
@@ -160,15 +163,14 @@ def _cell(value: Any) -> str:
     return f"<td{_NUMERIC if numeric else ''}>{text('' if value is None else value)}</td>"
 
 
-def image(title: str, path: Path, kind: str, dark: bytes | None = None) -> str:
-    """Returns a section with an embedded image. dark: the same as PNG for dark pages."""
+def image(title: str, path: Path, kind: str, drawn: bool = False) -> str:
+    """Returns a section with an embedded image. drawn: True for a figure on white, which is dark on dark pages."""
     if not path.is_file():
         return ""
     if path.stat().st_size > MOST_IMAGE_BYTES:
         return _too_large(title, path)
-    other = f'<source media="(prefers-color-scheme: dark)" srcset="{_data(dark, "image/png")}">' if dark else ""
-    img = f'<img alt="{text(title)}" src="{_data(path.read_bytes(), kind)}">'
-    return section(title, f"<figure><picture>{other}{img}</picture></figure>")
+    look = ' class="drawn"' if drawn else ""
+    return section(title, f'<figure><img{look} alt="{text(title)}" src="{_data(path.read_bytes(), kind)}"></figure>')
 
 
 def video(title: str, path: Path) -> str:

@@ -53,7 +53,7 @@ def write(task: Path, now: Facts | None = None) -> Path:
     parts = [
         f"<h1>{text(title)}</h1>",
         paragraph(f"{task.name}{started}", "quiet"),
-        *(_test(task, run) if tested else training(task, run, name)),
+        *(_test(task, run) if tested else training(task, run)),
         section("Settings that differ from the defaults", _settings(config)),
         section("Warnings", _warnings(task / "logs" / "log.txt")),
         section("System", pairs(system(run))),

@@ -1,6 +1,5 @@
 """Sections of report.html that only a training run has."""
 
-import io
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,14 +35,13 @@ Facts = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
 
-def training(task: Path, run: Facts, title: str) -> list[str]:
-    """Returns the sections in their order. title: that of the curve."""
+def training(task: Path, run: Facts) -> list[str]:
+    """Returns the sections in their order."""
     train, evaluations = read_csv(task / "results" / "train.csv"), read_csv(task / "results" / "eval.csv")
     curve = task / "results" / "learning_curve.png"
-    dark = _dark_curve(train, evaluations, run, title) if curve.is_file() else None
     return [
         _outcome(run, train, evaluations),
-        image("Learning curve", curve, "image/png", dark),
+        image("Learning curve", curve, "image/png", drawn=True),
         film(task / "videos"),
         curves(task / "results", train, evaluations),
         section("Commands", _commands(task, run)),
@@ -83,22 +81,6 @@ def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
     if score and not_above_random(_real(score["mean"]), _real(run.get("random_return"))):
         notes += paragraph("The score is not above that of the random policy.", "warning")
     return cards(facts) + notes
-
-
-def _dark_curve(train: Rows, evaluations: Rows, run: Facts, title: str) -> bytes | None:
-    """Returns the learning curve as PNG for a dark page; None if it cannot be drawn."""
-    picture = io.BytesIO()
-    try:
-        figures.learning_curve(
-            train, evaluations, picture, title=title, palette=figures.DARK,
-            random_return=_real(run.get("random_return")), expected_return=_real(run.get("expected_return")),
-            data_return=_real(run.get("data_return")),
-            policies=list(several) if len(several := _several(run)) > 1 else [], score=run.get("score_policy"),
-            numbers=_names(run),
-        )  # fmt: skip
-    except Exception:  # matplotlib may raise anything; the page has the light one
-        return None
-    return picture.getvalue()
 
 
 def film(folder: Path) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from framework.output.curves import Palette, Rows, column_of, dress, finite, smooth, some_of, window_for
+from framework.output.curves import LIGHT, Rows, column_of, dress, finite, smooth, some_of, window_for
 
 HEIGHT = 7.6
 """Height of the figure in inches."""
@@ -21,7 +21,6 @@ def draw_policies(
     evaluations: Rows,
     policies: Sequence[str],
     score: str | None,
-    palette: Palette,
 ) -> None:
     """Draws the running mean of the return of each policy's agents, and dots for the evaluations. The sum over all
     agents is a line here if `above` shows the return of one policy."""
@@ -30,14 +29,12 @@ def draw_policies(
     for policy, (name, look) in zip(policies, looks.items(), strict=True):
         _draw(axes, train, evaluations, name, label=label_of(policy), **look)
     if score:
-        _line(axes, train, "return", color=palette.grey, linestyle="--", label="sum of all agents")
-    dress(axes, "", "mean of each policy's agents; dots: evaluations", "return", palette)
-    _legend(axes, palette)
+        _line(axes, train, "return", color=LIGHT.grey, linestyle="--", label="sum of all agents")
+    dress(axes, "", "mean of each policy's agents; dots: evaluations", "return")
+    _legend(axes)
 
 
-def draw_numbers(
-    figure: Any, above: Any, train: Rows, evaluations: Rows, names: Sequence[str], palette: Palette
-) -> None:
+def draw_numbers(figure: Any, above: Any, train: Rows, evaluations: Rows, names: Sequence[str]) -> None:
     """Draws the running mean of each number of the environment, and dots for the evaluations. The first number is in
     front. Numbers that leave 0..1, such as a count beside shares, are grey, behind the others, and have the axis at the
     right."""
@@ -45,25 +42,25 @@ def draw_numbers(
     shares = [name for name in names if _is_share(train, evaluations, name)]
     for place, (name, look) in enumerate(_looks(shares).items()):
         _draw(axes, train, evaluations, name, label=name, zorder=3 - place / len(shares), **look)
-    dress(axes, "", "mean over episodes; dots: evaluations", "share", palette)
+    dress(axes, "", "mean over episodes; dots: evaluations", "share")
     if others := [name for name in names if name not in shares]:
-        _draw_behind(axes, train, evaluations, others, palette)
-    _legend(axes, palette)
+        _draw_behind(axes, train, evaluations, others)
+    _legend(axes)
 
 
-def _draw_behind(axes: Any, train: Rows, evaluations: Rows, names: Sequence[str], palette: Palette) -> None:
+def _draw_behind(axes: Any, train: Rows, evaluations: Rows, names: Sequence[str]) -> None:
     """Draws numbers with an axis of their own at the right, and names them in the legend of `axes`."""
     right = axes.twinx()
     for place, name in enumerate(names):
-        look = {"color": palette.grey, "linestyle": STYLES[place % len(STYLES)], "linewidth": 0.9}
+        look = {"color": LIGHT.grey, "linestyle": STYLES[place % len(STYLES)], "linewidth": 0.9}
         _draw(right, train, evaluations, name, **look)
         axes.plot([], [], label=f"{name} (right)", **look)
     axes.set_zorder(right.get_zorder() + 1)
     axes.patch.set_visible(False)
-    right.tick_params(colors=palette.grey)
+    right.tick_params(colors=LIGHT.grey)
     right.spines["top"].set_visible(False)
-    right.spines["right"].set_edgecolor(palette.grey)
-    right.set_ylabel("number", color=palette.grey)
+    right.spines["right"].set_edgecolor(LIGHT.grey)
+    right.set_ylabel("number", color=LIGHT.grey)
 
 
 def _panel(figure: Any, above: Any) -> Any:
@@ -106,10 +103,8 @@ def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
     axes.plot(step[some], mean[some], **{"linewidth": 1.6, **look})
 
 
-def _legend(axes: Any, palette: Palette) -> None:
-    axes.legend(
-        loc="best", ncols=3, fontsize=9, labelcolor=palette.ink, facecolor=palette.paper, edgecolor=palette.grid
-    )
+def _legend(axes: Any) -> None:
+    axes.legend(loc="best", ncols=3, fontsize=9, labelcolor=LIGHT.ink, facecolor=LIGHT.paper, edgecolor=LIGHT.grid)
 
 
 def label_of(policy: str) -> str:
