@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("imports")  # one process parses all files, once
 ROOT = Path(__file__).parent.parent
 OURS = ("config", "algos", "envs", "framework")
 FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
@@ -47,6 +49,7 @@ def targets(node: ast.stmt) -> Iterator[str]:
             yield inner if inner in MODULES else str(node.module)
 
 
+@cache
 def imports(module: str) -> set[str]:
     """Everything that a module imports, at its top or inside a function."""
     nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.Import | ast.ImportFrom)]
