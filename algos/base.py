@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
+from algos.common.gradients import Gradients
 from algos.common.keep import load_state_of, restore_stream, state_of, stream_state
 from algos.common.weights import load_weights, weights_of
 
@@ -234,6 +235,18 @@ class Agent(ABC):
         mean = mean.detach().clone()
         self.reduce([mean])
         return mean
+
+    @classmethod
+    def uncompiled(cls, cfg: Any) -> str | None:
+        """Returns why updates with these settings cannot be compiled (general_cfg.compile); None if they can."""
+        return "this algorithm has no compiled updates"
+
+    def compile(self) -> None:
+        """Compiles the gradients of all updates from now on. An agent whose `uncompiled` gives None has them as
+        Gradients (algos.common.gradients), in its attributes or in those of its policy."""
+        for each in (*vars(self).values(), *vars(getattr(self, "policy", self)).values()):
+            if isinstance(each, Gradients):
+                each.compile()
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

@@ -121,6 +121,11 @@ def lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
+def switch(value: Any) -> Any:
+    """Returns on or off for what YAML 1.1 reads them as, and other values in lower case."""
+    return ("on" if value else "off") if isinstance(value, bool) else lower(value)
+
+
 def upper(value: Any) -> Any:
     return value.upper() if isinstance(value, str) else value
 

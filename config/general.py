@@ -10,7 +10,7 @@ from config import joyrl, machine, own
 from config.curriculum import Curriculum
 from config.names import did_you_mean
 from config.program import PROGRAM
-from config.schema import Int, Positive, PositiveInt, Problem, Strict, lower
+from config.schema import Int, Positive, PositiveInt, Problem, Strict, lower, switch
 
 LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
 """Loggers that come with the program."""
@@ -156,6 +156,11 @@ class GeneralConfig(Strict):
     """Number of torch threads. 0 chooses: one for small updates; all cores, divided between learners, for images and
     where a minibatch times the weights of its largest layer is at least 32 million, such as 512 samples and 256 x 256.
     A resumed run keeps its number."""
+
+    compile: Annotated[Literal["auto", "on", "off"], BeforeValidator(switch)] = "auto"
+    """Compile the gradients of each update to machine code (torch.compile), which makes updates faster after a minute
+    at most of compiling (docs/speed.md). auto: where at least 100,000 updates are planned, in one process on the CPU,
+    and the algorithm, its layers and this machine can. The choice is recorded, and a resumed run keeps it."""
 
     # code of your own
     callbacks: str | None = None

@@ -21,6 +21,7 @@ from config.fields import (
     Strict,
     listed,
     lower,
+    switch,
     upper,
 )
 from config.layers import (
@@ -79,6 +80,7 @@ __all__ = [
     "listed",
     "lower",
     "mlp",
+    "switch",
     "upper",
 ]
 

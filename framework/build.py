@@ -186,6 +186,8 @@ def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | Mu
     if isinstance(agent, MultiPolicyAgent):
         return MultiPolicyLearner(agent, plan)
     assert plan.single is not None
+    if config.general.compile == "on":
+        agent.compile()
     return Learner(agent, plan.single.memory)
 
 

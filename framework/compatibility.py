@@ -12,7 +12,7 @@ from config import machine
 from config.loader import ConfigError, RunConfig
 from config.schema import OF_THE_ENVIRONMENT, AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import VectorEnv
-from framework import resources
+from framework import compiling, resources
 from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
 from framework.multi_agent.assignment import assign
@@ -33,6 +33,7 @@ def check(config: RunConfig) -> None:
         env.close()
     _check_schedules(config)
     _check_format(config)
+    _check_compile(config)
     if config.general.video_fre and (faults := drawing_faults(config)):
         place = config.where.get("general_cfg.video_fre", "default")
         raise ConfigError([f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
@@ -55,6 +56,13 @@ def _check_format(config: RunConfig) -> None:
         except DataError as error:
             place = config.where.get("general_cfg.collect_format", "default")
             raise ConfigError([f"{place}: general_cfg.collect_format: {error}"]) from None
+
+
+def _check_compile(config: RunConfig) -> None:
+    """Raises ConfigError if updates that cannot be compiled should be."""
+    if config.general.mode == "train" and config.general.compile == "on" and (why := compiling.reason_not(config)):
+        place = config.where.get("general_cfg.compile", "default")
+        raise ConfigError([f"{place}: general_cfg.compile: {why}; auto compiles where that is possible"])
 
 
 def _check_schedules(config: RunConfig) -> None:

@@ -8,6 +8,8 @@ from helpers_core import agent_of, ramp, replay
 import algos
 from algos.base import EnvSpec
 from algos.common.settings import ActorCriticConfig
+from algos.sac import agent as sac
+from algos.td3 import agent as td3
 from config.schema import BatchRenorm, Dropout, LayerNorm, Linear, mlp
 
 ALL = [name for name in algos.learning() if issubclass(algos.get(name).Config, ActorCriticConfig)]
@@ -55,7 +57,13 @@ def batch_for(algo, size=16, seed=0, observation=OBS):
 
 def target_of(agent, batch):
     """What the values of a batch are pulled towards, [B, ...]."""
-    return agent._values(batch)[1] if hasattr(agent, "_values") else agent._target(batch)
+    if hasattr(agent, "_values"):
+        return agent._values(batch)[1]
+    rows = len(batch["reward"])
+    if isinstance(agent, sac.Agent):
+        agent._choose_targets()
+        return agent._target(batch, agent.policy.noise(rows))
+    return agent._target(batch, agent._noise(rows)) if isinstance(agent, td3.Agent) else agent._target(batch)
 
 
 def drawn_from_memory(algo, ends):

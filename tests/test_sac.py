@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from helpers_actor_critic import agent_for, batch_for
+from helpers_actor_critic import agent_for, batch_for, target_of
 from helpers_core import stream
 
 from algos.common.critics import copy_members
@@ -144,7 +144,7 @@ def test_two_of_ten_critics_drawn_anew_judge_each_target():
     constants(agent.target)
     smallest = []
     for _ in range(60):
-        value = (agent._target(batch) - batch["reward"])[batch["discount"] > 0] / 0.9
+        value = (target_of(agent, batch) - batch["reward"])[batch["discount"] > 0] / 0.9
         smallest.append(round(value[0].item()))
     # the smaller of two different numbers of 0..9: never 9, and 0 in a fifth of the draws
     assert set(smallest) <= set(range(9))
@@ -171,7 +171,7 @@ def test_dropout_is_active_in_the_targets_of_droq_and_comes_from_the_agents_stre
     for seed in (1, 2):
         agent = agent_for("DroQ")
         torch.manual_seed(seed)
-        found.append(agent._target(batch))
+        found.append(target_of(agent, batch))
     assert not torch.equal(*found), "the noise of the actions is the same, the zeros are not"
     assert not found[0].requires_grad
     losses = []

@@ -9,7 +9,7 @@ from torch import Tensor
 from algos import base
 from algos.a2c.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim
+from algos.common import gradients, networks, optim
 from algos.common.actor_critic import (
     ActorCritic,
     advantages,
@@ -20,6 +20,7 @@ from algos.common.actor_critic import (
     squared_error,
     standardised,
 )
+from algos.common.gradients import Gradients
 from algos.common.normalize import RewardScaler, normalizer_for
 
 
@@ -37,6 +38,7 @@ class Agent(base.Agent):
         self.networks = self.policy.networks
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = make_optimizer(cfg, *self.networks.values())
+        self.gradients = Gradients(self._loss, self.parameters)
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -69,15 +71,23 @@ class Agent(base.Agent):
         return standardised(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
-        cfg, distribution = self.cfg, self.policy.distribution
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
+        metrics = self.gradients(batch)
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        return Result({**metrics, "explained_variance": self.policy.explained_variance})
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Returns the loss of both networks, and the metrics."""
+        cfg, distribution = self.cfg, self.policy.distribution
         outputs, values = self.policy.outputs(batch), self.policy.value(batch)
         policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
         value = squared_error(values, batch["target"])
         entropy = distribution.entropy(outputs).mean()
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        metrics = (loss, policy, value, entropy, self.policy.explained_variance)
-        return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})
+        metrics = (loss, policy, value, entropy)
+        return loss, {name: m.detach() for name, m in zip(self.METRICS, metrics, strict=False)}
+
+    @classmethod
+    def uncompiled(cls, cfg: Config) -> str | None:
+        return gradients.uncompiled(cfg)

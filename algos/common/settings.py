@@ -121,11 +121,11 @@ class NetworkConfig(AlgoConfig):
     counts once. Saved with the weights, frozen in evaluation and test. Discrete observations stay as they are."""
 
     def own(self) -> Iterator[tuple[str, str]]:
-        yield from ((key, layer.module) for key, layer in self._layers() if isinstance(layer, Custom))
+        yield from ((key, layer.module) for key, layer in self.all_layers() if isinstance(layer, Custom))
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
-        for key, layer in self._layers():
+        for key, layer in self.all_layers():
             recurrent, kind = own_layers.is_recurrent(layer), layer.layer_type
             special = "gru" if recurrent and kind == "custom" else kind
             if special in USERS_OF_SPECIAL_LAYERS and special not in self.SPECIAL_LAYERS:
@@ -136,7 +136,7 @@ class NetworkConfig(AlgoConfig):
             if isinstance(layer, Custom):
                 yield from (Problem(key, message) for message in own_layers.problems(layer))
 
-    def _layers(self) -> Iterator[tuple[str, Any]]:
+    def all_layers(self) -> Iterator[tuple[str, Any]]:
         """Yields every layer of every list with the setting that holds it."""
         for key in type(self).model_fields:
             value = getattr(self, key)
@@ -146,14 +146,14 @@ class NetworkConfig(AlgoConfig):
             )
 
     def state_size(self) -> int:
-        return sum(own_layers.state_size(layer) for _, layer in self._layers())
+        return sum(own_layers.state_size(layer) for _, layer in self.all_layers())
 
     def schedule(self) -> str:
         return self.lr_schedule
 
     def remembers(self) -> bool:
         """Returns True if the networks are recurrent."""
-        return any(own_layers.is_recurrent(layer) for _, layer in self._layers())
+        return any(own_layers.is_recurrent(layer) for _, layer in self.all_layers())
 
     @property
     def lstm_or_gru_layers(self) -> bool:
@@ -438,7 +438,7 @@ class CentralCriticConfig(NetworkConfig):
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
-        critic = [layer for key, layer in self._layers() if key == "critic_layers"]
+        critic = [layer for key, layer in self.all_layers() if key == "critic_layers"]
         if self.critic_input == "global" and any(map(own_layers.is_recurrent, critic)):
             message = "a critic of the global state has no recurrent state; put lstm and gru layers in actor_layers"
             yield Problem("critic_layers", message, depends_on=("critic_input",))

@@ -11,6 +11,7 @@ from algos.base import Act, Array, EnvSpec, PolicyModule, Progress, Streams, Tre
 from algos.common import networks, optim
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.distributions import SquashedGaussian
+from algos.common.gradients import Gradients
 from algos.common.greedy import Greedy
 from algos.common.keep import load_state_of, state_of
 from algos.common.temperature import Temperature
@@ -36,8 +37,10 @@ class SoftPolicy:
         streams: Streams,
         device: torch.device,
         normalizer: nn.Module | None,
+        value: Callable[[Observed, Tensor], Tensor],
         beta1: float = 0.9,
     ) -> None:
+        """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
         self.bounds = Bounds(spec.action_space, device)
         self.distribution = SquashedGaussian(self.bounds.size)
@@ -48,6 +51,8 @@ class SoftPolicy:
         self.optimizer = optim.make(self.parameters, cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)
         self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
+        self.value = value
+        self.gradients = Gradients(self._loss, self.parameters)  # not of the critics
         self.carried = Carried(self.network, device)
         self.explorer = Explorer(cfg, self.bounds, self.carried)
         zero = torch.zeros((), device=device)
@@ -70,22 +75,27 @@ class SoftPolicy:
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def draw(self, obs: Observed) -> tuple[Tensor, Tensor]:
-        """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
-        outputs = outputs_of(self.network, obs, "actor")
-        noise = standard_normal(len(outputs), self.bounds.size, self.rng, self.device)
-        return self.distribution.draw(outputs, noise)
+    def noise(self, rows: int) -> Tensor:
+        """Returns the standard normal noise [B, A] of sampled actions."""
+        return standard_normal(rows, self.bounds.size, self.rng, self.device)
 
-    def improve(self, obs: Observed, value: Callable[[Tensor], Tensor], reduce: optim.Reduce) -> None:
-        """Makes one actor step towards actions of higher value [B, A] -> [B], and one of the temperature."""
-        alpha = self.temperature.alpha()
-        action, log_prob = self.draw(obs)
-        loss = policy_loss(log_prob, value(action), alpha)
-        loss.backward(inputs=self.parameters)  # not of the critics
+    def draw(self, obs: Observed, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
+        return self.distribution.draw(outputs_of(self.network, obs, "actor"), noise)
+
+    def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
+        """Makes one actor step towards actions of higher value, and one of the temperature."""
+        self.metrics, entropy = self.gradients(obs, noise)
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, reduce)
-        entropy = -log_prob.detach()
         self.temperature.step(entropy, self.target_entropy, reduce)
-        self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}
+
+    def _loss(self, obs: Observed, noise: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:
+        """Returns the loss of the policy; the metrics, and the entropy [B]."""
+        alpha = self.temperature.alpha()
+        action, log_prob = self.draw(obs, noise)
+        loss = policy_loss(log_prob, self.value(obs, action), alpha)
+        entropy = -log_prob.detach()
+        return loss, ({"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}, entropy)
 
     def follow_schedule(self, fraction: float) -> None:
         """Sets the learning rates for this part of the run."""

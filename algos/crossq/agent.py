@@ -31,7 +31,7 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, beta1=cfg.adam_beta1)
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value, cfg.adam_beta1)
         self.critic = critics.build(
             spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
             normalizer=self.normalizer,
@@ -79,7 +79,7 @@ class Agent(base.Agent):
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
-            self._improve(batch["obs"])
+            self._improve(batch["obs"], len(target))
         if self.learners > 1:
             self.reduce(self.statistics)
         priorities = None if weight is None else critics.priorities(q, target)
@@ -88,7 +88,7 @@ class Agent(base.Agent):
     def _values(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns Q(s, a) [n, B] and its target [B], from one pass over both, so that they share batch statistics."""
         with torch.no_grad():
-            next_action, next_log_prob = self.policy.draw(batch["next_obs"])
+            next_action, next_log_prob = self.policy.draw(batch["next_obs"], self.policy.noise(len(batch["reward"])))
         action = torch.cat([self.policy.bounds.to_unit(batch["action"]), next_action])
         with batch_statistics(self.critic):
             both = self.critic.with_successors(batch["obs"], batch["next_obs"], action).squeeze(-1)
@@ -96,7 +96,11 @@ class Agent(base.Agent):
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
         return q, soft_target(reward, batch["discount"], next_q, next_log_prob, alpha)
 
-    def _improve(self, obs: Observed) -> None:
+    def _improve(self, obs: Observed, rows: int) -> None:
         """Makes one actor step, with batch statistics in the policy and running statistics in the critics."""
         with batch_statistics(self.policy.network):
-            self.policy.improve(obs, lambda action: self.critic(obs, action).squeeze(-1).amin(0), self.reduce)
+            self.policy.improve(obs, self.policy.noise(rows), self.reduce)
+
+    def _value(self, obs: Observed, action: Tensor) -> Tensor:
+        """Returns the value that the actor maximizes [B]."""
+        return self.critic(obs, action).squeeze(-1).amin(0)

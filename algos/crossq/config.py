@@ -39,7 +39,7 @@ class Config(ContinuousConfig, TemperatureConfig):
             yield Problem("batch_size", "is 1, and batch normalisation needs more than one transition")
 
     def advice(self, steps: int, updates: int) -> Iterator[str]:
-        warmup = min((layer.warmup for _, layer in self._layers() if isinstance(layer, BatchRenorm)), default=0)
+        warmup = min((layer.warmup for _, layer in self.all_layers() if isinstance(layer, BatchRenorm)), default=0)
         planned = min((n for n in (updates, steps * self.updates_per_train // self.train_fre) if n > 0), default=warmup)
         if planned < warmup:
             yield (

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import modules, networks, optim, targets, unroll
+from algos.common import gradients, modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, epsilon_greedy, greedy
+from algos.common.gradients import Gradients
 from algos.common.greedy import Greedy, highest
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
@@ -49,6 +50,7 @@ class Agent(base.Agent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = modules.noisy_parts(self.network), modules.noisy_parts(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
+        self.gradients = Gradients(self._loss, self.parameters)
         self.explorer = Explorer(cfg)
         self.updates = 0
 
@@ -100,6 +102,14 @@ class Agent(base.Agent):
         modules.draw(self.noise, self.streams.learn)
         modules.draw(self.target_noise, self.streams.learn)
         batch = self.carried.with_views(batch, self.cfg.burn_in)
+        metrics, error = self.gradients(batch)
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.updates += 1
+        targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
+        return Result(metrics, priorities=error if "weight" in batch else None)
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:
+        """Returns the loss; the metrics, and the TD errors [M]."""
         with torch.no_grad():
             target, metrics = self.head.target(self._successor(batch))
         out = unroll.outputs_of(self.network, batch["obs"], "actor")
@@ -109,13 +119,11 @@ class Agent(base.Agent):
         loss = each.mean() if weight is None else (weight * each).mean()
         if self.cfg.cql_alpha:
             loss = loss + self.cfg.cql_alpha * conservatism(self.head.values(out), batch["action"])
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
-        self.updates += 1
-        targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
-        return Result(
-            {"loss": loss.detach(), "q_mean": q.mean(), **metrics}, priorities=None if weight is None else error
-        )
+        return loss, ({"loss": loss.detach(), "q_mean": q.mean(), **metrics}, error.detach())
+
+    @classmethod
+    def uncompiled(cls, cfg: Config) -> str | None:
+        return "quantile fractions are drawn within the loss" if cfg.HEAD == "implicit" else gradients.uncompiled(cfg)
 
     def _successor(self, batch: Batch) -> Successor:
         """Returns the estimates for the next states; illegal actions get values that no maximum chooses."""

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
-from algos.common import networks, optim
+from algos.common import gradients, networks, optim
 from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
+from algos.common.gradients import Gradients
 from algos.common.imitation import discriminator_of
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.ppo.config import Config
@@ -79,6 +80,7 @@ class Agent(base.Agent):
         self.optimizer = make_optimizer(cfg, *self.networks.values())
         self.discriminator = discriminator_of(cfg, spec, self.policy, streams, self.normalizer, device)
         """Gives the rewards, in algorithms that imitate an expert."""
+        self.gradients = Gradients(self._loss, self.parameters)
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
@@ -138,17 +140,23 @@ class Agent(base.Agent):
         extra = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
+        metrics = self.gradients(batch)
+        if cfg.ppo_type == "kl":
+            self.moved.append(self.everywhere(metrics["kl"]))
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        stop = cfg.target_kl is not None and self.everywhere(metrics["kl"]).item() > 1.5 * cfg.target_kl
+        return Result({**metrics, "explained_variance": self.policy.explained_variance, **extra}, stop=stop)
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Returns the loss of both networks, and the metrics."""
+        cfg = self.cfg
         outputs, values = self.policy.outputs(batch), self.policy.value(batch)
         entropy = self.policy.distribution.entropy(outputs).mean()
         policy = self._policy_loss(outputs, batch)
         value = value_loss(values, batch["value"], batch["target"], cfg.value_clip)
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        explained = self.policy.explained_variance
-        metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped, explained)
-        stop = cfg.target_kl is not None and self.everywhere(policy.kl).item() > 1.5 * cfg.target_kl
-        return Result({**{name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)}, **extra}, stop=stop)
+        metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped)
+        return loss, {name: m.detach() for name, m in zip(self.METRICS, metrics, strict=False)}
 
     def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
         cfg, distribution = self.cfg, self.policy.distribution
@@ -157,9 +165,11 @@ class Agent(base.Agent):
         if cfg.ppo_type == "clip":
             return clipped_surrogate(log_prob, batch["log_prob"], advantage, cfg.eps_clip)
         kl = distribution.kl(batch["old"], outputs)
-        policy = penalised_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
-        self.moved.append(self.everywhere(policy.kl))
-        return policy
+        return penalised_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
+
+    @classmethod
+    def uncompiled(cls, cfg: Config) -> str | None:
+        return "the penalty of ppo_type kl changes" if cfg.ppo_type == "kl" else gradients.uncompiled(cfg)
 
     # checkpoints ------------------------------------------------------------------------------------------
 

@@ -9,9 +9,10 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim, unroll
+from algos.common import gradients, networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
+from algos.common.gradients import Gradients
 from algos.common.greedy import Greedy, highest
 from algos.common.modules import value_layer
 from algos.common.normalize import RewardScaler, normalizer_for
@@ -50,6 +51,7 @@ class Agent(base.Agent):
         self.carried = unroll.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.gradients = Gradients(self._loss, self.parameters)
         self.explorer = Explorer(cfg)
 
     # acting -----------------------------------------------------------------------------------------------
@@ -102,10 +104,18 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         networks.seed_dropout(self.network, self.streams.learn)
         batch = self.carried.with_views(batch)
+        metrics = self.gradients(batch)
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        return Result(metrics)
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Returns the loss, and the metrics."""
         q = unroll.outputs_of(self.network, batch["obs"], "actor")
         chosen = q.gather(1, batch["action"].unsqueeze(1)).squeeze(1)
         penalty = F.smooth_l1_loss if self.cfg.loss == "huber" else F.mse_loss
         loss = penalty(chosen, batch["target"])
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
-        return Result({"loss": loss.detach(), "q_mean": chosen.detach().mean()})
+        return loss, {"loss": loss.detach(), "q_mean": chosen.detach().mean()}
+
+    @classmethod
+    def uncompiled(cls, cfg: Config) -> str | None:
+        return gradients.uncompiled(cfg)

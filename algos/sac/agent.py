@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, networks, optim, targets
+from algos.common import critics, gradients, networks, optim, targets
+from algos.common.gradients import Gradients
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
 from algos.common.unroll import Observed
@@ -43,7 +44,7 @@ class Agent(base.Agent):
         if cfg.cql_alpha:
             self.METRICS = (*type(self).METRICS, "cql_loss")  # type: ignore[misc]
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer)
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value)
         self.critic = self._critic(cfg.n_critics).to(device)
         self.policy.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
@@ -57,6 +58,7 @@ class Agent(base.Agent):
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
         parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
         self.networks = nn.ModuleDict(parts)
+        self.gradients = Gradients(self._loss, self.parameters)
         self.updates = 0
 
     def _critic(self, members: int) -> critics.Critic:
@@ -90,25 +92,41 @@ class Agent(base.Agent):
         return window
 
     def update(self, batch: Batch) -> Result:
-        cfg, weight = self.cfg, batch.get("weight")
+        cfg = self.cfg
         self.updates += 1
         batch = self.policy.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
-        target = self._target(batch)
+        noise = self.policy.noise(len(batch["action"]))
+        self._choose_targets()
+        metrics, priorities = self.gradients(batch, noise)
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
+        if self.updates % cfg.policy_freq == 0:
+            self.policy.improve(batch["obs"], self.policy.noise(len(noise)), self.reduce)
+        return Result({**metrics, **self.policy.metrics}, priorities)
+
+    def _choose_targets(self) -> None:
+        """Draws the target critics of an update, if these are fewer than there are."""
+        if self.target_subset is not self.target:
+            chosen = self.streams.learn.permutation(self.cfg.n_critics)[: self.cfg.target_critics]
+            critics.copy_members(self.target_subset, self.target, torch.from_numpy(chosen).to(self.device))
+
+    def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor | None]]:
+        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritised replay. noise: of the
+        next actions."""
+        cfg, target = self.cfg, self._target(batch, noise)
         q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
-        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        loss = critics.td_loss(q, target, batch.get("weight"), cfg.loss == "huber")
         extra = {}
         if cfg.cql_alpha:
             conservative = conservatism(*self._drawn(batch["obs"], batch["next_obs"]), q)
             loss, extra = loss + cfg.cql_alpha * conservative, {"cql_loss": conservative.detach()}
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
-        if self.updates % cfg.policy_freq == 0:
-            self.policy.improve(batch["obs"], lambda action: self._value(batch["obs"], action), self.reduce)
-        priorities = None if weight is None else critics.priorities(q, target)
-        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.policy.metrics, **extra}
-        return Result(metrics, priorities)
+        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **extra}
+        return loss, (metrics, critics.priorities(q, target) if "weight" in batch else None)
+
+    @classmethod
+    def uncompiled(cls, cfg: Config) -> str | None:
+        return "actions are drawn within the loss of cql_alpha" if cfg.cql_alpha else gradients.uncompiled(cfg)
 
     def _drawn(self, obs: Tensor, next_obs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns values [n, K, B] in states obs and log densities [K, B] of actions drawn uniformly, and from the
@@ -117,17 +135,14 @@ class Agent(base.Agent):
         here, there = (critics.repeated(each, count) for each in (obs, next_obs))
         uniform = self.streams.learn.uniform(-1.0, 1.0, (count * rows, size)).astype(np.float32)
         with torch.no_grad():
-            drawn = [self.policy.draw(here), self.policy.draw(there)]
+            drawn = [self.policy.draw(each, self.policy.noise(len(each))) for each in (here, there)]
         drawn.append((torch.from_numpy(uniform).to(self.device), obs.new_full((count * rows,), -size * math.log(2.0))))
         values = [self.critic(here, action).squeeze(-1).unflatten(1, (count, rows)) for action, _ in drawn]
         return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in drawn])
 
-    def _target(self, batch: Batch) -> Tensor:
+    def _target(self, batch: Batch, noise: Tensor) -> Tensor:
         with torch.no_grad():
-            next_action, next_log_prob = self.policy.draw(batch["next_obs"])
-        if self.target_subset is not self.target:
-            chosen = self.streams.learn.permutation(self.cfg.n_critics)[: self.cfg.target_critics]
-            critics.copy_members(self.target_subset, self.target, torch.from_numpy(chosen).to(self.device))
+            next_action, next_log_prob = self.policy.draw(batch["next_obs"], noise)
         # not within no_grad: dropout is active in target networks too (DroQ), and frozen weights need no graph
         next_q = self.target_subset(batch["next_obs"], next_action).squeeze(-1)
         alpha = self.policy.temperature.alpha()

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, joint, networks, optim, targets
+from algos.common import critics, gradients, joint, networks, optim, targets
 from algos.common.continuous import Bounds, Explorer, standard_normal
+from algos.common.gradients import Gradients
 from algos.common.greedy import Greedy
 from algos.common.modules import Network
 from algos.common.normalize import normalizer_for
@@ -73,6 +74,8 @@ class Agent(base.Agent):
         self.critic_parameters = list(self.critic.parameters())
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
         self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
+        self.critic_gradients = Gradients(self._critic_loss, self.critic_parameters)
+        self.actor_gradients = Gradients(self._actor_loss, self.actor_parameters)
         self.actor_loss = torch.zeros((), device=device)
         self.updates = 0
 
@@ -109,39 +112,53 @@ class Agent(base.Agent):
         return window
 
     def update(self, batch: Batch) -> Result:
-        cfg, weight = self.cfg, batch.get("weight")
+        cfg = self.cfg
         self.updates += 1
         batch = self.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
-        target = self._target(batch)
-        q = self.critic(batch[self.sees], self.bounds.to_unit(batch["action"])).squeeze(-1)
-        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
-        loss.backward()
+        metrics, priorities = self.critic_gradients(batch, self._noise(len(batch["reward"])))
         optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
-            self._improve(batch)
+            self.actor_loss = self.actor_gradients(batch)
+            optim.apply_gradients(self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
             targets.follow(self.slow, self.online, cfg, self.updates // cfg.policy_freq)
-        priorities = None if weight is None else critics.priorities(q, target)
-        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), "actor_loss": self.actor_loss}
-        return Result(metrics, priorities)
+        return Result({**metrics, "actor_loss": self.actor_loss}, priorities)
 
-    @torch.no_grad()
-    def _target(self, batch: Batch) -> Tensor:
-        cfg, action = self.cfg, outputs_of(self.target_actor, batch["next_obs"], "actor")
-        if cfg.policy_noise:
-            noise = standard_normal(len(action), self.bounds.size, self.streams.learn, self.device)
-            action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
-        next_q = self.target_critic(batch[f"next_{self.sees}"], action).squeeze(-1)
-        return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)
+    def _noise(self, rows: int) -> Tensor | None:
+        """Returns the standard normal noise [B, A] of the target actions; None without smoothing."""
+        return (
+            standard_normal(rows, self.bounds.size, self.streams.learn, self.device) if self.cfg.policy_noise else None
+        )
 
-    def _improve(self, batch: Batch) -> None:
-        """Makes one actor step; the critics receive no gradients."""
+    def _critic_loss(
+        self, batch: Batch, noise: Tensor | None
+    ) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor | None]]:
+        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritised replay."""
+        target, weight = self._target(batch, noise), batch.get("weight")
+        q = self.critic(batch[self.sees], self.bounds.to_unit(batch["action"])).squeeze(-1)
+        loss = critics.td_loss(q, target, weight, self.cfg.loss == "huber")
+        metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
+        return loss, (metrics, None if weight is None else critics.priorities(q, target))
+
+    def _actor_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns the loss of the policy, and once more without a graph; the critics receive no gradients."""
         action = outputs_of(self.actor, batch["obs"], "actor")
         q = self.critic(batch[self.sees], action).squeeze(-1)
         if self.cfg.bc_alpha is None:
             loss = policy_loss(q)
         else:
             loss = cloning_loss(q, action, self.bounds.to_unit(batch["action"]), self.cfg.bc_alpha)
-        loss.backward(inputs=self.actor_parameters)
-        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
-        self.actor_loss = loss.detach()
+        return loss, loss.detach()
+
+    @classmethod
+    def uncompiled(cls, cfg: Config) -> str | None:
+        return gradients.uncompiled(cfg)
+
+    @torch.no_grad()
+    def _target(self, batch: Batch, noise: Tensor | None) -> Tensor:
+        """Returns the TD target [B]. noise: of the smoothing of the target actions."""
+        cfg, action = self.cfg, outputs_of(self.target_actor, batch["next_obs"], "actor")
+        if noise is not None:
+            action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
+        next_q = self.target_critic(batch[f"next_{self.sees}"], action).squeeze(-1)
+        return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)

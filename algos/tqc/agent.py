@@ -12,6 +12,7 @@ from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Resul
 from algos.common import critics, networks, optim, targets
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
+from algos.common.unroll import Observed
 from algos.tqc.config import Config
 
 
@@ -51,7 +52,7 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer)
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value)
         self.critic = critics.build(
             spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
             out=cfg.n_quantiles, normalizer=self.normalizer,
@@ -103,14 +104,18 @@ class Agent(base.Agent):
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
-            self.policy.improve(obs, lambda action: self.critic(obs, action).mean((0, 2)), self.reduce)
+            self.policy.improve(obs, self.policy.noise(len(target)), self.reduce)
         q = quantiles.detach().mean(2)
         priorities = None if weight is None else critics.priorities(q, target.mean(1))
         return Result({"critic_loss": loss.detach(), "q_mean": q.mean(), **self.policy.metrics}, priorities)
 
+    def _value(self, obs: Observed, action: Tensor) -> Tensor:
+        """Returns the value that the actor maximizes [B]: the mean of all quantiles."""
+        return self.critic(obs, action).mean((0, 2))
+
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
-        next_action, next_log_prob = self.policy.draw(batch["next_obs"])
+        next_action, next_log_prob = self.policy.draw(batch["next_obs"], self.policy.noise(len(batch["reward"])))
         kept = truncated(self.target(batch["next_obs"], next_action), self.cfg.drop_quantiles)
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
         return quantile_target(reward, batch["discount"], kept, next_log_prob, alpha)

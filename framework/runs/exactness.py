@@ -22,8 +22,11 @@ _LABELS = {
     "n_workers": "n_workers",
     "n_learners": "n_learners",
     "run_ahead": "run_ahead",
+    "compile": "compiled updates",
 }
 """Fact that the last bits of a result depend on -> its name in a message."""
+_UNRECORDED = {"compile": "off"}
+"""Facts of checkpoints that are older than their record."""
 HARMLESS = frozenset(
     f"general_cfg.{key}"
     for key in (
@@ -32,7 +35,7 @@ HARMLESS = frozenset(
         "log_level", "loggers", "interact_summary_fre", "model_summary_fre", "keep_checkpoints",
         "save_best_model", "env_timeout", "torch_threads", "device", "ray_address", "num_cpus_per_worker",
         "num_gpus_per_worker",
-        "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners", "run_ahead",
+        "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners", "run_ahead", "compile",
     )
 ) | {"env_cfg.render_mode"}  # fmt: skip
 """Settings that change no number, or that are compared as facts."""
@@ -73,6 +76,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         "n_workers": cfg.n_workers if ray else 1,
         "n_learners": cfg.n_learners if ray else 1,
         "run_ahead": run_ahead(config) if ray else 0,
+        "compile": cfg.compile,
     }
 
 
@@ -90,6 +94,7 @@ def compare(
         reasons.append(f"workers run ahead of the learner (run_ahead {now['run_ahead']})")
     reasons += [change for change in changed if change.partition(":")[0] not in HARMLESS]
     if before is not None:
+        before = {**_UNRECORDED, **before}
         reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []
         reasons += [
             f"{label}: {before.get(key)} -> {now[key]}" for key, label in _LABELS.items() if before.get(key) != now[key]

@@ -21,6 +21,7 @@ from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
 from framework.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.checkpoint.store import BAD_CONTENT, Saved
+from framework.compiling import with_compile
 from framework.curriculum import Phases
 from framework.dataset.writers import episode_writer
 from framework.errors import CallbackError, CheckpointError, JoystickError
@@ -69,7 +70,7 @@ class Experiment:
         say: Callable[[str], None] = _print,
         handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
-        self.config = build.with_updates(with_seed(config))
+        self.config = with_compile(build.with_updates(with_seed(config)))
         self.stopping = stopping
         """True if the run was asked to stop."""
         self.facts = dict(facts or {})
@@ -106,6 +107,7 @@ class Experiment:
                     *self._disk_notes(),
                     f"task directory: {self.task.path}",
                     f"seed: {self.config.general.seed}",
+                    *self._compile_notes(),
                 ):
                     self.console.note(note)
                 self._load()
@@ -223,6 +225,11 @@ class Experiment:
         """Yields how much of the disk the replay buffer can take."""
         if size := resources.journal_bytes(self.config, plan(self.config, self.spec)):
             yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
+
+    def _compile_notes(self) -> Iterator[str]:
+        """Yields that updates are compiled, since the first one then takes long."""
+        if self.config.general.compile == "on":
+            yield "updates are compiled (general_cfg.compile): the first one takes some 10 s"
 
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""

@@ -1,0 +1,52 @@
+"""Gradients of a loss, by autograd or from one compiled graph (general_cfg.compile)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algos.common.settings import NetworkConfig
+
+Loss = Callable[..., tuple[Tensor, Any]]
+"""Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
+NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
+"""Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
+
+
+def uncompiled(cfg: NetworkConfig) -> str | None:
+    """Returns why networks with these settings cannot be part of a compiled graph; None if they can."""
+    kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
+    return f"{' and '.join(kinds)} layers cannot be compiled" if kinds else None
+
+
+class Gradients:
+    """Gradients of a loss with respect to parameters."""
+
+    def __init__(self, loss: Loss, parameters: Sequence[Tensor]) -> None:
+        self._loss, self._parameters = loss, parameters
+        self._compiled: Callable[..., tuple[tuple[Tensor, ...], Any]] | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Stores the gradients of loss(*inputs) in the parameters; returns what the loss function gives besides."""
+        if self._compiled is None:
+            loss, besides = self._loss(*inputs)
+            loss.backward(inputs=self._parameters)
+            return besides
+        gradients, besides = self._compiled(*inputs)
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            parameter.grad = gradient
+        return besides
+
+    def compile(self) -> None:
+        """Compiles loss and gradients with the next call, and again for each new shape of the inputs."""
+        import torch._dynamo  # a second, which only compiled runs need
+        import torch._inductor.config
+
+        torch._dynamo.config.trace_autograd_ops = True
+        torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
+        self._compiled = torch.compile(self._with_gradients, fullgraph=True, dynamic=False)
+
+    def _with_gradients(self, *inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
+        loss, besides = self._loss(*inputs)
+        return torch.autograd.grad(loss, self._parameters, allow_unused=True), besides

@@ -1,0 +1,67 @@
+"""Decides whether the gradients of updates are compiled (general_cfg.compile)."""
+
+import functools
+import math
+from dataclasses import replace
+
+import torch
+
+import algos
+from config.loader import RunConfig
+from config.schema import ReplaySpec
+from config.task_config import load_task_config
+
+FROM_UPDATES = 100_000
+"""Number of planned updates from which on `auto` compiles: several times what compiling costs (docs/speed.md)."""
+
+
+def with_compile(config: RunConfig) -> RunConfig:
+    """Replaces auto by on or off: what a resumed run had, or what the plan of a new one says."""
+    if config.general.compile != "auto":
+        return config
+    if config.task is not None:  # runs without a record are older than the setting
+        chosen = load_task_config(config.task).settings().get("general_cfg", {}).get("compile", "off")
+    else:
+        pays = planned_updates(config) >= FROM_UPDATES and config.general.mp_backend == "single"
+        chosen = "on" if pays and torch.device("cpu") == _device(config) and reason_not(config) is None else "off"
+    return replace(config, general=config.general.model_copy(update={"compile": chosen}))
+
+
+def planned_updates(config: RunConfig) -> float:
+    """Returns the most updates that the limits in steps and updates allow; 0 without such a limit."""
+    cfg = config.general
+    limits = [float(cfg.max_update)] if cfg.max_update > 0 else []
+    if not config.policies and (steps := max(cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps)) > 0:
+        limits.append(steps * _updates_per_step(config))
+    return min(limits, default=0)
+
+
+def _updates_per_step(config: RunConfig) -> float:
+    spec = config.algo.memory(config.env.n_envs)
+    if isinstance(spec, ReplaySpec):
+        return spec.updates_per_step
+    samples = config.env.n_envs * spec.length
+    return spec.epochs * math.ceil(samples / (spec.minibatch or samples)) / samples
+
+
+def _device(config: RunConfig) -> torch.device:
+    name = config.general.device
+    return torch.device("cuda" if name == "auto" and torch.cuda.is_available() else name.replace("auto", "cpu"))
+
+
+def reason_not(config: RunConfig) -> str | None:
+    """Returns why the updates of a run cannot be compiled; None if they can."""
+    if config.policies:
+        return "updates of several policies cannot be compiled"
+    agent = algos.agent_class(config.algo_package)
+    return agent.uncompiled(config.algo) or _without_compiler()
+
+
+@functools.cache
+def _without_compiler() -> str | None:
+    """Returns why torch compiles nothing on this machine; None if it does. Takes a few seconds."""
+    try:
+        torch.compile(lambda x: 2.0 * x + 1.0, fullgraph=True)(torch.ones(3))
+    except Exception as error:  # whatever a compiler and its caches can raise
+        return f"torch.compile fails here: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
+    return None
