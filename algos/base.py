@@ -244,9 +244,10 @@ class Agent(ABC):
     def compile(self) -> None:
         """Compiles the gradients of all updates from now on. An agent whose `uncompiled` gives None has them as
         Gradients (algos.common.gradients), in its attributes or in those of its policy."""
-        for each in (*vars(self).values(), *vars(getattr(self, "policy", self)).values()):
-            if isinstance(each, Gradients):
-                each.compile()
+        for owner in (self, getattr(self, "policy", None)):
+            for each in vars(owner).values() if owner is not None else ():
+                if isinstance(each, Gradients):
+                    each.compile()
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

@@ -1,0 +1,114 @@
+"""Time of an update by autograd and from compiled graphs (general_cfg.compile), and what compiling costs.
+
+python benchmarks/compiled.py [ALGO ENVIRONMENT ...]
+Each pair is measured in a process of its own with an empty cache of the compiler, and in a second one with the cache
+that the first one has left; with one torch thread. Both sides take turns, so that a busy machine slows down both.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import torch
+
+from algos.base import Batch, Progress
+from config.loader import load
+from framework import build
+from framework.backend import SingleProcess
+from framework.catalog import ALGOS, ENVS
+from framework.plan import plan
+
+PAIRS = (
+    ("DQN", "CartPole-v1"), ("RainbowDQN", "CartPole-v1"), ("SAC", "Pendulum-v1"), ("TD3", "Pendulum-v1"),
+    ("PPO", "CartPole-v1"), ("PPO", "Pendulum-v1"), ("PQN", "CartPole-v1"),
+)  # fmt: skip
+TURNS, UPDATES = 7, 60
+
+
+def made(algo: str, env_id: str) -> tuple[Any, Batch]:
+    """Returns an agent with its preset's settings, and the first batch that it would learn from."""
+    config = load(None, overrides=["general_cfg.seed=1"], algo=algo, env=env_id, find_algo=ALGOS, find_env=ENVS)
+    env = build.make_env(config, config.env.n_envs)
+    spec = build.env_spec(config, env)
+    agent = build.make_agent(config, spec, 1, torch.device("cpu"))
+    learner, batches = build.make_learner(config, spec, agent), []
+    update: Callable[[Batch], Any] = agent.update
+    agent.update = lambda batch: (batches.append(batch), update(batch))[1]
+    collector, memory = build.make_collector(config, env, agent, 1), build.make_memory(config, spec, 1)
+    backend = SingleProcess(collector, memory, learner, plan(config, spec).fragment)
+    while not batches:
+        list(backend.round(Progress))
+    agent.update = update
+    env.close()
+    return agent, batches[0]
+
+
+def seconds(agent: Any, batch: Batch, updates: int = UPDATES) -> float:
+    """Returns the seconds of an update."""
+    start = time.perf_counter()
+    for _ in range(updates):
+        agent.update(batch)
+    return (time.perf_counter() - start) / updates
+
+
+def measure(algo: str, env_id: str) -> dict[str, Any]:
+    """Returns the seconds of an update on both sides, and those of the first compiled ones."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    (eager, batch), (compiled, _) = made(algo, env_id), made(algo, env_id)
+    compiled.compile()
+    first = seconds(compiled, batch, 2)  # an actor may learn with each second update
+    found = [(seconds(eager, batch), seconds(compiled, batch)) for _ in range(TURNS)]
+    return {
+        "samples": len(batch["obs"]),
+        "eager": statistics.median(a for a, _ in found),
+        "compiled": statistics.median(b for _, b in found),
+        "compiling": 2 * first,
+    }
+
+
+def in_process(algo: str, env_id: str, cache: str) -> dict[str, Any]:
+    """Returns what `measure` returns in a new process."""
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, __file__, "--one", algo, env_id]
+    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pairs", nargs="*", metavar="ALGO ENVIRONMENT")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    chosen = list(zip(options.pairs[::2], options.pairs[1::2], strict=True)) or list(PAIRS)
+    if options.one:
+        print(json.dumps(measure(*chosen[0])))
+        return
+    print("| update of | samples | autograd | compiled | ratio | compiling, empty cache | with a cache | pays after |")
+    print("|---|---|---|---|---|---|---|---|")
+    for algo, env_id in chosen:
+        with tempfile.TemporaryDirectory() as cache:
+            cold, warm = in_process(algo, env_id, cache), in_process(algo, env_id, cache)
+        saved = warm["eager"] - warm["compiled"]
+        after = f"{cold['compiling'] / saved:,.0f} updates" if saved > 0 else "never"
+        print(
+            f"| {algo} on {env_id} | {warm['samples']:,} | {1000 * warm['eager']:.2f} ms | "
+            f"{1000 * warm['compiled']:.2f} ms | {warm['eager'] / warm['compiled']:.2f} | {cold['compiling']:.1f} s | "
+            f"{warm['compiling']:.1f} s | {after} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

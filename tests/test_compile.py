@@ -1,0 +1,190 @@
+"""general_cfg.compile: when updates are compiled, that they learn the same, and that the choice stays."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from config_fixtures import loaded
+from helpers_core import agent_of, of_one_agent, spec_of, toy_of, trained
+
+import algos
+from config.loader import RunConfig, load
+from framework import compiling
+from framework.catalog import ALGOS, ENVS
+from main import main
+
+QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
+COMPILED = [
+    name for name in of_one_agent() if algos.agent_class(algos.get(name)).uncompiled(algos.get(name).Config()) is None
+]
+LONG = "general_cfg.max_total_step=1000000"
+SMALL = "algo_cfg.value_layers=[{layer_type: linear, layer_size: [8]}]"
+RUN = [
+    "--algo=DQN", "general_cfg.env_name=toy", "env_cfg.id=match", "general_cfg.seed=3", "general_cfg.save_fig=false",
+    "general_cfg.max_episode=-1", "general_cfg.model_save_fre=50", SMALL, "algo_cfg.learning_starts=32",
+    "algo_cfg.batch_size=16",
+]  # fmt: skip
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """In place of compilation: what was to be compiled, which runs as it is."""
+    made: list[Any] = []
+
+    def compile(function: Any, **options: Any) -> Any:
+        assert options["fullgraph"], "a graph that is broken is not a whole update"
+        made.append(function)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile)
+    return made
+
+
+def test_the_families_that_learn_by_gradients_compile() -> None:
+    families = {"DQN", "DoubleDQN", "RainbowDQN", "C51", "SAC", "REDQ", "TD3", "DDPG", "PPO", "A2C", "PQN"}
+    assert families <= set(COMPILED)
+    assert not {"IQN", "DRQN", "DroQ", "RecurrentPPO", "QLearning", "TRPO"} & set(COMPILED)
+
+
+@pytest.mark.parametrize("algo", COMPILED)
+def test_compiled_gradients_are_those_of_autograd(algo: str, traced: list[Any]) -> None:
+    """The same weights after the same updates; a graph that misses a term, or a parameter, would give others."""
+    package, fields = algos.get(algo), algos.get(algo).Config.model_fields
+    layers = {key: [{"layer_type": "linear", "layer_size": [8]}] for key in fields if key.endswith("_layers")}
+    settings = {**{key: value for key, value in QUICK.items() if key in fields}, **layers}
+    toy = "match" if "Discrete" in package.Config.ACTION_SPACES else "target"
+    toy = "reach" if getattr(package.Config(), "her_ratio", 0) else toy
+    weights = []
+    for compiled in (False, True):
+        env = toy_of(toy, 2)
+        agent = agent_of(algo, spec_of(env), **settings)
+        if compiled:
+            agent.compile()
+            assert traced
+        weights.append(trained(agent, env, 40).weights())
+    assert len(traced) == {"SAC": 2, "REDQ": 2, "TD3": 2, "DDPG": 2}.get(algo, len(traced))
+    for name, expected in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def config_of(*words: str, algo: str = "DQN") -> RunConfig:
+    return load(None, ["general_cfg.seed=1", *words], algo=algo, find_algo=ALGOS, find_env=ENVS)
+
+
+@pytest.mark.parametrize(
+    ("algo", "words", "updates"),
+    [
+        ("DQN", ["general_cfg.max_total_step=5000", "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1"], 5000),
+        ("DQN", ["general_cfg.max_total_step=5000", "algo_cfg.train_fre=4", "algo_cfg.updates_per_train=2"], 2500),
+        ("DQN", ["general_cfg.max_total_step=5000", "general_cfg.max_update=70"], 70),
+        ("DQN", ["general_cfg.max_episode=50"], 0),
+        # windows of 8 x 128 steps, four minibatches of 256, 10 epochs: 40 updates for 1,024 steps
+        ("PPO", ["general_cfg.max_total_step=10240", "env_cfg.n_envs=8", "algo_cfg.batch_size=1024",
+                 "algo_cfg.sgd_batch_size=256", "algo_cfg.k_epochs=10"], 400),
+    ],
+)  # fmt: skip
+def test_the_planned_updates_follow_from_the_limits(algo: str, words: list[str], updates: int) -> None:
+    config = config_of("general_cfg.max_episode=-1", "general_cfg.max_total_step=-1", *words, algo=algo)
+    assert compiling.planned_updates(config) == pytest.approx(updates)
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ([LONG], "on"),
+        (["general_cfg.max_total_step=99000"], "off"),
+        ([LONG, "general_cfg.compile=off"], "off"),
+        (["general_cfg.max_total_step=100", "general_cfg.compile=on"], "on"),
+        ([LONG, "general_cfg.mp_backend=ray"], "off"),
+        ([LONG, "algo_cfg.value_layers=[{layer_type: dropout, rate: 0.1}]"], "off"),
+    ],
+)
+def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, traced: list[Any]) -> None:
+    config = config_of("general_cfg.max_episode=-1", *words)
+    assert compiling.with_compile(config).general.compile == chosen
+
+
+def test_auto_stays_off_where_nothing_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any, **options: Any) -> Any:
+        raise RuntimeError("no C++ compiler\nmore")
+
+    monkeypatch.setattr(torch, "compile", fails)
+    compiling._without_compiler.cache_clear()
+    try:
+        config = config_of(LONG, "general_cfg.max_episode=-1")
+        assert compiling.with_compile(config).general.compile == "off"
+        assert compiling.reason_not(config) == "torch.compile fails here: RuntimeError: no C++ compiler"
+    finally:
+        compiling._without_compiler.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--algo=IQN"], "quantile fractions are drawn within the loss"),
+        (["--algo=QLearning", "--env=FrozenLake-v1"], "this algorithm has no compiled updates"),
+        (["--algo=DQN", "algo_cfg.value_layers=[{layer_type: dropout, rate: 0.1}]"], "dropout layers cannot be"),
+        (["--algo=PPO", "algo_cfg.ppo_type=kl"], "the penalty of ppo_type kl changes"),
+    ],
+)
+def test_on_is_refused_with_the_reason(
+    words: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "general_cfg.compile=on"]) == 2
+    assert f"command line: general_cfg.compile: {why}" in " ".join(capsys.readouterr().err.split())
+    assert not Path("tasks").exists()
+
+
+@pytest.mark.parametrize(("written", "meant"), [("on", "on"), ("true", "on"), ("Off", "off"), ("AUTO", "auto")])
+def test_the_words_of_yaml_are_understood(written: str, meant: str, tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text(f"general_cfg:\n  compile: {written}\n")
+    assert loaded(tmp_path / "run.yaml").general.compile == meant
+
+
+def settings_of(task: Path) -> Any:
+    return yaml.safe_load((task / "config.yaml").read_text())["general_cfg"]["compile"]
+
+
+def test_a_resumed_run_keeps_the_choice_and_another_one_is_not_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]
+) -> None:
+    """Also if the new limit alone would compile, and in runs that are older than the setting."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*RUN, "general_cfg.max_total_step=60", "--into", "tasks/run"]) == 0
+    assert settings_of(Path("tasks/run")) == "off"
+    assert not traced
+    text = Path("tasks/run/config.yaml").read_text()
+    monkeypatch.setattr(compiling, "FROM_UPDATES", 20)
+    assert main(["--resume", "run", "general_cfg.max_total_step=120"]) == 0
+    lines = [line for line in text.splitlines() if "compile" not in line]
+    Path("tasks/run/config.yaml").write_text("\n".join(lines) + "\n")
+    assert main(["--resume", "run", "general_cfg.max_total_step=150"]) == 0
+    assert not traced
+    assert main(["--resume", "run", "general_cfg.max_total_step=180", "general_cfg.compile=on"]) == 0
+    assert traced
+    resumes = json.loads(Path("tasks/run/run.json").read_text())["resumes"]
+    said = "compiled updates: off -> on"
+    assert [said in resume["inexact_because"] for resume in resumes] == [False, False, True]
+    assert main([*RUN, "general_cfg.max_total_step=60", "--into", "tasks/other"]) == 0
+    assert settings_of(Path("tasks/other")) == "on"
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*RUN, "general_cfg.compile=on"]
+    words.append("general_cfg.max_total_step=300")
+    assert main([*words, "--into", "tasks/whole"]) == 0
+    assert main([*words, "--into", "tasks/parts", "--pause-at-step", "150"]) == 0
+    assert main(["--resume", "parts"]) == 0
+    whole, parts = Path("tasks/whole"), Path("tasks/parts")
+    for name in ("train.csv", "eval.csv"):
+        assert (whole / "results" / name).read_bytes() == (parts / "results" / name).read_bytes()
+    [newest] = sorted(whole.glob("models/*/state.safetensors"))[-1:]
+    assert newest.read_bytes() == (parts / newest.relative_to(whole)).read_bytes()
+    assert json.loads((parts / "run.json").read_text())["resumes"][-1]["exact"] is True
