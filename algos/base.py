@@ -241,13 +241,10 @@ class Agent(ABC):
         """Returns why updates with these settings cannot be compiled (general_cfg.compile); None if they can."""
         return "this algorithm has no compiled updates"
 
-    def compile(self) -> None:
-        """Compiles the gradients of all updates from now on. An agent whose `uncompiled` gives None has them as
-        Gradients (algos.common.gradients), in its attributes or in those of its policy."""
-        for owner in (self, getattr(self, "policy", None)):
-            for each in vars(owner).values() if owner is not None else ():
-                if isinstance(each, Gradients):
-                    each.compile()
+    def all_gradients(self) -> list[Gradients]:
+        """Returns the gradients of all its updates, which are attributes of the agent or of its policy."""
+        owners = [self, *([self.policy] if hasattr(self, "policy") else [])]
+        return [each for owner in owners for each in vars(owner).values() if isinstance(each, Gradients)]
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

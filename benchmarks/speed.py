@@ -68,7 +68,7 @@ def ours(*words: str, threads: int, updates: bool = False) -> Measure:
 
     def measure(turn: int) -> float:
         run = train((*fixed, *words, f"general_cfg.seed={turn}"))
-        return float(run["update" if updates else "step"] / run["seconds"])
+        return float(run["update" if updates else "step"] / (run["seconds"] - run.get("compile_seconds", 0.0)))
 
     return measure
 

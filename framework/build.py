@@ -187,7 +187,8 @@ def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | Mu
         return MultiPolicyLearner(agent, plan)
     assert plan.single is not None
     if config.general.compile == "on":
-        agent.compile()
+        for gradients in agent.all_gradients():
+            gradients.compile()
     return Learner(agent, plan.single.memory)
 
 

@@ -1,5 +1,6 @@
 """Gradients of a loss, by autograd or from one compiled graph (general_cfg.compile)."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ class Gradients:
     def __init__(self, loss: Loss, parameters: Sequence[Tensor]) -> None:
         self._loss, self._parameters = loss, parameters
         self._compiled: Callable[..., tuple[tuple[Tensor, ...], Any]] | None = None
+        self.seconds = 0.0
+        """Time that the first compiled call took: that of compiling."""
 
     def __call__(self, *inputs: Any) -> Any:
         """Stores the gradients of loss(*inputs) in the parameters; returns what the loss function gives besides."""
@@ -33,7 +36,9 @@ class Gradients:
             loss, besides = self._loss(*inputs)
             loss.backward(inputs=self._parameters)
             return besides
+        began = time.perf_counter()
         gradients, besides = self._compiled(*inputs)
+        self.seconds = self.seconds or time.perf_counter() - began
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
         return besides

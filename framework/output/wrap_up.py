@@ -157,7 +157,13 @@ def tell(
 def so_far(trainer: Trainer) -> dict[str, Any]:
     """Returns the entries of run.json about the amount of training, its time, and its memory."""
     memory = machine.peak_memory()._asdict()
-    return {**trainer.count._asdict(), "seconds": round(trainer.seconds(), 3), "peak_memory": memory}
+    compiling = sum(gradients.seconds for gradients in trainer.agent.all_gradients())
+    return {
+        **trainer.count._asdict(),
+        "seconds": round(trainer.seconds(), 3),
+        **({"compile_seconds": round(compiling, 3)} if compiling else {}),
+        "peak_memory": memory,
+    }
 
 
 def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer) -> None:
