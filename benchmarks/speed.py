@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -56,14 +56,16 @@ class BenchmarkError(Exception):
 # the sides ------------------------------------------------------------------------------------------------
 
 
-def ours(*words: str, threads: int, updates: bool = False) -> Measure:
-    """Returns the measurement of a run of main.py, from the steps (or updates) and seconds in its task directory."""
+def ours(*words: str, threads: int, updates: bool = False, compiled: bool = False) -> Measure:
+    """Returns the measurement of a run of main.py, from the steps (or updates) and seconds in its task directory,
+    without those of compiling."""
     fixed = (
         "general_cfg.max_episode=-1",
         "general_cfg.max_step=-1",
         "general_cfg.model_save_fre=1000000000",
         "general_cfg.save_fig=false",
         f"general_cfg.torch_threads={threads}",
+        f"general_cfg.compile={'on' if compiled else 'off'}",
     )
 
     def measure(turn: int) -> float:
@@ -157,9 +159,9 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
     )
 
 
-def workloads(threads: int = 1) -> dict[str, list[Workload]]:
-    """Returns the workloads by their name for --only."""
-    own = partial(ours, threads=threads)
+def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Workload]]:
+    """Returns the workloads by their name for --only. compiled: with general_cfg.compile on our side."""
+    own = partial(ours, threads=threads, compiled=compiled)
     bare, peer, least = partial(lean, threads=threads), partial(sb3, threads=threads), partial(floor, threads=threads)
     wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
     continuous = (
@@ -235,7 +237,9 @@ def workloads(threads: int = 1) -> dict[str, list[Workload]]:
             )
         ],
     }
-    if threads == 1:
+    if compiled:
+        found = {name: [replace(work, title=f"{work.title}, compiled") for work in found[name]] for name in found}
+    elif threads == 1:
         found["solved"] = [
             Workload(
                 f"{name} until CartPole-v1 is solved, whole process",
@@ -338,6 +342,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", action="store_true", help=f"measure {PEER_PACKAGES[0]} too, in {PEERS.name}")
     parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, separated by commas")
     parser.add_argument("--threads", default="1", help="1, 0 (each side chooses), or both, separated by commas")
+    parser.add_argument("--compile", action="store_true", help="ours with general_cfg.compile: on")
     parser.add_argument("--repeats", type=int, default=3, help="number of turns; the table shows medians")
     request = parser.parse_args(argv)
     request.only = request.only.split(",")
@@ -360,7 +365,8 @@ def main(argv: list[str] | None = None) -> int:
         if request.peers:
             make_peers()
         lines = []
-        chosen = [work for n in request.threads for name in request.only for work in workloads(n).get(name, ())]
+        found = [workloads(threads, request.compile) for threads in request.threads]
+        chosen = [work for works in found for name in request.only for work in works.get(name, ())]
         for workload in chosen:
             speeds = measured(workload, sides, request.repeats)
             lines.append(row(workload, speeds))
