@@ -1,5 +1,6 @@
 """Priorities of the transitions of a buffer, on the sum tree that training uses."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,12 +46,13 @@ class Priorities:
             raise DataError(f"{place.size} indices, and {array.size} priorities")
         if not place.size:
             return
-        if not self.tree.of(place).all():
+        if not np.logical_and.reduce(self.tree.of(place), None):
             raise IndexError(f"index {index!r}: nothing is stored at some of these places")
         raised = (np.abs(array) + _SMALLEST) ** self.alpha
-        if not np.isfinite(raised.max()):
+        largest = float(np.maximum.reduce(raised, None))  # NaN if any is
+        if not math.isfinite(largest):
             raise DataError(f"priorities are finite numbers; got {priorities!r}")
-        self.tree.set(place, raised)
+        self.tree.set(place, raised, largest)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns the places [count] of transitions."""

@@ -26,14 +26,15 @@ class SumTree:
         self.highest = 1.0
         """Highest priority so far: the priority of new transitions."""
 
-    def set(self, leaves: np.ndarray, priorities: np.ndarray) -> None:
-        """Sets priorities of leaves. The last value counts for a leaf that is named twice."""
+    def set(self, leaves: np.ndarray, priorities: np.ndarray, largest: float | None = None) -> None:
+        """Sets priorities of leaves. The last value counts for a leaf that is named twice. largest: their maximum, if
+        it is known."""
         if not leaves.size:
             return
         leaves = leaves.flatten()  # a copy, which stays as it is until the sums are computed
         self._leaves[leaves] = priorities.reshape(-1)
         self._changed[leaves] = True
-        self.highest = max(self.highest, float(priorities.max()))
+        self.highest = max(self.highest, float(np.maximum.reduce(priorities, None)) if largest is None else largest)
         self._stale.append(leaves)
         self._stale_count += leaves.size
         if self._stale_count > _MOST_STALE:
