@@ -243,8 +243,8 @@ class Agent(ABC):
 
     def all_gradients(self) -> list[Gradients]:
         """Returns the gradients of all its updates, which are attributes of the agent or of its policy."""
-        owners = [self, *([self.policy] if hasattr(self, "policy") else [])]
-        return [each for owner in owners for each in vars(owner).values() if isinstance(each, Gradients)]
+        attributes = [*vars(self).values(), *getattr(getattr(self, "policy", None), "__dict__", {}).values()]
+        return [each for each in attributes if isinstance(each, Gradients)]
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

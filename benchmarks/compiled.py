@@ -67,7 +67,7 @@ def measure(algo: str, env_id: str) -> dict[str, Any]:
     torch.set_flush_denormal(True)
     (eager, batch), (compiled, _) = made(algo, env_id), made(algo, env_id)
     for gradients in compiled.all_gradients():
-        gradients.compile()
+        gradients.compile(len(batch["obs"]))
     first = seconds(compiled, batch, 2)  # an actor may learn with each second update
     found = [(seconds(eager, batch), seconds(compiled, batch)) for _ in range(TURNS)]
     return {

@@ -188,7 +188,7 @@ def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | Mu
     assert plan.single is not None
     if config.general.compile == "on":
         for gradients in agent.all_gradients():
-            gradients.compile()
+            gradients.compile(plan.single.minibatch)
     return Learner(agent, plan.single.memory)
 
 

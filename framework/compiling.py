@@ -4,8 +4,6 @@ import functools
 import math
 from dataclasses import replace
 
-import torch
-
 import algos
 from config.loader import RunConfig
 from config.schema import ReplaySpec
@@ -23,7 +21,7 @@ def with_compile(config: RunConfig) -> RunConfig:
         chosen = load_task_config(config.task).settings().get("general_cfg", {}).get("compile", "off")
     else:
         pays = planned_updates(config) >= FROM_UPDATES and config.general.mp_backend == "single"
-        chosen = "on" if pays and torch.device("cpu") == _device(config) and reason_not(config) is None else "off"
+        chosen = "on" if pays and _on_cpu(config) and reason_not(config) is None else "off"
     return replace(config, general=config.general.model_copy(update={"compile": chosen}))
 
 
@@ -44,15 +42,21 @@ def _updates_per_step(config: RunConfig) -> float:
     return spec.epochs * math.ceil(samples / (spec.minibatch or samples)) / samples
 
 
-def _device(config: RunConfig) -> torch.device:
+def _on_cpu(config: RunConfig) -> bool:
     name = config.general.device
-    return torch.device("cuda" if name == "auto" and torch.cuda.is_available() else name.replace("auto", "cpu"))
+    if name != "auto":
+        return name == "cpu"
+    import torch
+
+    return not torch.cuda.is_available()
 
 
 def reason_not(config: RunConfig) -> str | None:
     """Returns why the updates of a run cannot be compiled; None if they can."""
     if config.policies:
         return "updates of several policies cannot be compiled"
+    if config.general.mp_backend == "ray" and config.general.n_learners > 1:
+        return "minibatches that several learners share cannot be compiled"
     agent = algos.agent_class(config.algo_package)
     return agent.uncompiled(config.algo) or _without_compiler()
 
@@ -60,6 +64,8 @@ def reason_not(config: RunConfig) -> str | None:
 @functools.cache
 def _without_compiler() -> str | None:
     """Returns why torch compiles nothing on this machine; None if it does. Takes a few seconds."""
+    import torch
+
     try:
         torch.compile(lambda x: 2.0 * x + 1.0, fullgraph=True)(torch.ones(3))
     except Exception as error:  # whatever a compiler and its caches can raise

@@ -86,7 +86,7 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(speed, "make_peers", lambda: None)
     for theirs, status in ((1.0, 0), (2.0, 1)):
         works = iter([only(theirs), only(theirs)])
-        monkeypatch.setattr(speed, "workloads", lambda threads=1, works=works: next(works))
+        monkeypatch.setattr(speed, "workloads", lambda threads=1, compiled=False, works=works: next(works))
         assert speed.main(["--peers", "--only", "dqn", "--repeats", "1"]) == status
     assert "| work | 1 | 3 /s |  | 2 /s |  |  | 1.50 |  | 2.0 |" in capsys.readouterr().out
 

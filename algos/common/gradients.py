@@ -15,10 +15,20 @@ NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
 
+MOST_GRAPHS = 2**16
+"""Number of graphs of a process: torch counts those of all agents together, and allows 8."""
+
+
 def uncompiled(cfg: NetworkConfig) -> str | None:
     """Returns why networks with these settings cannot be part of a compiled graph; None if they can."""
     kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
     return f"{' and '.join(kinds)} layers cannot be compiled" if kinds else None
+
+
+def _samples(batch: Any) -> int:
+    """Returns the number of samples of a batch, or of observations."""
+    obs = batch["obs"] if isinstance(batch, dict) else batch
+    return len(obs) if isinstance(obs, Tensor) else 0
 
 
 class Gradients:
@@ -27,12 +37,13 @@ class Gradients:
     def __init__(self, loss: Loss, parameters: Sequence[Tensor]) -> None:
         self._loss, self._parameters = loss, parameters
         self._compiled: Callable[..., tuple[tuple[Tensor, ...], Any]] | None = None
+        self._samples = 0
         self.seconds = 0.0
         """Time that the first compiled call took: that of compiling."""
 
     def __call__(self, *inputs: Any) -> Any:
         """Stores the gradients of loss(*inputs) in the parameters; returns what the loss function gives besides."""
-        if self._compiled is None:
+        if self._compiled is None or _samples(inputs[0]) != self._samples:
             loss, besides = self._loss(*inputs)
             loss.backward(inputs=self._parameters)
             return besides
@@ -43,14 +54,16 @@ class Gradients:
             parameter.grad = gradient
         return besides
 
-    def compile(self) -> None:
-        """Compiles loss and gradients with the next call, and again for each new shape of the inputs."""
+    def compile(self, samples: int) -> None:
+        """Compiles loss and gradients with the next call for so many samples. A minibatch of another size, such as the
+        last one of an epoch, has them by autograd: each size would be compiled anew."""
         import torch._dynamo  # a second, which only compiled runs need
         import torch._inductor.config
 
         torch._dynamo.config.trace_autograd_ops = True
+        torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = MOST_GRAPHS
         torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
-        self._compiled = torch.compile(self._with_gradients, fullgraph=True, dynamic=False)
+        self._compiled, self._samples = torch.compile(self._with_gradients, fullgraph=True, dynamic=False), samples
 
     def _with_gradients(self, *inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
         loss, besides = self._loss(*inputs)
