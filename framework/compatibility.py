@@ -60,9 +60,10 @@ def _check_format(config: RunConfig) -> None:
 
 def _check_compile(config: RunConfig) -> None:
     """Raises ConfigError if updates that cannot be compiled should be."""
-    if config.general.mode == "train" and config.general.compile == "on" and (why := compiling.reason_not(config)):
+    asked = config.general.mode == "train" and compiling.is_asked_for(config)
+    if asked and (why := compiling.reason_not(config)):
         place = config.where.get("general_cfg.compile", "default")
-        raise ConfigError([f"{place}: general_cfg.compile: {why}; auto compiles where that is possible"])
+        raise ConfigError([f"{place}: general_cfg.compile: {why}; auto and off do without"])
 
 
 def _check_schedules(config: RunConfig) -> None:

@@ -14,15 +14,22 @@ FROM_UPDATES = 100_000
 
 
 def with_compile(config: RunConfig) -> RunConfig:
-    """Replaces auto by on or off: what a resumed run had, or what the plan of a new one says."""
-    if config.general.compile != "auto":
-        return config
-    if config.task is not None:  # runs without a record are older than the setting
+    """Replaces auto by on or off: what a resumed run had, or what the plan of a new one says; and on by off where it
+    cannot be kept, which makes the resume inexact."""
+    chosen = config.general.compile
+    if chosen == "auto" and config.task is not None:  # runs without a record are older than the setting
         chosen = load_task_config(config.task).settings().get("general_cfg", {}).get("compile", "off")
-    else:
+    elif chosen == "auto":
         pays = planned_updates(config) >= FROM_UPDATES and config.general.mp_backend == "single"
-        chosen = "on" if pays and _on_cpu(config) and reason_not(config) is None else "off"
+        chosen = "on" if pays and _on_cpu(config) else "off"
+    if chosen == "on" and not is_asked_for(config) and reason_not(config) is not None:
+        chosen = "off"
     return replace(config, general=config.general.model_copy(update={"compile": chosen}))
+
+
+def is_asked_for(config: RunConfig) -> bool:
+    """Returns True if compile is on by a setting of this command, and not by the record of a resumed run."""
+    return config.general.compile == "on" and (config.task is None or "general_cfg.compile" in config.explicit)
 
 
 def planned_updates(config: RunConfig) -> float:
@@ -63,9 +70,12 @@ def reason_not(config: RunConfig) -> str | None:
 
 @functools.cache
 def _without_compiler() -> str | None:
-    """Returns why torch compiles nothing on this machine; None if it does. Takes a few seconds."""
+    """Returns why torch compiles nothing on this machine; None if it does. Takes seconds, most of which the first
+    update would take otherwise."""
     import torch
+    import torch._inductor.config
 
+    torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
     try:
         torch.compile(lambda x: 2.0 * x + 1.0, fullgraph=True)(torch.ones(3))
     except Exception as error:  # whatever a compiler and its caches can raise

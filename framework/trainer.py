@@ -234,6 +234,10 @@ class Trainer:
         """Returns the seconds of training over all sessions."""
         return self.elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
 
+    def compiling(self) -> float:
+        """Returns the seconds of this session in which updates were compiled."""
+        return sum(gradients.seconds for gradients in self.agent.all_gradients())
+
     def stop_reason(self) -> str | None:
         """Returns why training does not continue, as a sentence; None to continue."""
         if self.stopping():

@@ -153,6 +153,31 @@ def test_the_words_of_yaml_are_understood(written: str, meant: str, tmp_path: Pa
     assert loaded(tmp_path / "run.yaml").general.compile == meant
 
 
+def test_a_run_is_resumed_without_compiling_where_nothing_can_be_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On another machine: it trains on, and says that the resume is not exact. Asked for, it is refused."""
+    monkeypatch.chdir(tmp_path)
+    words = [*RUN, "general_cfg.max_total_step=120", "general_cfg.compile=on"]
+    assert main([*words, "--into", "tasks/run", "--pause-at-step", "60"]) == 0
+    monkeypatch.setattr(compiling, "_without_compiler", lambda: "no C++ compiler")
+    assert main(["--resume", "run", "general_cfg.compile=on"]) == 2
+    assert "no C++ compiler" in capsys.readouterr().err
+    assert main(["--resume", "run"]) == 0
+    assert settings_of(Path("tasks/run")) == "off"
+    because = json.loads(Path("tasks/run/run.json").read_text())["resumes"][-1]["inexact_because"]
+    assert because == ["compiled updates: on -> off"]
+
+
+def test_a_run_in_which_nothing_was_compiled_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(PolicyPlan, "minibatch", property(lambda self: 1))
+    assert main([*RUN, "general_cfg.max_total_step=60", "general_cfg.compile=on", "--into", "tasks/run"]) == 0
+    assert "no update was compiled" in Path("tasks/run/logs/log.txt").read_text()
+
+
 def settings_of(task: Path) -> Any:
     return yaml.safe_load((task / "config.yaml").read_text())["general_cfg"]["compile"]
 

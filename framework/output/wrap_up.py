@@ -157,7 +157,7 @@ def tell(
 def so_far(trainer: Trainer) -> dict[str, Any]:
     """Returns the entries of run.json about the amount of training, its time, and its memory."""
     memory = machine.peak_memory()._asdict()
-    compiling = sum(gradients.seconds for gradients in trainer.agent.all_gradients())
+    compiling = trainer.compiling()
     return {
         **trainer.count._asdict(),
         "seconds": round(trainer.seconds(), 3),

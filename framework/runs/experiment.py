@@ -229,7 +229,7 @@ class Experiment:
     def _compile_notes(self) -> Iterator[str]:
         """Yields that updates are compiled, since the first one then takes long."""
         if self.config.general.compile == "on":
-            yield "updates are compiled (general_cfg.compile): the first one takes some 10 s"
+            yield "updates are compiled (general_cfg.compile): the first one takes up to a minute"
 
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""
@@ -389,6 +389,8 @@ class Experiment:
         or writes a checkpoint, and a failure costs a warning. Returns False if the run was asked to stop meanwhile; a
         resume then does all of it again."""
         trainer, cfg, console = self.trainer, self.config.general, self.console
+        if cfg.compile == "on" and self.backend.processes is None and trainer.count.update and not trainer.compiling():
+            console.warn("no update was compiled: none had as many samples as the settings name (missing steps?)")
         if self.load:
             console.note(f"processes: {self.load}")
             said = partial(self.task.write_run, {"processes_said": self.load})
