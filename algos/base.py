@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
-from algos.common.gradients import Gradients
+from algos.common.gradients import Gradients, uncompiled_layers
 from algos.common.keep import load_state_of, restore_stream, state_of, stream_state
 from algos.common.weights import load_weights, weights_of
 
@@ -143,6 +143,9 @@ class Agent(ABC):
     CUTS_MINIBATCHES: ClassVar[bool] = False
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
 
+    COMPILES: ClassVar[bool] = False
+    """True if all gradients of an update are computed by Gradients, whose losses change nothing and draw no numbers."""
+
     optimizer: Any = None
     """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients
     (optim.apply_gradients keeps it) are metrics too."""
@@ -239,7 +242,7 @@ class Agent(ABC):
     @classmethod
     def uncompiled(cls, cfg: Any) -> str | None:
         """Returns why updates with these settings cannot be compiled (general_cfg.compile); None if they can."""
-        return "this algorithm has no compiled updates"
+        return uncompiled_layers(cfg) if cls.COMPILES else "this algorithm has no compiled updates"
 
     def all_gradients(self) -> list[Gradients]:
         """Returns the gradients of all its updates, which are attributes of the agent or of its policy."""

@@ -33,12 +33,12 @@ def check(config: RunConfig) -> None:
         env.close()
     _check_schedules(config)
     _check_format(config)
-    _check_compile(config)
     if config.general.video_fre and (faults := drawing_faults(config)):
         place = config.where.get("general_cfg.video_fre", "default")
         raise ConfigError([f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
     if problems:
         raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
+    _check_compile(config, env.joint is not None)  # last: it may take seconds
 
 
 def _check_format(config: RunConfig) -> None:
@@ -58,10 +58,10 @@ def _check_format(config: RunConfig) -> None:
             raise ConfigError([f"{place}: general_cfg.collect_format: {error}"]) from None
 
 
-def _check_compile(config: RunConfig) -> None:
+def _check_compile(config: RunConfig, several: bool) -> None:
     """Raises ConfigError if updates that cannot be compiled should be."""
     asked = config.general.mode == "train" and compiling.is_asked_for(config)
-    if asked and (why := compiling.reason_not(config)):
+    if asked and (why := compiling.reason_not(config, several)):
         place = config.where.get("general_cfg.compile", "default")
         raise ConfigError([f"{place}: general_cfg.compile: {why}; auto and off do without"])
 

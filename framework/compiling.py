@@ -13,16 +13,16 @@ FROM_UPDATES = 100_000
 """Number of planned updates from which on `auto` compiles: several times what compiling costs (docs/speed.md)."""
 
 
-def with_compile(config: RunConfig) -> RunConfig:
+def with_compile(config: RunConfig, several: bool) -> RunConfig:
     """Replaces auto by on or off: what a resumed run had, or what the plan of a new one says; and on by off where it
-    cannot be kept, which makes the resume inexact."""
+    cannot be kept, which makes the resume inexact. several: True if agents have policies of their own."""
     chosen = config.general.compile
     if chosen == "auto" and config.task is not None:  # runs without a record are older than the setting
         chosen = load_task_config(config.task).settings().get("general_cfg", {}).get("compile", "off")
     elif chosen == "auto":
         pays = planned_updates(config) >= FROM_UPDATES and config.general.mp_backend == "single"
         chosen = "on" if pays and _on_cpu(config) else "off"
-    if chosen == "on" and not is_asked_for(config) and reason_not(config) is not None:
+    if chosen == "on" and not is_asked_for(config) and reason_not(config, several) is not None:
         chosen = "off"
     return replace(config, general=config.general.model_copy(update={"compile": chosen}))
 
@@ -33,8 +33,11 @@ def is_asked_for(config: RunConfig) -> bool:
 
 
 def planned_updates(config: RunConfig) -> float:
-    """Returns the most updates that the limits in steps and updates allow; 0 without such a limit."""
+    """Returns the updates that the limits in steps and updates allow; 0 without such a limit, or with one in episodes,
+    whose length is unknown."""
     cfg = config.general
+    if cfg.max_episode > 0:
+        return 0
     limits = [float(cfg.max_update)] if cfg.max_update > 0 else []
     if not config.policies and (steps := max(cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps)) > 0:
         limits.append(steps * _updates_per_step(config))
@@ -58,9 +61,9 @@ def _on_cpu(config: RunConfig) -> bool:
     return not torch.cuda.is_available()
 
 
-def reason_not(config: RunConfig) -> str | None:
+def reason_not(config: RunConfig, several: bool) -> str | None:
     """Returns why the updates of a run cannot be compiled; None if they can."""
-    if config.policies:
+    if several:
         return "updates of several policies cannot be compiled"
     if config.general.mp_backend == "ray" and config.general.n_learners > 1:
         return "minibatches that several learners share cannot be compiled"

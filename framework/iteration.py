@@ -83,11 +83,6 @@ class EpisodeRows:
         """Metrics since the last episode."""
         self.last: dict[str, float] = {}
         """Metric -> mean before the last episode that followed an update."""
-        self._ordered = True
-        """True if `last` has the order of the agent's metrics."""
-        self._progress: Progress | None = None
-        self._exploration: dict[str, float] = {}
-        """Those of `_progress`."""
 
     def learned(self, metrics: Mapping[str, Sequence[float]]) -> None:
         """Adds the metrics of updates."""
@@ -95,13 +90,8 @@ class EpisodeRows:
 
     def row(self, episode: Episode, count: Count, progress: Progress) -> Row:
         """Returns the row of an episode that has ended. count.step: environment step at which it did."""
-        if self._since.sums or not self._ordered:
-            means = self.last | self._since.means()
-            # a checkpoint sorts names; a person sees one order, before and after a resume
-            self.last = {name: means[name] for name in self.agent.metric_names() if name in means} | means
-            self._since, self._ordered = Means(), True
-        if progress is not self._progress:  # one for all episodes of a fragment
-            self._progress, self._exploration = progress, self.agent.exploration(progress)
+        if self._since.sums:
+            self.last, self._since = self._in_order(self.last | self._since.means()), Means()
         return {
             "episode": count.episode,
             "step": count.step,
@@ -114,7 +104,7 @@ class EpisodeRows:
             "row": episode.row,
             **({} if episode.phase is None else {"phase": episode.phase}),
             **self.last,
-            **self._exploration,
+            **self.agent.exploration(progress),
             **episode.metrics,
         }
 
@@ -122,7 +112,11 @@ class EpisodeRows:
         return {"sums": self._since.sums, "last": self.last}
 
     def load_state(self, state: Tree) -> None:
-        self._since.sums, self.last, self._ordered = state["sums"], state["last"], False
+        self._since.sums, self.last = state["sums"], self._in_order(state["last"])
+
+    def _in_order(self, means: dict[str, float]) -> dict[str, float]:
+        """Returns means in the order of the agent's metrics: a checkpoint sorts names, and a person sees one order."""
+        return {name: means[name] for name in self.agent.metric_names() if name in means} | means
 
 
 def _shown(measured: Sequence[str], policies: Sequence[str]) -> tuple[str, ...]:

@@ -89,6 +89,7 @@ def config_of(*words: str, algo: str = "DQN") -> RunConfig:
         ("DQN", ["general_cfg.max_total_step=5000", "algo_cfg.train_fre=4", "algo_cfg.updates_per_train=2"], 2500),
         ("DQN", ["general_cfg.max_total_step=5000", "general_cfg.max_update=70"], 70),
         ("DQN", ["general_cfg.max_episode=50"], 0),
+        ("DQN", ["general_cfg.max_episode=50", "general_cfg.max_total_step=5000"], 0),
         # windows of 8 x 128 steps, four minibatches of 256, 10 epochs: 40 updates for 1,024 steps
         ("PPO", ["general_cfg.max_total_step=10240", "env_cfg.n_envs=8", "algo_cfg.batch_size=1024",
                  "algo_cfg.sgd_batch_size=256", "algo_cfg.k_epochs=10"], 400),
@@ -112,7 +113,7 @@ def test_the_planned_updates_follow_from_the_limits(algo: str, words: list[str],
 )
 def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, traced: list[Any]) -> None:
     config = config_of("general_cfg.max_episode=-1", *words)
-    assert compiling.with_compile(config).general.compile == chosen
+    assert compiling.with_compile(config, several=False).general.compile == chosen
 
 
 def test_auto_stays_off_where_nothing_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,15 +124,27 @@ def test_auto_stays_off_where_nothing_can_be_compiled(monkeypatch: pytest.Monkey
     compiling._without_compiler.cache_clear()
     try:
         config = config_of(LONG, "general_cfg.max_episode=-1")
-        assert compiling.with_compile(config).general.compile == "off"
-        assert compiling.reason_not(config) == "torch.compile fails here: RuntimeError: no C++ compiler"
+        assert compiling.with_compile(config, several=False).general.compile == "off"
+        assert compiling.reason_not(config, several=False) == "torch.compile fails here: RuntimeError: no C++ compiler"
     finally:
         compiling._without_compiler.cache_clear()
+
+
+def test_several_policies_are_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]) -> None:
+    """Also where no policies_cfg names them; and nothing is said about it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compiling, "FROM_UPDATES", 1)
+    words = ["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles", "general_cfg.max_total_step=300"]
+    quiet = ["general_cfg.max_episode=-1", "general_cfg.save_fig=false", "general_cfg.online_eval=false"]
+    assert main([*words, *quiet, "--into", "tasks/run"]) == 0
+    assert settings_of(Path("tasks/run")) == "off"
+    assert "compiled" not in Path("tasks/run/logs/log.txt").read_text()
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
+        (["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles"], "updates of several policies cannot be"),
         (["--algo=IQN"], "quantile fractions are drawn within the loss"),
         (["--algo=QLearning", "--env=FrozenLake-v1"], "this algorithm has no compiled updates"),
         (["--algo=DQN", "algo_cfg.value_layers=[{layer_type: dropout, rate: 0.1}]"], "dropout layers cannot be"),
@@ -170,7 +183,7 @@ def test_a_run_is_resumed_without_compiling_where_nothing_can_be_compiled(
 
 
 def test_a_run_in_which_nothing_was_compiled_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(PolicyPlan, "minibatch", property(lambda self: 1))

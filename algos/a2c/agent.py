@@ -9,7 +9,7 @@ from torch import Tensor
 from algos import base
 from algos.a2c.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import gradients, networks, optim
+from algos.common import networks, optim
 from algos.common.actor_critic import (
     ActorCritic,
     advantages,
@@ -29,6 +29,7 @@ class Agent(base.Agent):
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -87,7 +88,3 @@ class Agent(base.Agent):
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
         metrics = (loss, policy, value, entropy)
         return loss, {name: m.detach() for name, m in zip(self.METRICS, metrics, strict=False)}
-
-    @classmethod
-    def uncompiled(cls, cfg: Config) -> str | None:
-        return gradients.uncompiled(cfg)

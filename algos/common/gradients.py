@@ -13,19 +13,17 @@ Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
 NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
-
-
 MOST_GRAPHS = 2**16
 """Number of graphs of a process: torch counts those of all agents together, and allows 8."""
 
 
-def uncompiled(cfg: NetworkConfig) -> str | None:
+def uncompiled_layers(cfg: NetworkConfig) -> str | None:
     """Returns why networks with these settings cannot be part of a compiled graph; None if they can."""
     kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
     return f"{' and '.join(kinds)} layers cannot be compiled" if kinds else None
 
 
-def _samples(batch: Any) -> int:
+def _count(batch: Any) -> int:
     """Returns the number of samples of a batch, or of observations."""
     obs = batch["obs"] if isinstance(batch, dict) else batch
     return len(obs) if isinstance(obs, Tensor) else 0
@@ -43,7 +41,7 @@ class Gradients:
 
     def __call__(self, *inputs: Any) -> Any:
         """Stores the gradients of loss(*inputs) in the parameters; returns what the loss function gives besides."""
-        if self._compiled is None or _samples(inputs[0]) != self._samples:
+        if self._compiled is None or _count(inputs[0]) != self._samples:
             loss, besides = self._loss(*inputs)
             loss.backward(inputs=self._parameters)
             return besides

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import gradients, modules, networks, optim, targets, unroll
+from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, epsilon_greedy, greedy
 from algos.common.gradients import Gradients
@@ -34,6 +34,7 @@ class Agent(base.Agent):
     METRICS: ClassVar[tuple[str, ...]] = ("loss", "q_mean")
     """Followed by those of the head."""
     KEPT: ClassVar = ("network", "target", "optimizer", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -123,7 +124,7 @@ class Agent(base.Agent):
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
-        return "quantile fractions are drawn within the loss" if cfg.HEAD == "implicit" else gradients.uncompiled(cfg)
+        return "quantile fractions are drawn within the loss" if cfg.HEAD == "implicit" else super().uncompiled(cfg)
 
     def _successor(self, batch: Batch) -> Successor:
         """Returns the estimates for the next states; illegal actions get values that no maximum chooses."""

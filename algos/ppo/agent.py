@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
-from algos.common import gradients, networks, optim
+from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
 from algos.common.gradients import Gradients
 from algos.common.imitation import discriminator_of
@@ -69,6 +69,7 @@ class Agent(base.Agent):
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty", "discriminator")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -169,7 +170,7 @@ class Agent(base.Agent):
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
-        return "the penalty of ppo_type kl changes" if cfg.ppo_type == "kl" else gradients.uncompiled(cfg)
+        return "the penalty of ppo_type kl changes" if cfg.ppo_type == "kl" else super().uncompiled(cfg)
 
     # checkpoints ------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import gradients, networks, optim, unroll
+from algos.common import networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
 from algos.common.gradients import Gradients
@@ -38,6 +38,7 @@ class Agent(base.Agent):
 
     METRICS: ClassVar = ("loss", "q_mean")
     KEPT: ClassVar = ("network", "optimizer", "scaler")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -115,7 +116,3 @@ class Agent(base.Agent):
         penalty = F.smooth_l1_loss if self.cfg.loss == "huber" else F.mse_loss
         loss = penalty(chosen, batch["target"])
         return loss, {"loss": loss.detach(), "q_mean": chosen.detach().mean()}
-
-    @classmethod
-    def uncompiled(cls, cfg: Config) -> str | None:
-        return gradients.uncompiled(cfg)

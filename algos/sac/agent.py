@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, gradients, networks, optim, targets
+from algos.common import critics, networks, optim, targets
 from algos.common.gradients import Gradients
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
@@ -38,6 +38,7 @@ class Agent(base.Agent):
     METRICS: ClassVar[tuple[str, ...]] = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
     """Followed by cql_loss, if that is part of the loss."""
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -126,7 +127,7 @@ class Agent(base.Agent):
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
-        return "actions are drawn within the loss of cql_alpha" if cfg.cql_alpha else gradients.uncompiled(cfg)
+        return "actions are drawn within the loss of cql_alpha" if cfg.cql_alpha else super().uncompiled(cfg)
 
     def _drawn(self, obs: Tensor, next_obs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns values [n, K, B] in states obs and log densities [K, B] of actions drawn uniformly, and from the

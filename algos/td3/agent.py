@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, gradients, joint, networks, optim, targets
+from algos.common import critics, joint, networks, optim, targets
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.gradients import Gradients
 from algos.common.greedy import Greedy
@@ -48,6 +48,7 @@ class Agent(base.Agent):
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss")
     KEPT: ClassVar = ("networks", "targets", "actor_optimizer", "critic_optimizer", "actor_loss", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
@@ -149,10 +150,6 @@ class Agent(base.Agent):
         else:
             loss = cloning_loss(q, action, self.bounds.to_unit(batch["action"]), self.cfg.bc_alpha)
         return loss, loss.detach()
-
-    @classmethod
-    def uncompiled(cls, cfg: Config) -> str | None:
-        return gradients.uncompiled(cfg)
 
     @torch.no_grad()
     def _target(self, batch: Batch, noise: Tensor | None) -> Tensor:

@@ -70,7 +70,7 @@ class Experiment:
         say: Callable[[str], None] = _print,
         handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
-        self.config = with_compile(build.with_updates(with_seed(config)))
+        self.config = build.with_updates(with_seed(config))
         self.stopping = stopping
         """True if the run was asked to stop."""
         self.facts = dict(facts or {})
@@ -129,6 +129,7 @@ class Experiment:
         self.callbacks = build.make_callbacks(config)
         loggers = build.make_loggers(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
+        self.config = config = with_compile(config, self.env.joint is not None)
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
         user = self.callbacks
