@@ -20,8 +20,10 @@ def with_compile(config: RunConfig, several: bool) -> RunConfig:
     if chosen == "auto" and config.task is not None:  # runs without a record are older than the setting
         chosen = load_task_config(config.task).settings().get("general_cfg", {}).get("compile", "off")
     elif chosen == "auto":
+        from framework.build import device_of  # imports torch
+
         pays = planned_updates(config) >= FROM_UPDATES and config.general.mp_backend == "single"
-        chosen = "on" if pays and _on_cpu(config) else "off"
+        chosen = "on" if pays and device_of(config).type == "cpu" else "off"
     if chosen == "on" and not is_asked_for(config) and reason_not(config, several) is not None:
         chosen = "off"
     return replace(config, general=config.general.model_copy(update={"compile": chosen}))
@@ -50,15 +52,6 @@ def _updates_per_step(config: RunConfig) -> float:
         return spec.updates_per_step
     samples = config.env.n_envs * spec.length
     return spec.epochs * math.ceil(samples / (spec.minibatch or samples)) / samples
-
-
-def _on_cpu(config: RunConfig) -> bool:
-    name = config.general.device
-    if name != "auto":
-        return name == "cpu"
-    import torch
-
-    return not torch.cuda.is_available()
 
 
 def reason_not(config: RunConfig, several: bool) -> str | None:
