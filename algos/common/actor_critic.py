@@ -85,7 +85,7 @@ class ActorCritic:
     def _act(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None]:
         """Returns the policy's outputs and the recurrent state after this step."""
         outputs, after = self.carried.act(obs, state)
-        return masked(outputs.cpu().numpy(), mask), after
+        return masked(outputs, mask), after
 
     # learning
 

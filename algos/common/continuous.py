@@ -70,7 +70,7 @@ class Explorer:
                 memory = self.carried.act(obs, memory)[1]
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
         outputs, memory = self.carried.act(obs, memory)
-        unit = policy(outputs.cpu().numpy())
+        unit = policy(outputs)
         if self.cfg.exploration_type == "none":
             return Act(self.bounds.to_env(unit), state=memory)
         noise = self.cfg.expl_noise * rng.standard_normal(unit.shape, np.float32)
@@ -82,7 +82,7 @@ class Explorer:
         """Returns actions without noise; the state of the noise process is unchanged."""
         memory, process = self._parts(state)
         outputs, memory = self.carried.act(obs, memory)
-        return Act(self.bounds.to_env(policy(outputs.cpu().numpy())), state=_joined(memory, process))
+        return Act(self.bounds.to_env(policy(outputs)), state=_joined(memory, process))
 
     def _parts(self, state: Array | None) -> tuple[Array | None, Array | None]:
         """Splits the state into that of the networks and that of the noise process; None if absent."""

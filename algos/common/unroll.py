@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Array, Batch
+from algos.common.few_rows import few_rows
 from algos.common.recurrent import Recurrent
 
 
@@ -104,6 +105,7 @@ class Carried:
         self.networks: dict[str, Recurrent] = {}
         self.sizes: list[int] = []
         self.size = 0
+        self.few = few_rows(actor, device)
         self.add("actor", actor)
 
     def add(self, name: str, network: nn.Module | None) -> None:
@@ -124,9 +126,15 @@ class Carried:
         parts = state[:, : self.size].split(self.sizes, 1)
         return {name: part.contiguous() for name, part in zip(self.networks, parts, strict=True)}
 
-    @torch.inference_mode()
-    def act(self, obs: Array, state: Array | None) -> tuple[Tensor, Array | None]:
+    def act(self, obs: Array, state: Array | None) -> tuple[Array, Array | None]:
         """Makes one step of N rows; returns the actor's outputs and the state after it."""
+        if state is None and self.few is not None and len(obs) <= self.few.rows:
+            return self.few(obs), None
+        outputs, after = self._through_torch(obs, state)
+        return outputs.cpu().numpy(), after
+
+    @torch.inference_mode()
+    def _through_torch(self, obs: Array, state: Array | None) -> tuple[Tensor, Array | None]:
         x = torch.from_numpy(obs).to(self.device)
         if state is None:
             return self.actor.forward(x), None

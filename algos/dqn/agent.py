@@ -62,9 +62,8 @@ class Agent(base.Agent):
 
     def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
         """Returns Q(s, .) [N, A], and the recurrent state after this step."""
-        with torch.inference_mode():
-            out, after = self.carried.act(obs, state)
-            return self.head.values(out).cpu().numpy(), after
+        out, after = self.carried.act(obs, state)
+        return self.head.values(torch.from_numpy(out)).numpy(), after
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         return self.explorer.strength(progress)

@@ -110,7 +110,7 @@ class Agent(base.Agent):
         }
         own = np.stack([goal + 1, columns["chosen_at"], columns["earned"]], 1).astype(np.float32)
         after = own if memory is None else np.concatenate([own, memory], 1)
-        return Act(choose(values.cpu().numpy(), mask), columns, after)
+        return Act(choose(values, mask), columns, after)
 
     # learning ---------------------------------------------------------------------------------------------
 

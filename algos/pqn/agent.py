@@ -62,8 +62,7 @@ class Agent(base.Agent):
 
     def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
         """Returns Q(s, .) [N, A], and the recurrent state after this step."""
-        values, after = self.carried.act(obs, state)
-        return values.cpu().numpy(), after
+        return self.carried.act(obs, state)
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         return self.explorer.strength(progress)

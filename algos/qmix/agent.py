@@ -70,7 +70,7 @@ class Agent(base.Agent):
     def _each(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
         """Returns values and masks of each agent, [N S, A], and the recurrent state after this step."""
         values, after = self.carried.act(obs, state)
-        each = values.cpu().numpy().reshape(-1, self.actions)
+        each = values.reshape(-1, self.actions)
         return each, None if mask is None else mask.reshape(each.shape), after
 
     def _joint(self, action: Array) -> Array:

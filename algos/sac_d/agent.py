@@ -71,8 +71,7 @@ class Agent(base.Agent):
         return self.carried.initial(rows)
 
     def _logits(self, obs: Array, state: Array | None) -> tuple[Array, Array | None]:
-        logits, after = self.carried.act(obs, state)
-        return logits.cpu().numpy(), after
+        return self.carried.act(obs, state)
 
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
