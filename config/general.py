@@ -153,9 +153,9 @@ class GeneralConfig(Strict):
     num_gpus_per_learner: Annotated[float, Field(ge=0)] = 0
     """GPUs requested per learner; fractions are allowed. They are used if device is cuda or auto."""
     torch_threads: Annotated[Int, Field(ge=0)] = 0
-    """Number of torch threads. 0 chooses: one for small updates; all cores, divided between learners, for images and
-    where a minibatch times the weights of its largest layer is at least 32 million, such as 512 samples and 256 x 256.
-    A resumed run keeps its number."""
+    """Number of torch threads. 0 chooses, as many as there are cores at most, which learners share: one for each 8
+    million that a minibatch times the weights of its largest layer gives, so two for 256 samples and 256 x 256; all for
+    images. A resumed run keeps its number."""
 
     compile: Annotated[Literal["auto", "on", "off"], BeforeValidator(switch)] = "auto"
     """Compile the gradients of each update to machine code (torch.compile), which makes updates faster after a minute

@@ -44,9 +44,9 @@ from framework.plan import plan as plan_of
 from framework.seeding import number, stream
 from framework.watch import Watch
 
-MUCH_WORK = 32_000_000
-"""Multiplications of the largest layer in the forward pass of a minibatch from which on all cores learn: 512 samples
-in a layer of 256 x 256. Below, threads wait for each other longer than they save."""
+WORK_OF_A_THREAD = 8_000_000
+"""Multiplications of the largest layer in the forward pass of a minibatch for each thread, if there are several: 256
+samples in a layer of 256 x 256 are enough for two. With less, threads wait for each other longer than they save."""
 CPU = torch.device("cpu")
 """Device of acting agents in workers and in the driver of several processes."""
 
@@ -108,10 +108,10 @@ def device_of(config: RunConfig) -> torch.device:
 
 
 def choose_threads(config: RunConfig, agent: Agent, processes: int = 1) -> None:
-    """Sets the number of torch's threads in a process that learns: all cores, shared among so many processes, if an
-    update is work enough for them. It depends on the settings and the number of cores alone."""
-    count = max(1, machine.cores() // processes) if _is_much_work(config, agent) else 1
-    torch.set_num_threads(config.general.torch_threads or count)
+    """Sets the number of torch's threads in a process that learns: as many as an update has work for, at most all
+    cores, shared among so many processes. It depends on the settings and the number of cores alone."""
+    most = max(1, machine.cores() // processes)
+    torch.set_num_threads(config.general.torch_threads or min(most, _useful_threads(config, agent)))
 
 
 def keep_threads(config: RunConfig, before: Any) -> None:
@@ -123,18 +123,17 @@ def keep_threads(config: RunConfig, before: Any) -> None:
         torch.set_num_threads(before)
 
 
-def _is_much_work(config: RunConfig, agent: Agent) -> bool:
-    """Returns True if several threads are faster than one: with images, and with a large product of minibatch and
-    layer."""
-    plan = plan_of(config, agent.spec)
+def _useful_threads(config: RunConfig, agent: Agent) -> int:
+    """Returns the number of threads that an update is fastest with: by the largest product of minibatch and layer; with
+    images, as many as there are."""
+    plan, work = plan_of(config, agent.spec), 0
     for policy in plan.learning:
         own = agent.agents[policy.name] if isinstance(agent, MultiPolicyAgent) else agent
         if len(policy.spec.observation_space.shape or ()) >= 2:
-            return True
+            return machine.cores()
         layers = (array.size for name, array in own.weights().items() if array.ndim == 2)
-        if policy.minibatch * max(layers, default=0) >= MUCH_WORK:
-            return True
-    return False
+        work = max(work, policy.minibatch * max(layers, default=0))
+    return max(1, work // WORK_OF_A_THREAD)
 
 
 @contextlib.contextmanager

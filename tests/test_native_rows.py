@@ -12,7 +12,7 @@ from envs.gym.rows import SyncVector
 from envs.gym.vector import GymnasiumVector
 from framework.catalog import ALGOS, ENVS
 
-IDS = ("Acrobot-v1", "MountainCar-v0", "Pendulum-v1")
+IDS = ("Acrobot-v1", "CartPole-v1", "MountainCar-v0", "Pendulum-v1")
 
 
 def rows_of(env_id: str, rows: int, how: str, **settings: Any) -> Any:
@@ -32,7 +32,11 @@ def test_ten_thousand_random_steps_and_resets_have_the_same_bits(env_id: str) ->
     np.testing.assert_array_equal(ours.reset(everything, seeds), scalar.reset(everything, seeds))
     ends = 0
     for _ in range(2_000):
-        action = rng.integers(0, 3, rows) if env_id != "Pendulum-v1" else rng.uniform(-2, 2, (rows, 1)).astype("f4")
+        action = (
+            rng.integers(0, 2 if env_id == "CartPole-v1" else 3, rows)
+            if env_id != "Pendulum-v1"
+            else rng.uniform(-2, 2, (rows, 1)).astype("f4")
+        )
         one, other = ours.step(action), scalar.step(action)
         for name in one._fields:
             assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
@@ -54,6 +58,18 @@ def test_settings_and_the_limit_of_an_episode_are_those_of_the_scalar_environmen
         assert one.truncated.all() == other.truncated.all() == (step == 3)
 
 
+def test_the_other_reward_of_cart_pole_is_that_of_the_scalar_environment() -> None:
+    ours, scalar = (rows_of("CartPole-v1", 2, how, sutton_barto_reward=True) for how in ("native", "sync"))
+    everything, seeds = np.ones(2, bool), np.arange(2, dtype=np.int64)
+    assert ours.reset(everything, seeds).tobytes() == scalar.reset(everything, seeds).tobytes()
+    found = []
+    while not ours._ended.any():
+        one, other = ours.step(np.ones(2, np.int64)), scalar.step(np.ones(2, np.int64))
+        assert one.reward.tobytes() == other.reward.tobytes()
+        found.append(one.reward.min())
+    assert found[-2:] == [0.0, -1.0]
+
+
 @pytest.mark.parametrize(
     ("rows", "settings"),
     [(1, {}), (4, {"wrappers": "[{wrapper_name: FrameStack, stack_size: 2}]"}), (1, {"render_mode": "rgb_array"})],
@@ -65,4 +81,4 @@ def test_one_row_wrappers_and_pictures_have_the_scalar_environment(rows: int, se
 
 def test_a_task_of_another_kind_has_no_rows_of_ours() -> None:
     assert isinstance(rows_of("MountainCarContinuous-v0", 3, "auto"), SyncVector)
-    assert len(native.ROWS) == 3
+    assert len(native.ROWS) == 4

@@ -44,9 +44,10 @@ def chosen(*words: str, processes: int = 1) -> int:
     [
         ([], 1),  # 64 samples, 256 x 256
         (["algo_cfg.batch_size=512"], 4),  # 512 x 256 x 256 = 33.6 million
-        (["algo_cfg.batch_size=488"], 1),  # 488 x 256 x 256 = 31.98 million
+        (["algo_cfg.batch_size=488"], 3),  # 488 x 256 x 256 = 31.98 million
+        (["algo_cfg.batch_size=244"], 1),  # 15.99 million
         (["algo_cfg.batch_size=512", "general_cfg.torch_threads=3"], 3),
-        (["general_cfg.algo_name=SAC", *PENDULUM], 1),  # 256 x 256 x 256
+        (["general_cfg.algo_name=SAC", *PENDULUM], 2),  # 256 x 256 x 256
         ([*ROWS, "algo_cfg.sgd_batch_size=32768"], 4),  # 32768 x 64 x 64
         ([*ROWS, "algo_cfg.sgd_batch_size=256"], 1),
         (["general_cfg.algo_name=QLearning", "env_cfg.id=Taxi-v4"], 1),
@@ -65,7 +66,7 @@ def test_learners_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_resume_keeps_the_number_as_far_as_there_are_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(build, "MUCH_WORK", 1)
+    monkeypatch.setattr(build, "WORK_OF_A_THREAD", 1)
     monkeypatch.setattr(machine, "cores", lambda: 2)
     words = ["general_cfg.env_name=toy", "general_cfg.algo_name=DQN", "general_cfg.save_fig=false"]
 
@@ -87,15 +88,52 @@ def test_first_weights_do_not_depend_on_the_number_of_cores() -> None:
         assert torch.get_num_threads() == 1
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, "passive"), ("active", "active")])
-def test_threads_that_wait_sleep_unless_the_environment_says_otherwise(given: str | None, expected: str) -> None:
-    """Threads that spin make an update many times slower beside another program."""
-    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
-    environment |= {"OMP_WAIT_POLICY": given} if given else {}
-    code = "import os, sys, main, config.loader; print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
+POLICY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+def test_how_threads_wait_is_chosen_before_torch_is_loaded() -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in POLICY}
+    code = f"import os, sys, main, config.loader; print('torch' in sys.modules, *set({POLICY}) & set(os.environ))"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", expected], "it is set before torch is loaded"
+    loaded, *chosen = done.stdout.split()
+    assert loaded == "False"
+    assert len(chosen) == 1
+
+
+@pytest.mark.parametrize(
+    ("running", "given", "expected"),
+    [
+        ("1", {}, {"GOMP_SPINCOUNT": "3000"}),  # this process alone
+        ("2", {}, {"OMP_WAIT_POLICY": "passive"}),  # two cores are wanted, and another program has one of them
+        ("", {}, {"OMP_WAIT_POLICY": "passive"}),  # no Linux
+        ("1", {"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+        ("2", {"GOMP_SPINCOUNT": "5"}, {"GOMP_SPINCOUNT": "5"}),
+    ],
+)
+def test_threads_that_wait_sleep_at_once_where_another_program_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, given: dict[str, str], expected: dict[str, str]
+) -> None:
+    """Threads that spin beside it make an update many times slower."""
+    monkeypatch.setattr(machine, "PROC", tmp_path)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "environ", dict(given))
+    if running:
+        (tmp_path / "loadavg").write_text(f"0.52 0.48 0.40 {running}/312 4711\n")
+    machine.choose_waiting()
+    assert os.environ == expected
+
+
+def test_cores_that_this_process_does_not_use_may_be_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "PROC", tmp_path)
+    monkeypatch.setattr(machine, "cores", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    for others, expected in ((6, "GOMP_SPINCOUNT"), (7, "OMP_WAIT_POLICY")):
+        monkeypatch.setattr(os, "environ", {})
+        (tmp_path / "loadavg").write_text(f"6.52 5.48 2.40 {others + 1}/312 4711\n")
+        machine.choose_waiting()
+        assert list(os.environ) == [expected]
 
 
 def test_memory_is_kept_only_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,13 @@
 
 import ctypes.util
 import functools
-import inspect
 import logging
 import os
 from functools import partial
 from typing import Any
 
 import gymnasium
-from gymnasium.envs.registration import EnvSpec, load_env_creator
+from gymnasium.envs.registration import EnvSpec
 
 from envs.base import EnvError, VectorEnv
 from envs.gym import native, registry
@@ -19,16 +18,13 @@ from envs.gym.validate import without_display
 from envs.gym.vector import GymnasiumVector, mode_of
 from envs.gym.wrappers import wrap
 
-_SAME_AS_SCALAR = "gymnasium.envs.classic_control.cartpole:CartPoleVectorEnv"
-"""The only native vector environment of gymnasium known to equal its scalar version bit for bit."""
-
 
 def make(cfg: Config, rows: int) -> VectorEnv:
     """Makes a vector environment. Raises EnvError if it cannot be made or violates gymnasium's API."""
     prepare(cfg.render_mode, cfg.id, rows)
     if kind := _rows_of_ours(cfg, rows):
         return GymnasiumVector(mode_of(kind(make_scalar(cfg, 0), rows)), cfg.id, obey_masks=cfg.action_mask)
-    if _native(cfg, rows):
+    if cfg.vectorization == "native" and not _known_to_us(cfg.id):
         return _make_native(cfg, rows)
     return assemble(partial(make_scalar, cfg), cfg.id, rows, cfg.vectorization, cfg.action_mask)
 
@@ -57,23 +53,17 @@ def _rendering(cfg: Config) -> dict[str, Any]:
 
 
 def _rows_of_ours(cfg: Config, rows: int) -> type[native.Rows] | None:
-    """Returns our own vector version of a task that has none in gymnasium; None where it is not used: for one row,
-    which may be drawn, with wrappers, and with settings that it does not know."""
+    """Returns our own vector version of a task, which gives the numbers of the scalar one; None where it is not used:
+    for one row, which may be drawn, with wrappers, and with settings that it does not know."""
     if cfg.vectorization not in ("auto", "native") or rows == 1 or cfg.wrappers or cfg.render_mode is not None:
         return None
-    spec = registry.lookup(cfg.id)
-    kind = native.ROWS.get(str(spec and spec.entry_point))
+    kind = _known_to_us(cfg.id)
     return kind if kind and cfg.constructor.keys() <= {*kind.SETTINGS, "max_episode_steps"} else None
 
 
-def _native(cfg: Config, rows: int) -> bool:
-    """Returns True for the native vector version; auto takes it only where it gives the same numbers."""
-    spec = registry.lookup(cfg.id)
-    if cfg.vectorization != "auto":
-        return cfg.vectorization == "native" and str(spec and spec.entry_point) not in native.ROWS
-    if spec is None or rows == 1 or cfg.wrappers or spec.vector_entry_point != _SAME_AS_SCALAR:
-        return False
-    return cfg.constructor.keys() <= inspect.signature(load_env_creator(_SAME_AS_SCALAR)).parameters.keys()
+def _known_to_us(env_id: str) -> type[native.Rows] | None:
+    spec = registry.lookup(env_id)
+    return native.ROWS.get(str(spec and spec.entry_point))
 
 
 def _raw_rewards(spec: EnvSpec | None) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""Rows of gymnasium's classic control tasks that have no vector version there: all rows are one step of arrays.
+"""Rows of gymnasium's classic control tasks: all rows are one step of arrays.
 
 The numbers are those of the scalar environments to the bit, so that the choice between both never changes a result. A
 formula keeps the order of operations of the scalar one for that reason.
@@ -72,6 +72,33 @@ class Rows(ABC):
     @abstractmethod
     def observed(self) -> Array:
         """Returns the observations [N, ...] of the present states."""
+
+
+class CartPole(Rows):
+    """Position, angle of the pole, and their velocities."""
+
+    SETTINGS = ("sutton_barto_reward",)
+    size = 4
+
+    def start(self, rng: np.random.Generator) -> Array:
+        return rng.uniform(low=-0.05, high=0.05, size=(4,))
+
+    def move(self, actions: Array) -> Moved:
+        env = self.scalar
+        force = np.array([-env.force_mag, env.force_mag])[actions]
+        cos, sin = np.cos(self.state[2]), np.sin(self.state[2])
+        rate = self.state[[1, 1, 3, 3]]
+        push = (force + env.polemass_length * np.square(rate[2]) * sin) / env.total_mass
+        inertia = env.length * (4.0 / 3.0 - env.masspole * np.square(cos) / env.total_mass)
+        np.divide(env.gravity * sin - cos * push, inertia, out=rate[3])
+        np.subtract(push, env.polemass_length * rate[3] * cos / env.total_mass, out=rate[1])
+        self.state = self.state + env.tau * rate
+        away, _, tilt, _ = np.abs(self.state)
+        fallen = (away > env.x_threshold) | (tilt > env.theta_threshold_radians)
+        return np.where(fallen, *((-1.0, 0.0) if env._sutton_barto_reward else (1.0, 1.0))), fallen
+
+    def observed(self) -> Array:
+        return self.state.T.astype(np.float32)
 
 
 class Pendulum(Rows):
@@ -197,6 +224,7 @@ def _wrapped(angle: Array) -> Array:
 _FOLDER = "gymnasium.envs.classic_control"
 ROWS: dict[str, type[Rows]] = {
     f"{_FOLDER}.acrobot:AcrobotEnv": Acrobot,
+    f"{_FOLDER}.cartpole:CartPoleEnv": CartPole,
     f"{_FOLDER}.mountain_car:MountainCarEnv": MountainCar,
     f"{_FOLDER}.pendulum:PendulumEnv": Pendulum,
 }

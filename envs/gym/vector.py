@@ -57,27 +57,6 @@ class Masked(Mode):
         return self.encode(obs), infos
 
 
-class CartPole(Mode):
-    """gymnasium's native CartPole resets all rows or none: start states are written directly, its autoreset undone."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        env.reset(seed=0)
-
-    def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
-        core = self.env.unwrapped
-        for i in np.flatnonzero(mask):
-            rng = np.random.Generator(np.random.PCG64(int(seeds[i])))
-            core.state[:, i] = rng.uniform(-0.05, 0.05, 4)
-            core.steps[i] = 0
-        return core.state.T, {}
-
-    def step(self, action: Array) -> Outcome:
-        outcome = self.env.step(action)
-        self.env.unwrapped.prev_done[:] = False
-        return outcome
-
-
 class Atari(Mode):
     """ale-py: a masked reset cancels the pending autoreset. Its seeds have 32 bits, one per masked row. The first axis
     of an observation is that of its frames."""
@@ -319,10 +298,7 @@ def mode_of(env: Any) -> Mode:
     """Returns the mode of a foreign vector environment."""
     if masks.in_observation(env.single_observation_space):
         env = masks.LegalRows(env)
-    module = type(env.unwrapped).__module__
-    if module.startswith("gymnasium.envs.classic_control.cartpole"):
-        return CartPole(env)
-    if module.startswith("ale_py"):
+    if type(env.unwrapped).__module__.startswith("ale_py"):
         return Atari(env)
     modes: dict[AutoresetMode, Callable[[Any], Mode]] = {
         AutoresetMode.DISABLED: Masked,
