@@ -28,7 +28,7 @@ def network() -> Network:
     normalizer = Normalizer((2, 3))
     normalizer.update(torch.randn(50, 2, 3) * 4 + 1)
     layers = normalizer, ToFloat(), nn.Flatten(), Linear(6, 16), Tanh(), Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)
-    made = Network(*layers, nn.Tanh(), LogStd(4, -0.5))
+    made = Network(*layers, nn.Tanh(), LogStd(3, -0.5))
     assert {type(layer) for layer in made} == set(STEPS)
     return made
 

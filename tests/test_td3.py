@@ -115,7 +115,7 @@ def test_the_process_goes_on_within_an_episode_and_begins_anew_with_the_next_row
     assert (state[begins] == 0).all()
     assert (state[~begins] != 0).all()
     # what is added to the policy's action is the state after the step; the bounds are -2 and 3
-    unit = agent.carried.act(columns["obs"][0], None)[0].numpy()
+    unit = agent.carried.act(columns["obs"][0], None)[0]
     noise = ((columns["action"][0] - 0.5) / 2.5) - unit
     np.testing.assert_allclose(noise, state[1], atol=1e-5)
 

@@ -48,7 +48,7 @@ def _normalized(layer: Normalizer) -> Step:
 
 def _with_deviations(layer: LogStd) -> Step:
     log_std = _view(layer.log_std)
-    return lambda x: np.concatenate([x, np.broadcast_to(log_std, x.shape)], 1)
+    return lambda x: np.concatenate([x, np.broadcast_to(log_std, (len(x), log_std.size))], 1)
 
 
 STEPS: dict[type[nn.Module], Callable[[Any], Step]] = {
