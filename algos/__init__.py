@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+_ROOT = Path(__file__).parent
+
 NEAREST = {"r2d2": "R2D2 is not available, DRQN is the nearest"}
 """Algorithms that are often asked for and are not here."""
 
@@ -28,8 +30,7 @@ class UnknownAlgorithm(LookupError):
 @cache
 def _folders() -> dict[str, ModuleType]:
     """Returns NAME -> package of every folder that is an algorithm."""
-    root = Path(__file__).parent
-    names = sorted(path.parent.name for path in root.glob("*/config.py"))
+    names = sorted(path.parent.name for path in _ROOT.glob("*/config.py"))
     return {package.NAME: package for package in (import_module(f"algos.{name}") for name in names)}
 
 
@@ -66,9 +67,14 @@ def get(name: str) -> ModuleType:
     """Returns the package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
     if "." in name:
         return import_module(name)
-    if name.lower() not in _spellings():
+    spelling = name.lower()
+    if spelling.isidentifier() and (_ROOT / spelling / "config.py").exists():
+        package = import_module(f"algos.{spelling}")
+        if package.NAME.lower() == spelling:
+            return package  # without importing all others
+    if spelling not in _spellings():
         raise UnknownAlgorithm(name)
-    return _spellings()[name.lower()]
+    return _spellings()[spelling]
 
 
 def agent_class(package: ModuleType) -> Any:
