@@ -144,7 +144,8 @@ class Agent(ABC):
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
 
     COMPILES: ClassVar[bool] = False
-    """True if all gradients of an update are computed by Gradients, whose losses change nothing and draw no numbers."""
+    """True if all gradients of an update are computed by Gradients, whose losses change nothing, draw no numbers, and
+    read from their networks nothing that changes but tensors."""
 
     optimizer: Any = None
     """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ SPINS = 3000
 
 def choose_waiting() -> None:
     """Chooses how threads of OpenMP wait for each other, unless the environment says it; to be called before torch is
-    loaded. Two threads that look for a while are 1.4 times as fast as one, and with another program on one of their
-    cores far slower, so that they sleep at once where one is running now. The numbers are the same either way."""
+    loaded. Two threads that look for a while are 1.4 times as fast as one if they have their cores for themselves, and
+    far slower beside another program. So they sleep at once unless all cores of this process are idle now, or as many
+    others of the machine. The numbers are the same either way."""
     if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
         return
     if _others_running() + cores() <= (os.cpu_count() or 1):
@@ -30,15 +32,18 @@ def choose_waiting() -> None:
 
 
 def _others_running() -> float:
-    """Returns the number of other threads on the machine that run or wait for a core at each of a few moments;
+    """Returns the number of other threads on the machine that run or wait for a core, the smallest of a few looks;
     infinity if the system does not tell."""
     least = math.inf
-    for _ in range(3):
-        running = _number([*_text(PROC / "loadavg").split(), "", "", "", ""][3].partition("/")[0])
-        least = min(least, math.inf if running is None else running - 1)
-        if not least:
+    for look in range(3):
+        if look:
+            time.sleep(0.002)
+        running = re.search(r" (\d+)/", _text(PROC / "loadavg"))  # this one is among them
+        if running is None or not int(running[1]):
+            return math.inf
+        least = min(least, int(running[1]) - 1)
+        if least == 0:
             break
-        time.sleep(0.002)
     return least
 
 

@@ -1,6 +1,7 @@
 """general_cfg.compile: when updates are compiled, that they learn the same, and that the choice stays."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,22 @@ def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeyp
     assert json.loads((parts / "run.json").read_text())["resumes"][-1]["exact"] is True
     run = json.loads((whole / "run.json").read_text())
     assert 0.1 < run["compile_seconds"] < run["seconds"]
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_each_network_has_a_graph_of_its_own() -> None:
+    """Two of equal sizes in one process are told apart by nothing but their layers."""
+    found = []
+    for activation in (torch.nn.ReLU(), torch.nn.Tanh()):
+        network = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), activation)
+        torch.nn.init.ones_(network[0].weight)
+        gradients = Gradients(
+            lambda batch, network=network: (network(batch["obs"]).sum(), None), list(network.parameters())
+        )
+        gradients.compile(2)
+        gradients({"obs": torch.ones(2, 1)})
+        found.append(network[0].weight.grad.item())
+    assert found == pytest.approx([2.0, 2 * (1 - math.tanh(1) ** 2)])
 
 
 def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:

@@ -82,6 +82,8 @@ def test_a_copy_sees_its_own_weights(copied: Any) -> None:
 def test_other_layers_and_devices_are_left_to_torch() -> None:
     assert few_rows(Network(Linear(4, 4), RandomZeros(0.5)), CPU) is None
     assert few_rows(nn.Linear(4, 4), CPU) is None
+    assert few_rows(Network(nn.Linear(4, 4, bias=False)), CPU) is None
+    assert few_rows(Network(nn.Flatten(2), nn.Linear(4, 4)), CPU) is None
     assert few_rows(Network(Linear(4, 4)), torch.device("cuda")) is None
 
 

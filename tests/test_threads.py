@@ -91,9 +91,10 @@ def test_first_weights_do_not_depend_on_the_number_of_cores() -> None:
 POLICY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
-def test_how_threads_wait_is_chosen_before_torch_is_loaded() -> None:
+@pytest.mark.parametrize("package", ["main, config.loader", "framework"])
+def test_how_threads_wait_is_chosen_before_torch_is_loaded(package: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in POLICY}
-    code = f"import os, sys, main, config.loader; print('torch' in sys.modules, *set({POLICY}) & set(os.environ))"
+    code = f"import os, sys, {package}; print('torch' in sys.modules, *set({POLICY}) & set(os.environ))"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     loaded, *chosen = done.stdout.split()
@@ -107,6 +108,7 @@ def test_how_threads_wait_is_chosen_before_torch_is_loaded() -> None:
         ("1", {}, {"GOMP_SPINCOUNT": "3000"}),  # this process alone
         ("2", {}, {"OMP_WAIT_POLICY": "passive"}),  # two cores are wanted, and another program has one of them
         ("", {}, {"OMP_WAIT_POLICY": "passive"}),  # no Linux
+        ("0", {}, {"OMP_WAIT_POLICY": "passive"}),  # a system that does not tell
         ("1", {"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
         ("2", {"GOMP_SPINCOUNT": "5"}, {"GOMP_SPINCOUNT": "5"}),
     ],

@@ -13,8 +13,6 @@ Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
 NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
-MOST_GRAPHS = 2**16
-"""Number of graphs of a process: torch counts those of all agents together, and allows 8."""
 
 
 def uncompiled_layers(cfg: NetworkConfig) -> str | None:
@@ -57,19 +55,24 @@ class Gradients:
         last one of an epoch, has them by autograd: each size would be compiled anew.
 
         Before each call torch looks whether what the graph depends on is still the same: the settings and tensors of
-        the agent, but not the layers of its networks, which never change and take longest. On a CPU the kernels are
-        called by C++ instead of Python. Both together are a twentieth of an update."""
+        the agent, but not the layers of its networks, which takes longest and which must not change. On a CPU the
+        kernels are called by C++ instead of Python. Both together are a twentieth of an update."""
         import torch._dynamo  # a second, which only compiled runs need
         import torch._inductor.config
 
         torch._dynamo.config.trace_autograd_ops = True
-        torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = MOST_GRAPHS
         torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
         self._samples = samples
         options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe}
         if self._parameters[0].device.type == "cpu":
             options["cpp_wrapper"] = True
-        self._compiled = torch.compile(self._with_gradients, fullgraph=True, dynamic=False, options=options)
+        self._compiled = torch.compile(  # type: ignore[call-overload]
+            self._with_gradients,
+            fullgraph=True,
+            dynamic=False,
+            options=options,
+            isolate_recompiles=True,  # otherwise another agent with equal sizes would get this graph, and these layers
+        )
 
     def _with_gradients(self, *inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
         loss, besides = self._loss(*inputs)

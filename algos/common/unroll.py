@@ -98,7 +98,7 @@ def outputs_of_both(network: nn.Module, obs: Observed, next_obs: Observed, name:
 
 class Carried:
     """Recurrent state of a policy network and of networks beside it as one vector [N, S], in the order in which the
-    networks were added. Feed-forward networks have no part in it."""
+    networks were added. Feed-forward networks have no part in it. The policy network must be complete by then."""
 
     def __init__(self, actor: nn.Module, device: torch.device) -> None:
         self.actor, self.device = actor, device

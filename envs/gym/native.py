@@ -75,7 +75,7 @@ class Rows(ABC):
 
 
 class CartPole(Rows):
-    """Position, angle of the pole, and their velocities."""
+    """Position and velocity of the cart, angle and angular velocity of the pole."""
 
     SETTINGS = ("sutton_barto_reward",)
     size = 4
@@ -87,7 +87,7 @@ class CartPole(Rows):
         env = self.scalar
         force = np.array([-env.force_mag, env.force_mag])[actions]
         cos, sin = np.cos(self.state[2]), np.sin(self.state[2])
-        rate = self.state[[1, 1, 3, 3]]
+        rate = self.state[[1, 1, 3, 3]]  # lines 1 and 3 become the accelerations
         push = (force + env.polemass_length * np.square(rate[2]) * sin) / env.total_mass
         inertia = env.length * (4.0 / 3.0 - env.masspole * np.square(cos) / env.total_mass)
         np.divide(env.gravity * sin - cos * push, inertia, out=rate[3])
@@ -95,7 +95,8 @@ class CartPole(Rows):
         self.state = self.state + env.tau * rate
         away, _, tilt, _ = np.abs(self.state)
         fallen = (away > env.x_threshold) | (tilt > env.theta_threshold_radians)
-        return np.where(fallen, *((-1.0, 0.0) if env._sutton_barto_reward else (1.0, 1.0))), fallen
+        reward = np.where(fallen, -1.0, 0.0) if env._sutton_barto_reward else np.ones(self.num_envs)
+        return reward, fallen
 
     def observed(self) -> Array:
         return self.state.T.astype(np.float32)

@@ -51,7 +51,9 @@ QUIET = {
     "RAY_worker_niceness": "0",  # 15 by default: beside other work on this machine, our processes would stand still
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket of our own Ray is on 127.0.0.1
 }
-THERE = {"OMP_NUM_THREADS": "1", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+ASLEEP = {"OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
+"""Threads that wait sleep at once: the other processes of the run have use for their cores."""
+THERE = {**ASLEEP, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 """Environment variables of our processes in a cluster."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
@@ -172,7 +174,7 @@ def _init(ray: ModuleType, place: str, way_out: str = OF_A_RUN.way_out, **settin
 def _environment(folder: Path) -> dict[str, str]:
     """Returns the environment variables of our processes; JOYSTICK_RAY marks them for the reaper."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
-    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_RAY": str(folder)}
+    return {**ASLEEP, "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_RAY": str(folder)}
 
 
 @contextlib.contextmanager
