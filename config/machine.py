@@ -15,7 +15,7 @@ PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 
 SPINS = 3000
-"""Times that a thread which waits for others looks whether they are ready, before it sleeps; some 30 us."""
+"""Times that a thread which waits for others looks whether they are ready, before it sleeps."""
 
 
 def choose_waiting() -> None:
