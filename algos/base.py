@@ -118,18 +118,18 @@ class Streams:
     """Stream for all randomness in learning: minibatch order, noise in targets, dropout."""
 
 
-class PolicyModule(torch.nn.Module):
+class PolicyModule(torch.nn.Module, ABC):
     """The best known actions as a function of tensors, to run without this project."""
 
     state_size: int = 0
     """Numbers of the recurrent state, which is 0 at the start of an episode; 0 for a feed-forward policy."""
 
+    @abstractmethod
     def forward(
         self, obs: torch.Tensor, state: torch.Tensor | None, mask: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Returns the numbers that an action is chosen by, such as Q(s, .) [N, A]; the actions [N, ...]; and the
         recurrent state after this step. mask: True for legal actions, None if all are legal."""
-        raise NotImplementedError
 
 
 class Agent(ABC):

@@ -66,6 +66,7 @@ STEPS: dict[type[nn.Module], Callable[[Any], Step]] = {
 
 
 def _is_known(layer: nn.Module) -> bool:
+    """Returns True for a layer of STEPS with the settings that they take for granted."""
     if isinstance(layer, nn.Flatten):
         return (layer.start_dim, layer.end_dim) == (1, -1)
     return type(layer) in STEPS and getattr(layer, "bias", True) is not None

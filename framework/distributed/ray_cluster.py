@@ -29,7 +29,7 @@ class Words(NamedTuple):
     address: str
     """The setting with the address of a cluster."""
     way_out: str
-    """How to do without Ray."""
+    """Advice on what works without Ray."""
 
 
 OF_A_RUN = Words("general_cfg.ray_address", "general_cfg.mp_backend=single trains without Ray")
