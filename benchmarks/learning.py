@@ -33,7 +33,7 @@ from framework.checkpoint.atomic import write_whole  # noqa: E402
 from framework.episode_numbers import EpisodeNumbers  # noqa: E402
 from framework.errors import silence  # noqa: E402
 from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
-from framework.output.csv_log import read_csv  # noqa: E402
+from framework.output.csv_table import read_csv  # noqa: E402
 from framework.output.formatting import short  # noqa: E402
 from framework.runs.task_dir import circumstances  # noqa: E402
 

@@ -88,25 +88,29 @@ class EpisodeRows:
         """Adds the metrics of updates."""
         self._since.add(metrics)
 
-    def row(self, episode: Episode, count: Count, progress: Progress) -> Row:
-        """Returns the row of an episode that has ended. count.step: environment step at which it did."""
+    def rows(self, episodes: Sequence[Episode], steps: Sequence[int], before: Count, progress: Progress) -> list[Row]:
+        """Returns the rows of the episodes that ended in a fragment. steps: environment step at which each ended.
+        before: the amount of training before the fragment."""
         if self._since.sums:
             self.last, self._since = self._in_order(self.last | self._since.means()), Means()
-        return {
-            "episode": count.episode,
-            "step": count.step,
-            "update": count.update,
-            "return": episode.total,
-            "length": episode.length,
-            "terminated": int(episode.terminated),
-            "seed": episode.seed,
-            "worker": episode.worker,
-            "row": episode.row,
-            **({} if episode.phase is None else {"phase": episode.phase}),
-            **self.last,
-            **self.agent.exploration(progress),
-            **episode.metrics,
-        }
+        same = {**self.last, **self.agent.exploration(progress)}
+        return [
+            {
+                "episode": number,
+                "step": step,
+                "update": before.update,
+                "return": episode.total,
+                "length": episode.length,
+                "terminated": int(episode.terminated),
+                "seed": episode.seed,
+                "worker": episode.worker,
+                "row": episode.row,
+                **({} if episode.phase is None else {"phase": episode.phase}),
+                **same,
+                **episode.metrics,
+            }
+            for number, (episode, step) in enumerate(zip(episodes, steps, strict=True), start=before.episode + 1)
+        ]
 
     def state(self) -> Tree:
         return {"sums": self._since.sums, "last": self.last}
@@ -135,11 +139,11 @@ class Spread:
     def __init__(self, count: int = 0, total: float = 0.0, low: float = 0.0, high: float = 0.0) -> None:
         self.count, self.total, self.low, self.high = count, total, low, high
 
-    def add(self, value: float) -> None:
-        self.low = min(self.low, value) if self.count else value
-        self.high = max(self.high, value) if self.count else value
-        self.count += 1
-        self.total += value
+    def add(self, values: Sequence[float]) -> None:
+        all_of_them = (self.low, self.high, *values) if self.count else values
+        self.low, self.high = min(all_of_them), max(all_of_them)
+        self.count += len(values)
+        self.total = sum(values, start=self.total)
 
     @property
     def mean(self) -> float:
@@ -172,12 +176,13 @@ class Iteration:
         its result includes the evaluation."""
         return 0 < self.steps <= step - self.first_step
 
-    def episode(self, episode: Episode) -> None:
-        """Adds an episode that has ended."""
-        self.returns.add(episode.total)
-        self.lengths.add(episode.length)
-        for name, value in episode.metrics.items():
-            self.custom.setdefault(name, Spread()).add(value)
+    def episodes(self, episodes: Sequence[Episode]) -> None:
+        """Adds episodes that have ended."""
+        self.returns.add([episode.total for episode in episodes])
+        self.lengths.add([episode.length for episode in episodes])
+        for name in dict.fromkeys(name for episode in episodes for name in episode.metrics):
+            values = [episode.metrics[name] for episode in episodes if name in episode.metrics]
+            self.custom.setdefault(name, Spread()).add(values)
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """Notes an evaluation."""

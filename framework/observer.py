@@ -3,14 +3,14 @@
 The Trainer calls its observers in this order: the console, the log files, the callbacks of the user, and the videos.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
-from framework.iteration import Count, Result
+from framework.iteration import Count, Result, Row
 from framework.learner import Learned
 
 
@@ -20,8 +20,8 @@ class Observer:
     def recorded(self, kind: str, item: Any) -> None:
         """Receives a record of a fragment that was accepted, before the episodes that ended in it."""
 
-    def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
-        """Receives an episode that has ended, and its row in train.csv."""
+    def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+        """Receives the episodes that ended in a fragment, one or more, and their rows in train.csv."""
 
     def updates(self, learned: Learned, first: int) -> None:
         """Receives the metrics of updates first .. first + learned.updates - 1."""

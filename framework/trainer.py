@@ -12,7 +12,6 @@ from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore, Saved
 from framework.curriculum import Phases
 from framework.evaluator import Evaluation, Evaluator, Interrupted
-from framework.fragment import Episode
 from framework.iteration import Count, EpisodeRows, Iteration, Means, Result, validated_name
 from framework.learner import Learned
 from framework.memory.chunk import Chunk
@@ -197,17 +196,26 @@ class Trainer:
     def _account(self, events: Iterable[Accepted | Learned]) -> None:
         """Counts and logs the events of a round as they happen."""
         for event in events:
-            before = self.count
             if isinstance(event, Learned):
                 self._learned(event)
-                continue
-            for record in event.records:
-                for observer in self.observers:
-                    observer.recorded(*record)
-            for number, episode in enumerate(event.episodes, start=1):
-                step = before.step + (episode.steps - event.first_step) * event.rows
-                self._episode(episode, Count(step, before.episode + number, before.update), event.progress)
-            self.count = Count(before.step + event.steps, before.episode + len(event.episodes), before.update)
+            else:
+                self._accepted(event)
+
+    def _accepted(self, event: Accepted) -> None:
+        before = self.count
+        for record in event.records:
+            for observer in self.observers:
+                observer.recorded(*record)
+        if event.episodes:
+            steps = [before.step + (episode.steps - event.first_step) * event.rows for episode in event.episodes]
+            rows = self.rows.rows(event.episodes, steps, before, event.progress)
+            if not self._warned and (text := self.agent.warning(self.rows.last, before.update)):
+                self._warned = True
+                self.console.warn(text)
+            self.iteration.episodes(event.episodes)
+            for observer in self.observers:
+                observer.episodes(event.episodes, rows)
+        self.count = Count(before.step + event.steps, before.episode + len(event.episodes), before.update)
 
     def _learned(self, learned: Learned) -> None:
         first = self.count.update
@@ -216,15 +224,6 @@ class Trainer:
         for observer in self.observers:
             observer.updates(learned, first)
         self.count = self.count._replace(update=first + learned.updates)
-
-    def _episode(self, episode: Episode, count: Count, progress: Progress) -> None:
-        row = self.rows.row(episode, count, progress)
-        if not self._warned and (text := self.agent.warning(self.rows.last, count.update)):
-            self._warned = True
-            self.console.warn(text)
-        self.iteration.episode(episode)
-        for observer in self.observers:
-            observer.episode(episode, row)
 
     def progress(self) -> Progress:
         """Returns the counters and the share of the planned run, for schedules. Never depends on the clock."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from framework.checkpoint.store import CheckpointStore
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from main import main
 
 if find_spec("ray") is None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_traces import killed_after, written
 
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.trace_reader import read_traces
 from framework.output.trajectories import read
 from main import main

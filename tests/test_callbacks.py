@@ -15,7 +15,7 @@ import joystick
 from config import own
 from framework.checkpoint.store import CheckpointStore
 from framework.distributed import ray_cluster
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.trajectories import read
 from main import main
 

@@ -15,7 +15,7 @@ from test_traces import killed_after
 from framework.dataset import archives, minari_sets, open_data, writers
 from framework.dataset.writers import EpisodeWriter, episode_writer
 from framework.errors import DataError
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.trajectories import read
 from main import main
 

@@ -22,7 +22,7 @@ from framework.checkpoint.store import CheckpointStore
 from framework.curriculum import Phases
 from framework.distributed import launch
 from framework.errors import JoystickError
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from main import main
 
 LIST = {"metric": "step", "phases": [{"below": 40, "value": 0}, {"below": 100, "value": 1}, {"value": 2}]}

@@ -11,7 +11,7 @@ from helpers_distributed import fake_rays
 from framework.checkpoint.store import CheckpointStore
 from framework.distributed import worker_pool
 from framework.distributed.ray_backend import RayBackend
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.trajectories import read
 from framework.trainer import Trainer
 from main import main

@@ -16,7 +16,7 @@ import algos
 import main
 from config import cli, foreign
 from config.yaml_reader import read
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("algos/*/README.md")])

@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Discrete
 import joystick
 from framework.errors import JoystickError
 from framework.output import figures, lower_panel
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from main import main
 
 

@@ -19,7 +19,7 @@ from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.output import mp4
 from framework.output.camera import Lens, Mosaic
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.film import Taped, film_into
 from framework.output.gif import GifWriter
 from framework.output.mp4 import Mp4Writer

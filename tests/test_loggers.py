@@ -274,7 +274,7 @@ def test_mlflow_writes_files_and_a_resume_goes_on_in_its_run(monkeypatch: pytest
 
 def check_returns(task: Path, found: list[tuple[int, float]]) -> None:
     """All episodes of both sessions, and no value that train.csv does not have."""
-    from framework.output.csv_log import read_csv
+    from framework.output.csv_table import read_csv
 
     rows = {(int(row["step"]), float(row["return"])) for row in read_csv(task / "results" / "train.csv")}
     assert set(found) == rows

@@ -11,7 +11,9 @@ import pytest
 
 from framework.errors import TaskDirError
 from framework.loggers import Loggers
-from framework.output.csv_log import CsvLog, read_csv
+from framework.output import csv_table
+from framework.output.csv_log import CsvLog
+from framework.output.csv_table import read_csv, read_table
 from framework.output.run_log import is_point
 from framework.output.tensorboard import TensorBoard, masked_crc32c
 
@@ -28,6 +30,47 @@ def test_a_csv_row_holds_the_shortest_text_of_each_number(tmp_path: Path) -> Non
     assert isinstance(rows[0]["episode"], int)
     assert np.isnan(rows[0]["loss"])
     assert rows[1]["return"] == 0.1
+
+
+def test_rows_that_are_written_as_one_block_have_the_text_of_single_ones(tmp_path: Path) -> None:
+    same, nan = 0.1, float("nan")
+    rows: list[dict[str, Any]] = [
+        {"episode": 1, "return": 0.0, "terminated": True, "loss": same},
+        {"episode": np.int64(2), "return": -0.0, "terminated": False, "loss": same, "kind": nan},
+        {"episode": 3, "return": 1, "terminated": np.bool_(True), "loss": same, "kind": nan},
+    ]
+    columns = ["episode", "return", "terminated", "loss", "kind"]
+    single, block = CsvLog(tmp_path / "single.csv", columns), CsvLog(tmp_path / "block.csv", columns)
+    for row in rows:
+        single.append(row)
+    block.extend(rows)
+    single.close()
+    block.close()
+    text = (tmp_path / "block.csv").read_text()
+    assert text == "episode,return,terminated,loss,kind\n1,0.0,1,0.1,\n2,-0.0,0,0.1,nan\n3,1,1,0.1,nan\n"
+    assert text == (tmp_path / "single.csv").read_text()
+
+
+def test_a_table_has_the_rows_of_a_file_and_its_columns_as_numbers(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(csv_table, "_BLOCK_ROWS", 2)
+    path = tmp_path / "a.csv"
+    path.write_text("name,step,mean,big\na,1,0.5,7\nb,2,,99999999999999999999\n1,3,2,8\ntoo,few\nc,4,inf,9\nd,5,1.")
+    table = read_table(path)
+    first = {"name": "a", "step": 1, "mean": 0.5, "big": 7}
+    assert len(table) == 4
+    assert table[0] == first
+    assert type(table[0]["step"]) is int
+    assert table[-1] == {"name": "c", "step": 4, "mean": float("inf"), "big": 9}
+    assert [row["name"] for row in table] == ["a", "b", 1, "c"]
+    assert [row["step"] for row in table[1:3]] == [2, 3]
+    assert str(list(table)) == str(read_csv(path))
+    np.testing.assert_array_equal(table.numbers("mean"), [0.5, np.nan, 2.0, np.inf])
+    np.testing.assert_array_equal(table.numbers("name"), [np.nan, np.nan, 1.0, np.nan])
+    assert np.isnan(table.numbers("none")).tolist() == [True] * 4
+    for place in (4, -5):
+        with pytest.raises(IndexError):
+            table[place]
+    assert not len(read_table(tmp_path / "absent.csv"))
 
 
 def test_a_resumed_csv_equals_one_that_was_never_interrupted(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 from framework.memory.given import given
 from framework.memory.stored import Stored
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.runs import entry
 from framework.seeding import stream
 

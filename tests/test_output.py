@@ -294,9 +294,9 @@ def test_a_window_that_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pyt
 SHOWN = ("loss", "epsilon")
 
 
-def ended(number: int, total: float, length: int, **metrics: float) -> tuple[Episode, dict[str, Any]]:
+def ended(number: int, total: float, length: int, **metrics: float) -> tuple[list[Episode], list[dict[str, Any]]]:
     """An episode that has ended, and its row in train.csv."""
-    return Episode(0, 0, number - 1, 0, total, length, True, 0), {"episode": number, **metrics}
+    return [Episode(0, 0, number - 1, 0, total, length, True, 0)], [{"episode": number, **metrics}]
 
 
 def evaluated(mean: float, std: float = 0.0) -> Evaluation:
@@ -331,7 +331,7 @@ def play(console: Console, clock: Clock, rounds: int = 100, seconds: float = 1.0
     console.start(Count(0, 0, 0), shown=SHOWN)
     for n in range(rounds):
         clock.now += seconds
-        console.episode(*ended(n + 1, float(n), 20, loss=0.5, epsilon=0.1))
+        console.episodes(*ended(n + 1, float(n), 20, loss=0.5, epsilon=0.1))
         console.round(Count(20 * (n + 1), n + 1, 10 * (n + 1)))
 
 
@@ -451,7 +451,7 @@ def test_time_left_follows_the_limit_that_comes_first(tmp_path: Path, clock: Clo
         cfg = GeneralConfig(**{"max_episode": -1, **{name: limits[name] for name in names}})
         pace = Pace(cfg)
         pace.start(0.0, Count(0, 0, 0))
-        pace.episode(40)
+        pace.episodes([40])
         pace.mark(10.0, counts)
         assert pace.left(counts, 10.0) == left
     assert Pace(GeneralConfig(max_time=100)).left(counts, 30.0) == 70
@@ -518,8 +518,8 @@ def test_a_tie_is_not_the_best_so_far_again(tmp_path: Path) -> None:
 def test_a_line_of_the_log_ends_without_a_comma(tmp_path: Path) -> None:
     console = Console(tmp_path / "log.txt", GeneralConfig(), io.StringIO())
     console.start(Count(), shown=SHOWN)
-    console.episode(*ended(1, 11.0, 11))
-    console.episode(*ended(2, 12.0, 12, loss=0.5))
+    console.episodes(*ended(1, 11.0, 11))
+    console.episodes(*ended(2, 12.0, 12, loss=0.5))
     console.close()
     text = (tmp_path / "log.txt").read_text()
     assert "episode 1: return 11, length 11\n" in text

@@ -26,7 +26,7 @@ from framework import build, compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.distributed import launch
 from framework.errors import JoystickError
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 
 ALLOWED = ("--allow-import", "own_parts")
 SMALL = (

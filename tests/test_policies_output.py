@@ -11,7 +11,7 @@ from test_agent_records import DQN, PPO, words
 import joystick
 from framework.iteration import EpisodeRows
 from framework.output import figures
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from main import main
 
 TWO = {"car": ["agents=car_*", *PPO], "light": ["agents=light_*", *DQN]}

@@ -14,7 +14,7 @@ from test_run_end import outcome, train
 
 from config import machine
 from framework.output import figures, html_curves, html_report, redraw
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.curves import legend_columns
 from framework.output.redraw import Redraw
 

@@ -18,7 +18,7 @@ from PIL import Image, ImageSequence
 
 import algos
 from framework.evaluator import Evaluator
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.trajectories import read
 from main import main
 

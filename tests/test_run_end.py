@@ -21,7 +21,7 @@ from framework.evaluator import Evaluation, Evaluator
 from framework.fragment import Episode
 from framework.output import figures, film, html_report
 from framework.output.console import Console
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.runs.experiment import Experiment
 from framework.runs.task_dir import TaskDir
 from framework.trainer import Trainer

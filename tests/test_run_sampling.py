@@ -10,7 +10,7 @@ from fake_ray import FakeRay
 import joystick
 from framework.distributed import launch
 from framework.errors import JoystickError
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.runs.sampling import accepted, chunks
 
 

@@ -20,7 +20,7 @@ from config import arguments, machine
 from config.general import GeneralConfig
 from framework import resources
 from framework.output import figures, statistics
-from framework.output.csv_log import last_row
+from framework.output.csv_table import last_row
 from framework.runs import group, runs_table
 from framework.runs.children import Child
 from framework.runs.runs_table import Result

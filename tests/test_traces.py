@@ -22,7 +22,7 @@ import joystick
 from algos.base import Progress
 from framework.errors import JoystickError
 from framework.output import csv_log, traces
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.trace_reader import read_traces
 from framework.output.traces import TraceRecorder, TraceWriter
 from framework.output.trajectories import read

@@ -15,7 +15,7 @@ from test_traces import DQN, PPO, killed_after, train
 
 from framework.checkpoint.store import CheckpointStore
 from framework.output import film
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.trace_reader import read_traces
 from main import main
 

@@ -9,7 +9,7 @@ from config.program import PROGRAM
 from config.task_config import has_config
 from config.tasks import GROUPS
 from framework.errors import TaskDirError
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.runs import task_list
 
 MOST_LEVELS = 3

@@ -12,7 +12,7 @@ from framework.checkpoint.atomic import read_regular
 from framework.compare.series import Run, Series
 from framework.errors import TaskDirError
 from framework.output import statistics
-from framework.output.csv_log import MOST_BYTES, read_csv
+from framework.output.csv_table import MOST_BYTES, read_csv
 from framework.output.curves import UPDATES, Array, window_for
 from framework.output.formatting import short
 from framework.runs.runs_table import Curve, Curves, curves_of

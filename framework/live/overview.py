@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from config.general import GeneralConfig
 from config.names import printable
 from framework.live.reading import last_objects
-from framework.output.csv_log import last_row
+from framework.output.csv_table import last_row
 from framework.output.formatting import number
 from framework.runs.task_dir import TaskDir, is_locked, read_facts
 from framework.runs.task_list import folders_in, members, names_of, score_of, state_of

@@ -16,7 +16,7 @@ from config.general import GeneralConfig
 from framework.checkpoint.atomic import regular
 from framework.evaluator import Evaluation
 from framework.fragment import RETURN, Episode
-from framework.iteration import Count
+from framework.iteration import Count, Row
 from framework.observer import Observer
 from framework.output import LOGGER, level_of, terminal
 from framework.output.formatting import (
@@ -135,15 +135,22 @@ class Console(Observer):
             else:
                 self._screen.close()
 
-    def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
-        self._returns.append(episode.total)
-        self._highest_return = max(self._highest_return, episode.total)
-        self._length = episode.length
-        self._values = {name: row[name] for name in self._shown if name in row}
-        self._pace.episode(episode.length)
-        if row["episode"] % self.cfg.interact_summary_fre == 0:
-            said = f", {listed(self._values)}" if self._values else ""
-            self._log.later(f"episode {row['episode']}: return {short(episode.total)}, length {episode.length}{said}")
+    def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+        returns, lengths = [episode.total for episode in episodes], [episode.length for episode in episodes]
+        self._returns.extend(returns)
+        self._highest_return = max(self._highest_return, *returns)
+        self._length, self._values = lengths[-1], self._shown_of(rows[-1])
+        self._pace.episodes(lengths)
+        values, said = None, ""
+        for episode, row in zip(episodes, rows, strict=True):
+            if row["episode"] % self.cfg.interact_summary_fre == 0:
+                if values != (values := self._shown_of(row)):
+                    said = f", {listed(values)}" if values else ""
+                outcome = f"return {short(episode.total)}, length {episode.length}{said}"
+                self._log.later(f"episode {row['episode']}: {outcome}")
+
+    def _shown_of(self, row: Row) -> Mapping[str, float]:
+        return {name: row[name] for name in self._shown if name in row}
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
         """Shows an evaluation; one that equals an earlier best is no news."""

@@ -4,26 +4,21 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 from zlib import crc32
 
 import numpy as np
 
-from framework.checkpoint.atomic import naming, read_regular, regular, sync_folder
+from framework.checkpoint.atomic import naming, regular, sync_folder
 from framework.errors import TaskDirError
 
 FLUSH_SECONDS = 2.0
 """Seconds between two writes of the waiting rows while training, so that a person can watch the file grow."""
 FLUSH_BYTES = 2**20
 """Number of waiting bytes from which on they are written at once."""
-TAIL_BYTES = 4096
-"""Upper bound of the size of a row."""
-MOST_BYTES = 2**30
-"""Size of the largest file that is read as a table."""
 _BLOCK = 2**20
-Number = int | float | str
 
 
 class LineLog(ABC):
@@ -62,15 +57,19 @@ class LineLog(ABC):
         sync_folder(self.path.parent)
 
     @abstractmethod
-    def _line(self, row: Mapping[str, Any]) -> str:
-        """Returns a row as a line, without its end."""
+    def _lines(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+        """Returns rows as lines, without their ends."""
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row."""
-        self.append_line(self._line(row))
+        self.extend([row])
+
+    def extend(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Adds one row or more."""
+        self.append_line("\n".join(self._lines(rows)))
 
     def append_line(self, line: str) -> None:
-        """Adds a row as the line that it is in the file, in ASCII and without its end."""
+        """Adds a row, or several, as the line that it is in the file, in ASCII and without its end."""
         self._rows.append(line + "\n")
         self.waiting += len(line) + 1
         if self.waiting > FLUSH_BYTES or time.monotonic() >= self._next_flush:
@@ -144,31 +143,21 @@ class CsvLog(LineLog):
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
-        self._known = frozenset(columns)
-        self._last: dict[str, tuple[Any, str]] = {}
-        """Latest value of each column and its text: the metrics are the same in all rows between two updates."""
         super().__init__(path, ",".join(self.columns) + "\n")
 
-    def _line(self, row: Mapping[str, Any]) -> str:
-        """Returns a row; columns that it does not name stay empty."""
-        if not row.keys() <= self._known:
-            raise ValueError(f"{self.path.name} has no column {sorted(row.keys() - self._known)}")
-        return ",".join(map(self._cell, self.columns, map(row.get, self.columns)))
-
-    def _cell(self, name: str, value: Any) -> str:
-        known = self._last.get(name)
-        if known is not None and known[0] is value:
-            return known[1]
-        text = _text(value)
-        self._last[name] = (value, text)
-        return text
+    def _lines(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+        """Returns rows; columns that one does not name stay empty."""
+        if unknown := set().union(*rows).difference(self.columns):
+            raise ValueError(f"{self.path.name} has no column {sorted(unknown)}")
+        columns = [_texts([row.get(name) for row in rows]) for name in self.columns]
+        return map(",".join, zip(*columns, strict=True))
 
 
 class JsonLog(LineLog):
     """Writes a JSON object per line."""
 
-    def _line(self, row: Mapping[str, Any]) -> str:
-        return json.dumps(row)
+    def _lines(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+        return map(json.dumps, rows)
 
 
 def checksum(file: BinaryIO, size: int) -> int:
@@ -180,6 +169,14 @@ def checksum(file: BinaryIO, size: int) -> int:
     return crc
 
 
+def _texts(values: Sequence[Any]) -> list[str]:
+    """Returns the cells of a column."""
+    if len(set(map(id, values))) == 1:  # the metrics are one object in all rows between two updates
+        return [_text(values[0])] * len(values)
+    plain = set(map(type, values)) in ({int}, {float})
+    return list(map(repr if plain else _text, values))
+
+
 def _text(value: Any) -> str:
     """Returns a cell: floats as the shortest text that gives the same float back."""
     if value is None:
@@ -187,41 +184,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool | int | np.bool_ | np.integer):
         return str(int(value))
     return repr(float(value))
-
-
-def read_csv(path: Path) -> list[dict[str, Number]]:
-    """Returns the rows of one of our files, numbers as numbers and an empty cell as NaN, without a torn last line."""
-    try:
-        *lines, _torn = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
-    except OSError:
-        return []
-    if not lines:
-        return []
-    names = lines[0].split(",")
-    rows = (line.split(",") for line in lines[1:])
-    return [dict(zip(names, map(_number, row), strict=True)) for row in rows if len(row) == len(names)]
-
-
-def last_row(path: Path) -> dict[str, Number] | None:
-    """Returns the newest whole row of one of our files, while another process writes it, without reading all of it."""
-    try:
-        with open(path, "rb", opener=regular) as file:
-            names = file.readline(TAIL_BYTES)
-            file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - TAIL_BYTES))
-            lines = file.read(TAIL_BYTES).split(b"\n")
-    except OSError:
-        return None
-    rows = [line for line in lines[:-1] if line.count(b",") == names.count(b",")]
-    if not rows:
-        return None
-    cells = rows[-1].decode(errors="replace").split(",")
-    return dict(zip(names.decode(errors="replace").rstrip("\n").split(","), map(_number, cells), strict=True))
-
-
-def _number(text: str) -> Number:
-    for kind in (int, float):
-        try:
-            return kind(text or "nan")
-        except ValueError:
-            continue
-    return text

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from framework.output.csv_table import Table
+
 MOST_POINTS = 1500
 """Number of points of a line; more cannot be told apart."""
 STEPS, UPDATES = "environment steps", "updates"
@@ -51,8 +53,16 @@ def window_for(episodes: int) -> int:
 
 
 def column_of(rows: Rows, name: str) -> Array:
+    if isinstance(rows, Table):
+        return rows.numbers(name)
     values = [row.get(name) for row in rows]
     return np.array([value if isinstance(value, int | float) else np.nan for value in values], float)
+
+
+def known(rows: Rows, name: str) -> Array:
+    """Returns the numbers of a column, without the rows that have none."""
+    values = column_of(rows, name)
+    return values[~np.isnan(values)]
 
 
 def finite(*columns: Array) -> list[Array]:

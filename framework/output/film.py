@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.evaluator import Interrupted, Repetition, replay
 from framework.fragment import Episode, Recorder
+from framework.iteration import Row
 from framework.observer import Observer
 from framework.output.camera import Camera, Lens, Mosaic, writer
 from framework.output.console import Console
@@ -172,11 +173,12 @@ class TrainingVideos(Observer):
             key, actions = item
             self._tapes[key] = actions
 
-    def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
-        self._last = row["episode"]
-        actions = self._tapes.pop((episode.worker, episode.row, episode.number), None)
-        if actions is not None and self._last % self.every == 0:
-            self._due.append(_Due(self._last, episode, actions))
+    def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+        for episode, row in zip(episodes, rows, strict=True):
+            self._last = row["episode"]
+            actions = self._tapes.pop((episode.worker, episode.row, episode.number), None)
+            if actions is not None and self._last % self.every == 0:
+                self._due.append(_Due(self._last, episode, actions))
 
     def settled(self) -> None:
         """Films the episodes that are due. After a stop signal they stay due, and the resumed run films them."""

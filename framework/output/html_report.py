@@ -18,7 +18,7 @@ from config.yaml_reader import DocumentError
 from framework.checkpoint.atomic import write_whole
 from framework.fragment import RETURN
 from framework.output import html_curves
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.formatting import counted, spread
 from framework.output.html_page import (
     MOST_ROWS,

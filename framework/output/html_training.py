@@ -9,7 +9,8 @@ from config.program import PROGRAM
 from framework.fragment import RETURN
 from framework.iteration import EPISODE_COLUMNS
 from framework.output import figures
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv, read_table
+from framework.output.curves import known
 from framework.output.formatting import clock, counted, not_above_random, resume_command, scored, spread, video_command
 from framework.output.html_curves import curves
 from framework.output.html_page import (
@@ -37,7 +38,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def training(task: Path, run: Facts) -> list[str]:
     """Returns the sections in their order."""
-    train, evaluations = read_csv(task / "results" / "train.csv"), read_csv(task / "results" / "eval.csv")
+    train, evaluations = read_table(task / "results" / "train.csv"), read_csv(task / "results" / "eval.csv")
     curve = task / "results" / "learning_curve.png"
     return [
         _outcome(run, train, evaluations),
@@ -155,13 +156,12 @@ def _listed(numbers: Sequence[int]) -> str:
 def _policies(run: Facts, train: Rows, evaluations: Rows) -> str:
     """Returns a table of the policies of a multi-agent environment; nothing for a single agent."""
     heads = ("policy", "algorithm", "agents", "return in training", "return in evaluation", "last loss")
-    last = {name: value for row in train for name, value in row.items() if value == value}
     window = train[-figures.window_for(len(train)) :]
     cells = []
     for name, facts in _several(run).items():
         marks = ["its return is the score"] if name == run.get("score_policy") else []
         marks += [] if facts.get("learns", True) else ["does not learn"]
-        returns = [row[f"return_{name}"] for row in window if _is_number(row.get(f"return_{name}"))]
+        returns, losses = known(window, f"return_{name}"), known(train, f"{name}/loss")
         evaluated = evaluations[-1].get(f"return_{name}") if evaluations else None
         agents = facts.get("agents") or ()
         shown = ", ".join(agents[:MOST_AGENTS]) + (
@@ -172,9 +172,9 @@ def _policies(run: Facts, train: Rows, evaluations: Rows) -> str:
                 f"{name} ({', '.join(marks)})" if marks else name,
                 facts.get("algorithm"),
                 shown,
-                sum(returns) / len(returns) if returns else None,
+                float(returns.mean()) if len(returns) else None,
                 _real(evaluated) if _is_number(evaluated) else None,
-                last.get(f"{name}/loss"),
+                float(losses[-1]) if len(losses) else None,
             )
         )
     note = (
@@ -197,14 +197,14 @@ def _metrics(run: Facts, train: Rows) -> str:
     """Returns a table of what the agent measured while it learned; with several policies, one for each."""
     cells: dict[str, list[tuple[Any, ...]]] = {policy: [] for policy in _several(run)}
     for name in train[-1] if train else ():
-        known = [row[name] for row in train if _is_number(row.get(name))]
-        if name in (*EPISODE_COLUMNS, "phase") or not known:
+        values = known(train, name)
+        if name in (*EPISODE_COLUMNS, "phase") or not len(values):
             continue
         policy, _, metric = name.partition("/")
         if name.startswith(RETURN) and name.removeprefix(RETURN) in cells:
             policy, metric = name.removeprefix(RETURN), "return"
         policy, shown = (policy, metric) if policy in cells else ("", name)
-        row = (Name(shown), float(known[0]), float(known[-1]), float(min(known)), float(max(known)))
+        row = (Name(shown), *map(float, (values[0], values[-1], values.min(), values.max())))
         cells.setdefault(policy, []).append(row)
     heads = ("metric", "first", "last", "lowest", "highest")
     return "".join(

@@ -1,6 +1,7 @@
 """Speed of a training run, and the time it has left."""
 
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from config.general import GeneralConfig
@@ -41,9 +42,9 @@ class Pace:
         self._marks.clear()
         self._marks.append(_Mark(now, count.step, count.update))
 
-    def episode(self, length: int) -> None:
-        """Notes the length of an episode."""
-        self._lengths.append(length)
+    def episodes(self, lengths: Iterable[int]) -> None:
+        """Notes the lengths of episodes."""
+        self._lengths.extend(lengths)
 
     def mark(self, now: float, count: Counts) -> None:
         """Notes the counters at a moment."""

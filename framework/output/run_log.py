@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from algos.base import Tree
 from framework.evaluator import Evaluation
 from framework.fragment import RETURN, Episode
-from framework.iteration import Count, EpisodeRows, Result, progress_row
+from framework.iteration import Count, EpisodeRows, Result, Row, progress_row
 from framework.learner import Learned
 from framework.loggers import Logger, Loggers
 from framework.observer import Observer
@@ -84,12 +84,13 @@ class RunLog(Observer):
         if kind in self.writers:
             self.writers[kind].add(item)
 
-    def episode(self, episode: Episode, row: Mapping[str, Any]) -> None:
-        self.files["train"].append(row)
-        if is_point(row["episode"] - 1, row["episode"], self.every_episodes):
-            values = {"train_ep_reward": episode.total, "train_ep_step": episode.length}
-            values |= self._returns("ep_return", episode.metrics)
-            self.loggers.scalars("interact", values, row["step"])
+    def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+        self.files["train"].extend(rows)
+        for episode, row in zip(episodes, rows, strict=True):
+            if is_point(row["episode"] - 1, row["episode"], self.every_episodes):
+                values = {"train_ep_reward": episode.total, "train_ep_step": episode.length}
+                values |= self._returns("ep_return", episode.metrics)
+                self.loggers.scalars("interact", values, row["step"])
 
     def updates(self, learned: Learned, first: int) -> None:
         last = first + learned.updates

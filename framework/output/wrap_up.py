@@ -16,7 +16,7 @@ from framework.evaluator import Evaluation, Interrupted
 from framework.iteration import Count
 from framework.output import figures, html_report
 from framework.output.console import Console, Outcome
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv, read_table
 from framework.output.film import Taped, file_name, film_into
 from framework.output.formatting import counted, not_above_random, short
 from framework.output.recorders import Tape
@@ -237,7 +237,7 @@ def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, co
 def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: bool) -> Path:
     path = task.results / "learning_curve.png"
     figures.learning_curve(
-        read_csv(task.results / "train.csv"),
+        read_table(task.results / "train.csv"),
         read_csv(task.results / "eval.csv"),
         path,
         title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",

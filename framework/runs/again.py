@@ -17,7 +17,7 @@ from framework.errors import DataError, JoystickError, TaskDirError
 from framework.evaluator import Interrupted
 from framework.fragment import Episode
 from framework.output.console import Console
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_table
 from framework.output.film import Taped, file_name, film_into, write_meta
 from framework.output.formatting import short
 from framework.runs.signals import StopSignals
@@ -72,11 +72,12 @@ def _total(taped: Taped) -> str:
 
 def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Taped:
     """Returns the episode with its actions and rewards. Raises JoystickError if they were not kept."""
-    rows = read_csv(source.results / "train.csv")
-    at = next((at for at, row in enumerate(rows) if row["episode"] == number), None)
-    if at is None:
+    rows = read_table(source.results / "train.csv")
+    places = np.flatnonzero(rows.numbers("episode") == number)
+    if not len(places):
         known = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"
         raise JoystickError(f"--episode {number}: train.csv has the episodes {known}")
+    at = int(places[0])
     try:
         data = open_data(str(source.path))
     except DataError as error:

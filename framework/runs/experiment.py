@@ -30,7 +30,7 @@ from framework.iteration import Count, EpisodeRows
 from framework.observer import Observer
 from framework.output import wrap_up
 from framework.output.console import Console
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.output.film import TrainingVideos
 from framework.output.formatting import resume_command
 from framework.output.recorders import TRAJECTORIES, Tape

@@ -14,7 +14,7 @@ from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
-from framework.output.csv_log import last_row
+from framework.output.csv_table import last_row
 from framework.output.formatting import begin_command, clock, compare_command, counted, resume_command, short, spread
 from framework.runs import runs_table
 from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command

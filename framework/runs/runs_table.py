@@ -12,8 +12,8 @@ import numpy as np
 from config.loader import RunConfig
 from framework.checkpoint.atomic import write_whole
 from framework.output import figures, statistics
-from framework.output.csv_log import read_csv
-from framework.output.curves import STEPS, UPDATES
+from framework.output.csv_table import read_csv, read_table
+from framework.output.curves import STEPS, UPDATES, column_of
 from framework.output.formatting import clock, counted, short, spread
 from framework.runs.task_dir import TaskDir
 
@@ -124,7 +124,7 @@ def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> 
         return Curves(
             {name: _curve(rows, "mean", over) for name, rows in evaluations.items()}, "evaluation return", over
         )
-    episodes = {name: _curve(read_csv(task.results / "train.csv"), "return", over) for name, task in tasks.items()}
+    episodes = {name: _curve(read_table(task.results / "train.csv"), "return", over) for name, task in tasks.items()}
     smooth = {
         name: (step, figures.smooth(value, figures.window_for(len(value))))
         for name, (step, value) in episodes.items()
@@ -135,7 +135,7 @@ def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str, over: str) -> Curve:
     counted = "update" if over == UPDATES else "step"
-    return np.array([row[counted] for row in rows], float), np.array([row[name] for row in rows], float)
+    return column_of(rows, counted), column_of(rows, name)
 
 
 def draw(

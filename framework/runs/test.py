@@ -20,7 +20,8 @@ from framework.evaluator import MOST_ROWS, Evaluation, Interrupted
 from framework.fragment import Recorder
 from framework.output import wrap_up
 from framework.output.console import Console
-from framework.output.csv_log import CsvLog, read_csv
+from framework.output.csv_log import CsvLog
+from framework.output.csv_table import read_csv
 from framework.output.formatting import counted
 from framework.output.recorders import FirstEpisodes, Tape
 from framework.plan import plan

@@ -11,7 +11,7 @@ from typing import Any
 from config.program import MAIN
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore
-from framework.output.csv_log import read_csv
+from framework.output.csv_table import read_csv
 from framework.runs.task_dir import TaskDir
 
 

@@ -1,0 +1,119 @@
+"""Reads the CSV files of a run, also while another process writes them."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+
+from framework.checkpoint.atomic import read_regular, regular
+
+TAIL_BYTES = 4096
+"""Upper bound of the size of a row."""
+MOST_BYTES = 2**30
+"""Size of the largest file that is read."""
+_BLOCK_ROWS = 20_000
+"""Number of rows that are texts at the same time; a text takes six times the memory of its number."""
+Array = np.ndarray
+Number = int | float | str
+Row = dict[str, Number]
+
+
+class Table(Sequence[Row]):
+    """Rows whose numbers are kept by column: hundreds of thousands of them are read in a second."""
+
+    def __init__(self, columns: dict[str, Array]) -> None:
+        """columns: integers, floats, or objects where some cells are text; equally many of each."""
+        self._columns = columns
+        self._count = min(map(len, columns.values()), default=0)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> "Table": ...
+
+    def __getitem__(self, place: int | slice) -> "Row | Table":
+        if isinstance(place, slice):
+            return Table({name: values[place] for name, values in self._columns.items()})
+        if not -self._count <= place < self._count:
+            raise IndexError(place)
+        return next(iter(self[place:][:1]))
+
+    def __iter__(self) -> Iterator[Row]:
+        names, values = self._columns.keys(), [column.tolist() for column in self._columns.values()]
+        return (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+
+    def numbers(self, name: str) -> Array:
+        """Returns a column as floats: NaN where it has no number, or if there is no such column."""
+        values = self._columns.get(name)
+        if values is None:
+            return np.full(self._count, np.nan)
+        if values.dtype == object:
+            return np.array([np.nan if isinstance(value, str) else value for value in values], float)
+        return values.astype(float)
+
+
+def read_table(path: Path) -> Table:
+    """Returns the rows of one of our files, numbers as numbers and an empty cell as NaN, without a torn last line."""
+    try:
+        *lines, _torn = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
+    except OSError:
+        return Table({})
+    if not lines:
+        return Table({})
+    names = lines.pop(0).split(",")
+    rows = [line for line in lines if line.count(",") == len(names) - 1]
+    blocks = [_columns(rows[at : at + _BLOCK_ROWS], len(names)) for at in range(0, len(rows), _BLOCK_ROWS)]
+    return Table({name: np.concatenate(parts) for name, parts in zip(names, zip(*blocks, strict=True), strict=False)})
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Returns `read_table` as a list."""
+    return list(read_table(path))
+
+
+def last_row(path: Path) -> Row | None:
+    """Returns the newest whole row of one of our files, while another process writes it, without reading all of it."""
+    try:
+        with open(path, "rb", opener=regular) as file:
+            names = file.readline(TAIL_BYTES)
+            file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            lines = file.read(TAIL_BYTES).split(b"\n")
+    except OSError:
+        return None
+    rows = [line for line in lines[:-1] if line.count(b",") == names.count(b",")]
+    if not rows:
+        return None
+    cells = rows[-1].decode(errors="replace").split(",")
+    return dict(zip(names.decode(errors="replace").rstrip("\n").split(","), map(_number, cells), strict=True))
+
+
+def _number(text: str) -> Number:
+    for kind in (int, float):
+        try:
+            return kind(text or "nan")
+        except ValueError:
+            continue
+    return text
+
+
+def _columns(rows: Sequence[str], count: int) -> list[Array]:
+    """Returns the columns of rows with this number of cells."""
+    cells = ",".join(rows).split(",")
+    return [_column(cells[place::count]) for place in range(count)]
+
+
+def _column(cells: Sequence[str]) -> Array:
+    if "" in cells:
+        cells = [cell or "nan" for cell in cells]
+    for kind in (int, float):
+        try:
+            return np.fromiter(map(kind, cells), kind, len(cells))
+        except (ValueError, OverflowError):
+            continue
+    return np.array(list(map(_number, cells)), object)
