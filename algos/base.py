@@ -145,7 +145,7 @@ class Agent(ABC):
 
     COMPILES: ClassVar[bool] = False
     """True if all gradients of an update are computed by Gradients, whose losses change nothing, draw no numbers, and
-    read from their networks nothing that changes but tensors."""
+    read nothing that changes but tensors."""
 
     optimizer: Any = None
     """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients

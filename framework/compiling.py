@@ -3,6 +3,7 @@
 import functools
 import math
 from dataclasses import replace
+from typing import Any
 
 import algos
 from config.loader import RunConfig
@@ -73,7 +74,8 @@ def _without_compiler() -> str | None:
 
     torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
     try:
-        torch.compile(lambda x: 2.0 * x + 1.0, fullgraph=True, options={"cpp_wrapper": True})(torch.ones(3))
+        compiled: Any = torch.compile(torch.square, fullgraph=True, options={"cpp_wrapper": True})
+        compiled.aot_compile(((torch.ones(3),), {}))
     except Exception as error:  # whatever a compiler and its caches can raise
         return f"torch.compile fails here: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return None
