@@ -248,7 +248,8 @@ class Collector:
     def settle(self) -> None:
         """Marks the end of a round: `state` describes this moment until the next call, even if a round breaks off."""
         self._marks.append(Mark(self._now.copy(), self._tape.end, stream_state(self.rng), self.steps))
-        self._tape.forget(before=self._marks[0].first_action())
+        if self._tape.long:
+            self._tape.forget(before=self._marks[0].first_action())
 
     def load_state(self, state: Tree) -> list[int]:
         """Restores a state by replaying the running episodes from their seeds. Returns the rows whose replay differed:

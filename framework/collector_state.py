@@ -71,6 +71,11 @@ class Tape:
         chosen = self.actions[first - self.start : end - self.start]
         return np.stack(chosen) if chosen else np.zeros((0, rows))
 
+    @property
+    def long(self) -> bool:
+        """True if there may be enough actions to forget."""
+        return len(self.actions) > self.FORGOTTEN_AT_ONCE
+
     def forget(self, before: int) -> None:
         """Drops actions before this index, many at a time."""
         if before - self.start > self.FORGOTTEN_AT_ONCE:

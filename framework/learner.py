@@ -191,10 +191,12 @@ def _without_empty(pieces: Batch) -> Batch:
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:
-    """Metrics of all updates, read from the device in one go."""
+    """Metrics of all updates. From a GPU they are read in one go."""
     names = list(results[0].metrics) if results else []
     if not names:
         return {}
+    if results[0].metrics[names[0]].is_cpu:
+        return {name: [result.metrics[name].item() for result in results] for name in names}
     table = torch.stack([result.metrics[name] for result in results for name in names]).tolist()
     return {name: table[i :: len(names)] for i, name in enumerate(names)}
 

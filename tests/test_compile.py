@@ -287,3 +287,4 @@ def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:
         assert len(traced) == calls
         assert weight.grad is not None
         assert weight.grad.tolist() == [0.5 * size] * 2
+        assert gradients.norm == (pytest.approx(1.5 * math.sqrt(2)) if size == 3 else None)

@@ -75,7 +75,7 @@ class Agent(base.Agent):
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
         metrics = self.gradients(batch)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce, self.gradients.norm)
         return Result({**metrics, "explained_variance": self.policy.explained_variance})
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

@@ -53,6 +53,8 @@ class Gradients:
         self._loss, self._parameters = loss, parameters
         self._samples: int | None = None
         self._graph: Graph | None = None
+        self.norm: Tensor | None = None
+        """Euclidean norm of the gradients; None if a graph has not computed it with them."""
         self.seconds = 0.0
         """Time that compiling took."""
 
@@ -61,12 +63,13 @@ class Gradients:
         if _count(inputs[0]) != self._samples:
             loss, besides = self._loss(*inputs)
             loss.backward(inputs=self._parameters)
+            self.norm = None
             return besides
         if self._graph is None:
             began = time.perf_counter()
             self._graph = graph_of(self._with_gradients, inputs, self._parameters[0].device.type == "cpu")
             self.seconds = time.perf_counter() - began
-        gradients, besides = self._graph(*inputs)
+        gradients, self.norm, besides = self._graph(*inputs)
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
         return besides
@@ -76,6 +79,8 @@ class Gradients:
         last one of an epoch, has them by autograd: each size would be compiled anew."""
         self._samples = samples
 
-    def _with_gradients(self, *inputs: Any) -> tuple[tuple[Tensor, ...], Any]:
+    def _with_gradients(self, *inputs: Any) -> tuple[tuple[Tensor, ...], Tensor, Any]:
         loss, besides = self._loss(*inputs)
-        return torch.autograd.grad(loss, self._parameters, allow_unused=True), besides
+        gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
+        squares = [gradient.square().sum() for gradient in gradients if gradient is not None]
+        return gradients, torch.stack(squares).sum().sqrt(), besides

@@ -91,12 +91,18 @@ def clip(grads: list[Tensor], norm: Tensor, max_norm: float) -> None:
     torch._foreach_mul_(grads, (max_norm / (norm + 1e-6)).clamp_(max=1.0))
 
 
-def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm: float | None, reduce: Reduce) -> None:
+def apply_gradients(
+    optimizer: Optimizer,
+    parameters: Sequence[Tensor],
+    max_norm: float | None,
+    reduce: Reduce,
+    norm: Tensor | None = None,
+) -> None:
     """After backward: averages gradients over learners, clips them, steps and clears. The optimizer keeps their norm
-    before clipping as `grad_norm`, a metric."""
+    before clipping as `grad_norm`, a metric. norm: theirs, if it is known and there is one learner."""
     grads = [p.grad for p in parameters if p.grad is not None]
     reduce(grads)
-    optimizer.grad_norm = norm_of(grads)  # type: ignore[union-attr]
+    optimizer.grad_norm = norm_of(grads) if norm is None else norm  # type: ignore[union-attr]
     if max_norm is not None:
         clip(grads, optimizer.grad_norm, max_norm)  # type: ignore[union-attr]
     optimizer.step()

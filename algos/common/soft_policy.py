@@ -86,7 +86,7 @@ class SoftPolicy:
     def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
         """Makes one actor step towards actions of higher value, and one of the temperature."""
         self.metrics, entropy = self.gradients(obs, noise)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, reduce)
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, reduce, self.gradients.norm)
         self.temperature.step(entropy, self.target_entropy, reduce)
 
     def _loss(self, obs: Observed, noise: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:

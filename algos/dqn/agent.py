@@ -103,7 +103,7 @@ class Agent(base.Agent):
         modules.draw(self.target_noise, self.streams.learn)
         batch = self.carried.with_views(batch, self.cfg.burn_in)
         metrics, error = self.gradients(batch)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce, self.gradients.norm)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result(metrics, priorities=error if "weight" in batch else None)

@@ -144,7 +144,7 @@ class Agent(base.Agent):
         metrics = self.gradients(batch)
         if cfg.ppo_type == "kl":
             self.moved.append(self.everywhere(metrics["kl"]))
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce, self.gradients.norm)
         stop = cfg.target_kl is not None and self.everywhere(metrics["kl"]).item() > 1.5 * cfg.target_kl
         return Result({**metrics, "explained_variance": self.policy.explained_variance, **extra}, stop=stop)
 

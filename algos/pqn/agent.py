@@ -105,7 +105,7 @@ class Agent(base.Agent):
         networks.seed_dropout(self.network, self.streams.learn)
         batch = self.carried.with_views(batch)
         metrics = self.gradients(batch)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce, self.gradients.norm)
         return Result(metrics)
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

@@ -100,7 +100,7 @@ class Agent(base.Agent):
         noise = self.policy.noise(len(batch["action"]))
         self._choose_targets()
         metrics, priorities = self.gradients(batch, noise)
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce, self.gradients.norm)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self.policy.improve(batch["obs"], self.policy.noise(len(noise)), self.reduce)

@@ -118,10 +118,14 @@ class Agent(base.Agent):
         batch = self.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
         metrics, priorities = self.critic_gradients(batch, self._noise(len(batch["reward"])))
-        optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
+        optim.apply_gradients(
+            self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce, self.critic_gradients.norm
+        )
         if self.updates % cfg.policy_freq == 0:
             self.actor_loss = self.actor_gradients(batch)
-            optim.apply_gradients(self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
+            optim.apply_gradients(
+                self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce, self.actor_gradients.norm
+            )
             targets.follow(self.slow, self.online, cfg, self.updates // cfg.policy_freq)
         return Result({**metrics, "actor_loss": self.actor_loss}, priorities)
 

@@ -147,7 +147,7 @@ class Replay:
         return self._rings.size
 
     def owed(self) -> int:
-        return int(self._credit) if self._rings.pieces(self.spec.sequence) else 0
+        return int(self._credit) if self._credit >= 1 and self._rings.pieces(self.spec.sequence) else 0
 
     def take(self, fraction: float, most: int = MOST_AT_ONCE, granted: int = 0) -> Chunk | None:
         """granted: number of updates that are allowed in addition to those that collected steps have earned."""

@@ -209,6 +209,8 @@ class Rings:
 
     def pieces(self, length: int) -> int:
         """Returns the number of places where a piece of so many steps begins."""
+        if length == 1:
+            return self.size
         return int(np.maximum(0, self.added - self.oldest - length + 1).sum()) * self.rows
 
     def ring(self, place: Array) -> Array:
@@ -228,6 +230,9 @@ class Rings:
     def serial(self, place: Array) -> Array:
         """Returns the number of the step that is at each place now. A sample whose number was another one has been
         overwritten."""
+        if self.count == 1:
+            newest = int(self.added[0]) - 1
+            return newest - (newest - place // self.rows) % self.length
         added, slot = self.added[self.ring(place)], place // self.rows % self.length
         return added - 1 - (added % self.length - 1 - slot) % self.length
 
