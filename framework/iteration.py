@@ -88,7 +88,7 @@ class EpisodeRows:
         """Adds the metrics of updates."""
         self._since.add(metrics)
 
-    def rows(self, episodes: Sequence[Episode], steps: Sequence[int], before: Count, progress: Progress) -> list[Row]:
+    def of(self, episodes: Sequence[Episode], steps: Sequence[int], before: Count, progress: Progress) -> list[Row]:
         """Returns the rows of the episodes that ended in a fragment. steps: environment step at which each ended.
         before: the amount of training before the fragment."""
         if self._since.sums:
@@ -143,7 +143,8 @@ class Spread:
         all_of_them = (self.low, self.high, *values) if self.count else values
         self.low, self.high = min(all_of_them), max(all_of_them)
         self.count += len(values)
-        self.total = sum(values, start=self.total)
+        for value in values:  # sum() rounds otherwise from Python 3.12 on
+            self.total += value
 
     @property
     def mean(self) -> float:

@@ -191,7 +191,7 @@ def _without_empty(pieces: Batch) -> Batch:
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:
-    """Metrics of all updates. From a GPU they are read in one go."""
+    """Returns the metrics of all updates. From a GPU they are read in one go."""
     names = list(results[0].metrics) if results else []
     if not names:
         return {}

@@ -208,7 +208,7 @@ class Trainer:
                 observer.recorded(*record)
         if event.episodes:
             steps = [before.step + (episode.steps - event.first_step) * event.rows for episode in event.episodes]
-            rows = self.rows.rows(event.episodes, steps, before, event.progress)
+            rows = self.rows.of(event.episodes, steps, before, event.progress)
             if not self._warned and (text := self.agent.warning(self.rows.last, before.update)):
                 self._warned = True
                 self.console.warn(text)

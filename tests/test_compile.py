@@ -45,7 +45,7 @@ class InPlace:
     def disable_guard_check(self) -> None: ...
 
     def __call__(self, *inputs: Any) -> Any:
-        self.calls.append(self.function)
+        self.calls.append(self)
         return self.function(*inputs)
 
 
@@ -53,7 +53,12 @@ class InPlace:
 def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The calls of what was to be compiled, which runs as it is."""
     calls: list[Any] = []
-    monkeypatch.setattr(torch, "compile", lambda function, **options: InPlace(function, calls))
+
+    def in_place(function: Any, fullgraph: bool, **how: Any) -> InPlace:
+        assert fullgraph, "a graph that is broken is not a whole update"
+        return InPlace(function, calls)
+
+    monkeypatch.setattr(torch, "compile", in_place)
     return calls
 
 
@@ -62,12 +67,17 @@ def as_graphs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The calls of what was to be compiled, which runs as the graph that was traced in its first call: without machine
     code, but with the numbers of that call wherever it reads some that are no tensors."""
     calls: list[Any] = []
-    compile = torch.compile
-    torch._dynamo.config.trace_autograd_ops = True
+    compiled = torch.compile
 
-    def graph(function: Any, options: dict[str, Any], **how: Any) -> InPlace:
+    class Graph(InPlace):
+        def aot_compile(self, inputs: Any) -> Any:
+            self.function = self.function.aot_compile(inputs)
+            self.function.disable_guard_check()
+            return self
+
+    def graph(function: Any, options: dict[str, Any], **how: Any) -> Graph:
         kept = {"guard_filter_fn": options["guard_filter_fn"]}
-        return InPlace(compile(function, backend="eager", options=kept, isolate_recompiles=True, **how), calls)
+        return Graph(compiled(function, backend="eager", options=kept, **how), calls)
 
     monkeypatch.setattr(torch, "compile", graph)
     return calls
@@ -79,15 +89,24 @@ def test_the_families_that_learn_by_gradients_compile() -> None:
     assert not {"IQN", "DRQN", "DroQ", "RecurrentPPO", "QLearning", "TRPO"} & set(COMPILED)
 
 
-@pytest.mark.parametrize("algo", COMPILED)
-def test_compiled_gradients_are_those_of_autograd(algo: str, as_graphs: list[Any]) -> None:
+def toy_for(algo: str) -> str:
+    package = algos.get(algo)
+    if getattr(package.Config(), "her_ratio", 0):
+        return "reach"
+    return "match" if "Discrete" in package.Config.ACTION_SPACES else "target"
+
+
+@pytest.mark.parametrize(
+    ("algo", "toy"), [*((algo, toy_for(algo)) for algo in COMPILED), ("PPO", "digits"), ("PPO", "bits")]
+)
+def test_compiled_gradients_are_those_of_autograd(algo: str, toy: str, as_graphs: list[Any]) -> None:
     """The same weights after the same updates; a graph that misses a term, or a parameter, would give others."""
     package, fields = algos.get(algo), algos.get(algo).Config.model_fields
     layers = {key: [{"layer_type": "linear", "layer_size": [8]}] for key in fields if key.endswith("_layers")}
     settings = {**{key: value for key, value in QUICK.items() if key in fields}, **layers}
-    toy = "match" if "Discrete" in package.Config.ACTION_SPACES else "target"
-    toy = "reach" if getattr(package.Config(), "her_ratio", 0) else toy
-    weights = []
+    if "max_grad_norm" in fields:
+        settings["max_grad_norm"] = 0.01
+    weights, norms = [], []
     for compiled in (False, True):
         env = toy_of(toy, 2)
         agent = agent_of(algo, spec_of(env), **settings)
@@ -95,8 +114,12 @@ def test_compiled_gradients_are_those_of_autograd(algo: str, as_graphs: list[Any
             for gradients in agent.all_gradients():
                 gradients.compile(PolicyPlan("", agent.cfg, package, agent.spec).minibatch)
         weights.append(trained(agent, env, 40).weights())
+        parts = [*vars(agent).items(), *getattr(getattr(agent, "policy", None), "__dict__", {}).items()]
+        norms.append({name: float(part.grad_norm) for name, part in parts if hasattr(part, "grad_norm")})
     actor_and_critics = {"critic_lr", "policy_freq"} <= fields.keys()
     assert len(set(as_graphs)) == (2 if actor_and_critics else 1), "each of them was used"
+    assert norms[0]
+    assert norms[1] == pytest.approx(norms[0], rel=1e-4)
     for name, expected in weights[0].items():
         np.testing.assert_allclose(weights[1][name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
 
@@ -288,3 +311,16 @@ def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:
         assert weight.grad is not None
         assert weight.grad.tolist() == [0.5 * size] * 2
         assert gradients.norm == (pytest.approx(1.5 * math.sqrt(2)) if size == 3 else None)
+
+
+def test_a_minibatch_of_another_type_is_not_compiled(traced: list[Any]) -> None:
+    """The graph would take its bytes for numbers of the old type."""
+    weight = torch.ones(2, requires_grad=True)
+    gradients = Gradients(lambda batch: ((batch["obs"].float() @ weight).sum(), None), [weight])
+    gradients.compile(3)
+    for dtype, calls in ((torch.float32, 1), (torch.float64, 1), (torch.float32, 2)):
+        weight.grad = None
+        gradients({"obs": torch.full((3, 2), 0.5, dtype=dtype)})
+        assert len(traced) == calls
+        assert weight.grad is not None
+        assert weight.grad.tolist() == [1.5] * 2

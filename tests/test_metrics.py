@@ -63,7 +63,10 @@ def test_a_table_has_the_rows_of_a_file_and_its_columns_as_numbers(tmp_path: Pat
     assert table[-1] == {"name": "c", "step": 4, "mean": float("inf"), "big": 9}
     assert [row["name"] for row in table] == ["a", "b", 1, "c"]
     assert [row["step"] for row in table[1:3]] == [2, 3]
-    assert str(list(table)) == str(read_csv(path))
+    assert str(read_csv(path)) == (
+        "[{'name': 'a', 'step': 1, 'mean': 0.5, 'big': 7.0}, {'name': 'b', 'step': 2, 'mean': nan, 'big': 1e+20}, "
+        "{'name': 1, 'step': 3, 'mean': 2.0, 'big': 8.0}, {'name': 'c', 'step': 4, 'mean': inf, 'big': 9.0}]"
+    )
     np.testing.assert_array_equal(table.numbers("mean"), [0.5, np.nan, 2.0, np.inf])
     np.testing.assert_array_equal(table.numbers("name"), [np.nan, np.nan, 1.0, np.nan])
     assert np.isnan(table.numbers("none")).tolist() == [True] * 4
@@ -71,6 +74,16 @@ def test_a_table_has_the_rows_of_a_file_and_its_columns_as_numbers(tmp_path: Pat
         with pytest.raises(IndexError):
             table[place]
     assert not len(read_table(tmp_path / "absent.csv"))
+    for text, rows in (
+        ("", "[]"),
+        ("step,mean\n", "[]"),
+        ("step,step\n1,2\n", "[{'step': 2}]"),
+        ("step,mean\r\n1,2\r\n", "[{'step': 1, 'mean\\r': 2}]"),
+        ("step,seconds\n1,0.5\n,\n3,1.5\n", "[{'step': 1, 'seconds': 0.5}, {'step': nan, 'seconds': nan}, "
+                                            "{'step': 3, 'seconds': 1.5}]"),
+    ):  # fmt: skip
+        path.write_text(text, newline="")
+        assert str(read_csv(path)) == rows
 
 
 def test_a_resumed_csv_equals_one_that_was_never_interrupted(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from helpers_core import FakeJournal, ramp, saved_and_read, written
 from config.schema import ReplaySpec
 from framework.checkpoint import journal as journals
 from framework.memory import Keys, Replay
+from framework.memory.ring import Rings
 
 GAMMA = 0.5
 ROWS = 2
@@ -326,3 +327,16 @@ def test_a_copy_or_a_pickle_of_rings_has_one_array_per_column_in_both_of_its_sha
             np.testing.assert_array_equal(other.steps[name], whole)
             assert np.shares_memory(other.steps[name], other.flat[name])
             assert not np.shares_memory(other.flat[name], whole)
+
+
+@pytest.mark.parametrize("added", [0, 3, 5, 12])
+def test_one_ring_counts_as_the_first_of_several(added):
+    """The short forms for a single ring are those for several."""
+    single, several = Rings(5 * 2, 1), Rings(5 * 2 * 3, 3)
+    for rings in (single, several):
+        rings.make_room(2)
+        rings.added[0] = added
+    places = np.arange(min(added, 5) * 2)
+    assert single.serial(places).tolist() == several.serial(places).tolist()
+    assert [single.pieces(length) for length in (1, 3)] == [several.pieces(length) for length in (1, 3)]
+    assert single.pieces(3) == max(0, min(added, 5) - 2) * 2

@@ -12,6 +12,7 @@ from algos.common.settings import NetworkConfig
 Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
 Graph = Callable[..., Any]
+"""Function of tensors, or of dicts of them, that was compiled or is to be."""
 NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
@@ -25,8 +26,9 @@ def uncompiled_layers(cfg: NetworkConfig) -> str | None:
 def graph_of(function: Graph, inputs: tuple[Any, ...], on_cpu: bool) -> Graph:
     """Compiles a function of tensors for these inputs and others of their sizes.
 
-    The graph reads tensors anew in each call. Numbers and layers are those of the first call: whether they have changed
-    is not looked at, since that takes longer than the smallest kernels. On a CPU the kernels are called by C++."""
+    The graph reads tensors anew in each call, and takes inputs of other sizes as an error, but does not see that they
+    are of another type. Numbers and layers are those of the first call: whether they have changed is not looked at,
+    since that takes longer than the smallest kernels. On a CPU the kernels are called by C++."""
     import torch._dynamo  # a second, which only compiled runs need
     import torch._inductor.config
 
@@ -46,6 +48,12 @@ def _count(batch: Any) -> int:
     return len(obs) if isinstance(obs, Tensor) else 0
 
 
+def _types(inputs: tuple[Any, ...]) -> list[torch.dtype]:
+    """Returns the types of all tensors."""
+    each = [value for one in inputs for value in (one.values() if isinstance(one, dict) else (one,))]
+    return [value.dtype for value in each if isinstance(value, Tensor)]
+
+
 class Gradients:
     """Gradients of a loss with respect to parameters."""
 
@@ -53,20 +61,23 @@ class Gradients:
         self._loss, self._parameters = loss, parameters
         self._samples: int | None = None
         self._graph: Graph | None = None
+        self._of: list[torch.dtype] = []
+        """Types of the inputs that the graph is for."""
         self.norm: Tensor | None = None
         """Euclidean norm of the gradients; None if a graph has not computed it with them."""
         self.seconds = 0.0
-        """Time that compiling took."""
+        """Seconds that compiling took."""
 
     def __call__(self, *inputs: Any) -> Any:
         """Stores the gradients of loss(*inputs) in the parameters; returns what the loss function gives besides."""
-        if _count(inputs[0]) != self._samples:
+        if _count(inputs[0]) != self._samples or (self._graph is not None and _types(inputs) != self._of):
             loss, besides = self._loss(*inputs)
             loss.backward(inputs=self._parameters)
             self.norm = None
             return besides
         if self._graph is None:
             began = time.perf_counter()
+            self._of = _types(inputs)
             self._graph = graph_of(self._with_gradients, inputs, self._parameters[0].device.type == "cpu")
             self.seconds = time.perf_counter() - began
         gradients, self.norm, besides = self._graph(*inputs)
@@ -76,7 +87,7 @@ class Gradients:
 
     def compile(self, samples: int) -> None:
         """Compiles loss and gradients with the next call for so many samples. A minibatch of another size, such as the
-        last one of an epoch, has them by autograd: each size would be compiled anew."""
+        last one of an epoch, or with tensors of another type has them by autograd: each would be compiled anew."""
         self._samples = samples
 
     def _with_gradients(self, *inputs: Any) -> tuple[tuple[Tensor, ...], Tensor, Any]:

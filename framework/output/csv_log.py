@@ -65,11 +65,12 @@ class LineLog(ABC):
         self.extend([row])
 
     def extend(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Adds one row or more."""
-        self.append_line("\n".join(self._lines(rows)))
+        """Adds rows."""
+        if rows:
+            self.append_line("\n".join(self._lines(rows)))
 
     def append_line(self, line: str) -> None:
-        """Adds a row, or several, as the line that it is in the file, in ASCII and without its end."""
+        """Adds a row as its line in the file, in ASCII and without its end, or several as their lines."""
         self._rows.append(line + "\n")
         self.waiting += len(line) + 1
         if self.waiting > FLUSH_BYTES or time.monotonic() >= self._next_flush:

@@ -21,12 +21,13 @@ Row = dict[str, Number]
 
 
 class Table(Sequence[Row]):
-    """Rows whose numbers are kept by column: hundreds of thousands of them are read in a second."""
+    """Rows that are kept by column, so that hundreds of thousands of them are read in seconds. The numbers of a column
+    are all integers or all floats, unless some of its cells are empty or text."""
 
     def __init__(self, columns: dict[str, Array]) -> None:
-        """columns: integers, floats, or objects where some cells are text; equally many of each."""
+        """columns: integers, floats, or objects of several types; equally many of each."""
         self._columns = columns
-        self._count = min(map(len, columns.values()), default=0)
+        self._count = max(map(len, columns.values()), default=0)
 
     def __len__(self) -> int:
         return self._count
@@ -69,7 +70,8 @@ def read_table(path: Path) -> Table:
     names = lines.pop(0).split(",")
     rows = [line for line in lines if line.count(",") == len(names) - 1]
     blocks = [_columns(rows[at : at + _BLOCK_ROWS], len(names)) for at in range(0, len(rows), _BLOCK_ROWS)]
-    return Table({name: np.concatenate(parts) for name, parts in zip(names, zip(*blocks, strict=True), strict=False)})
+    columns = zip(*blocks, strict=True)  # none if there are no rows
+    return Table({name: np.concatenate(parts) for name, parts in zip(names, columns, strict=False)})
 
 
 def read_csv(path: Path) -> list[Row]:
@@ -110,6 +112,8 @@ def _columns(rows: Sequence[str], count: int) -> list[Array]:
 
 def _column(cells: Sequence[str]) -> Array:
     if "" in cells:
+        if all(cell.isdecimal() for cell in cells if cell):
+            return np.array(list(map(_number, cells)), object)  # integers stay such beside NaN
         cells = [cell or "nan" for cell in cells]
     for kind in (int, float):
         try:

@@ -135,7 +135,10 @@ def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str, over: str) -> Curve:
     counted = "update" if over == UPDATES else "step"
-    return column_of(rows, counted), column_of(rows, name)
+    step, value = column_of(rows, counted), column_of(rows, name)
+    if np.isnan([step, value]).any():
+        raise ValueError(f"some rows have no number as {counted} or {name}")
+    return step, value
 
 
 def draw(
