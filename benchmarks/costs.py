@@ -6,6 +6,7 @@ Prints the tables of docs/speed.md.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -48,7 +49,8 @@ def start(repeats: int) -> list[str]:
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as folder:
                 begin = time.perf_counter()
-                done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True)
+                env = {**os.environ, "PYTHONPATH": str(ROOT)}  # for `import joystick`
+                done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, env=env)
                 seconds.append(time.perf_counter() - begin)
             if done.returncode != (2 if "wrong" in title else 0):
                 raise SystemExit(f"{title} ended with status {done.returncode}:\n{done.stderr}")
