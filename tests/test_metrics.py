@@ -70,6 +70,8 @@ def test_a_table_has_the_rows_of_a_file_and_its_columns_as_numbers(tmp_path: Pat
     np.testing.assert_array_equal(table.numbers("mean"), [0.5, np.nan, 2.0, np.inf])
     np.testing.assert_array_equal(table.numbers("name"), [np.nan, np.nan, 1.0, np.nan])
     assert np.isnan(table.numbers("none")).tolist() == [True] * 4
+    path.write_text("loss,step\n" + ",1\n" * 3)
+    assert read_table(path)._columns["loss"].dtype == float, "a metric before the first update"
     for place in (4, -5):
         with pytest.raises(IndexError):
             table[place]

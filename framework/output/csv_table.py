@@ -112,7 +112,7 @@ def _columns(rows: Sequence[str], count: int) -> list[Array]:
 
 def _column(cells: Sequence[str]) -> Array:
     if "" in cells:
-        if all(cell.isdecimal() for cell in cells if cell):
+        if any(cells) and all(cell.isdecimal() for cell in cells if cell):
             return np.array(list(map(_number, cells)), object)  # integers stay such beside NaN
         cells = [cell or "nan" for cell in cells]
     for kind in (int, float):
