@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
-from algos.common.gradients import Gradients, uncompiled_layers
+from algos.common.gradient_step import GradientStep, uncompiled
 from algos.common.keep import load_state_of, restore_stream, state_of, stream_state
 from algos.common.weights import load_weights, weights_of
 
@@ -144,12 +144,12 @@ class Agent(ABC):
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
 
     COMPILES: ClassVar[bool] = False
-    """True if all gradients of an update are computed by Gradients, whose losses change nothing, draw no numbers, and
-    read nothing that changes but tensors."""
+    """True if each step of an update is a GradientStep, whose loss changes nothing, draws no numbers, and reads nothing
+    that changes but tensors."""
 
     optimizer: Any = None
     """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients
-    (optim.apply_gradients keeps it) are metrics too."""
+    (apply_gradients and GradientStep keep it) are metrics too."""
 
     expert: Callable[[Array, Array | None], Array] | None = None
     """Returns the actions [N, ...] of an expert for observations [N, ...] and masks of legal actions [N, A] or None.
@@ -243,12 +243,12 @@ class Agent(ABC):
     @classmethod
     def uncompiled(cls, cfg: Any) -> str | None:
         """Returns why updates with these settings cannot be compiled (general_cfg.compile); None if they can."""
-        return uncompiled_layers(cfg) if cls.COMPILES else "this algorithm has no compiled updates"
+        return uncompiled(cfg) if cls.COMPILES else "this algorithm has no compiled updates"
 
-    def all_gradients(self) -> list[Gradients]:
-        """Returns the gradients of all its updates, which are attributes of the agent or of its policy."""
+    def gradient_steps(self) -> list[GradientStep]:
+        """Returns the steps of its updates that can be compiled: attributes of the agent or of its policy."""
         attributes = [*vars(self).values(), *getattr(getattr(self, "policy", None), "__dict__", {}).values()]
-        return [each for each in attributes if isinstance(each, Gradients)]
+        return [each for each in attributes if isinstance(each, GradientStep)]
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

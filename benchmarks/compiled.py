@@ -66,8 +66,8 @@ def measure(algo: str, env_id: str) -> dict[str, Any]:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     (eager, batch), (compiled, _) = made(algo, env_id), made(algo, env_id)
-    for gradients in compiled.all_gradients():
-        gradients.compile(len(batch["obs"]))
+    for step in compiled.gradient_steps():
+        step.compile(len(batch["obs"]))
     first = seconds(compiled, batch, 2)  # an actor may learn with each second update
     found = [(seconds(eager, batch), seconds(compiled, batch)) for _ in range(TURNS)]
     return {

@@ -2,8 +2,10 @@
 
 import contextlib
 import ctypes
+import functools
 import math
 import os
+import platform
 import re
 import sys
 import time
@@ -45,6 +47,18 @@ def _others_running() -> float:
         if least == 0:
             break
     return least
+
+
+@functools.cache
+def matrix_products() -> str:
+    """Returns the library that multiplies large matrices fastest on this processor: oneDNN, or torch for the one that
+    it chooses. That is MKL, which uses half of the vector width of AMD's processors with AVX-512."""
+    import torch
+
+    if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
+        return "torch"
+    amd = "AuthenticAMD" in (_text(PROC / "cpuinfo") or platform.processor())
+    return "oneDNN" if amd and torch.backends.cpu.get_cpu_capability() == "AVX512" else "torch"
 
 
 def cores() -> int:

@@ -186,8 +186,8 @@ def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | Mu
         return MultiPolicyLearner(agent, plan)
     assert plan.single is not None
     if config.general.compile == "on":
-        for gradients in agent.all_gradients():
-            gradients.compile(plan.single.minibatch)
+        for step in agent.gradient_steps():
+            step.compile(plan.single.minibatch)
     return Learner(agent, plan.single.memory)
 
 

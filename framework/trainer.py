@@ -235,7 +235,7 @@ class Trainer:
 
     def compiling(self) -> float:
         """Returns the seconds of this session in which updates were compiled."""
-        return sum(gradients.seconds for gradients in self.agent.all_gradients())
+        return sum(step.seconds for step in self.agent.gradient_steps())
 
     def stop_reason(self) -> str | None:
         """Returns why training does not continue, as a sentence; None to continue."""

@@ -13,7 +13,8 @@ from config_fixtures import loaded
 from helpers_core import agent_of, of_one_agent, spec_of, toy_of, trained
 
 import algos
-from algos.common.gradients import Gradients
+from algos.common import optim
+from algos.common.gradient_step import GradientStep
 from config.loader import RunConfig, load
 from framework import compiling
 from framework.catalog import ALGOS, ENVS
@@ -83,6 +84,14 @@ def as_graphs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
+def alone(gradients: Any) -> None:
+    """Averages the gradients of a single learner."""
+
+
+def adam(parameters: list[torch.Tensor], lr: float = 0.1) -> Any:
+    return optim.make(parameters, algos.get("DQN").Config(), lr)
+
+
 def test_the_families_that_learn_by_gradients_compile() -> None:
     families = {"DQN", "DoubleDQN", "RainbowDQN", "C51", "SAC", "REDQ", "TD3", "DDPG", "PPO", "A2C", "PQN"}
     assert families <= set(COMPILED)
@@ -99,7 +108,7 @@ def toy_for(algo: str) -> str:
 @pytest.mark.parametrize(
     ("algo", "toy"), [*((algo, toy_for(algo)) for algo in COMPILED), ("PPO", "digits"), ("PPO", "bits")]
 )
-def test_compiled_gradients_are_those_of_autograd(algo: str, toy: str, as_graphs: list[Any]) -> None:
+def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, as_graphs: list[Any]) -> None:
     """The same weights after the same updates; a graph that misses a term, or a parameter, would give others."""
     package, fields = algos.get(algo), algos.get(algo).Config.model_fields
     layers = {key: [{"layer_type": "linear", "layer_size": [8]}] for key in fields if key.endswith("_layers")}
@@ -111,8 +120,8 @@ def test_compiled_gradients_are_those_of_autograd(algo: str, toy: str, as_graphs
         env = toy_of(toy, 2)
         agent = agent_of(algo, spec_of(env), **settings)
         if compiled:
-            for gradients in agent.all_gradients():
-                gradients.compile(PolicyPlan("", agent.cfg, package, agent.spec).minibatch)
+            for step in agent.gradient_steps():
+                step.compile(PolicyPlan("", agent.cfg, package, agent.spec).minibatch)
         weights.append(trained(agent, env, 40).weights())
         parts = [*vars(agent).items(), *getattr(getattr(agent, "policy", None), "__dict__", {}).items()]
         norms.append({name: float(part.grad_norm) for name, part in parts if hasattr(part, "grad_norm")})
@@ -290,37 +299,33 @@ def test_each_network_has_a_graph_of_its_own() -> None:
     for activation in (torch.nn.ReLU(), torch.nn.Tanh()):
         network = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), activation)
         torch.nn.init.ones_(network[0].weight)
-        gradients = Gradients(
-            lambda batch, network=network: (network(batch["obs"]).sum(), None), list(network.parameters())
-        )
-        gradients.compile(2)
-        gradients({"obs": torch.ones(2, 1)})
-        found.append(network[0].weight.grad.item())
+        optimizer = adam(list(network.parameters()))
+        step = GradientStep(lambda batch, network=network: (network(batch["obs"]).sum(), None), optimizer, None)
+        step.compile(2)
+        step({"obs": torch.ones(2, 1)}, reduce=alone)
+        found.append(optimizer.grad_norm.item())
     assert found == pytest.approx([2.0, 2 * (1 - math.tanh(1) ** 2)])
 
 
 def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:
     """The last one of an epoch has another size in each window if steps are left out; each would take seconds."""
     weight = torch.ones(2, requires_grad=True)
-    gradients = Gradients(lambda batch: ((batch["obs"] @ weight).sum(), len(batch["obs"])), [weight])
-    gradients.compile(3)
+    optimizer = adam([weight])
+    step = GradientStep(lambda batch: ((batch["obs"] @ weight).sum(), len(batch["obs"])), optimizer, None)
+    step.compile(3)
     for size, calls in ((3, 1), (2, 1), (3, 2)):
-        weight.grad = None
-        assert gradients({"obs": torch.full((size, 2), 0.5)}) == size
+        assert step({"obs": torch.full((size, 2), 0.5)}, reduce=alone) == size
         assert len(traced) == calls
-        assert weight.grad is not None
-        assert weight.grad.tolist() == [0.5 * size] * 2
-        assert gradients.norm == (pytest.approx(1.5 * math.sqrt(2)) if size == 3 else None)
+        assert optimizer.grad_norm.item() == pytest.approx(0.5 * size * math.sqrt(2))
 
 
 def test_a_minibatch_of_another_type_is_not_compiled(traced: list[Any]) -> None:
     """The graph would take its bytes for numbers of the old type."""
     weight = torch.ones(2, requires_grad=True)
-    gradients = Gradients(lambda batch: ((batch["obs"].float() @ weight).sum(), None), [weight])
-    gradients.compile(3)
+    optimizer = adam([weight])
+    step = GradientStep(lambda batch: ((batch["obs"].float() @ weight).sum(), None), optimizer, None)
+    step.compile(3)
     for dtype, calls in ((torch.float32, 1), (torch.float64, 1), (torch.float32, 2)):
-        weight.grad = None
-        gradients({"obs": torch.full((3, 2), 0.5, dtype=dtype)})
+        step({"obs": torch.full((3, 2), 0.5, dtype=dtype)}, reduce=alone)
         assert len(traced) == calls
-        assert weight.grad is not None
-        assert weight.grad.tolist() == [1.5] * 2
+        assert optimizer.grad_norm.item() == pytest.approx(1.5 * math.sqrt(2))

@@ -9,7 +9,7 @@ from torch import Tensor
 from algos import base
 from algos.a2c.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim
+from algos.common import networks
 from algos.common.actor_critic import (
     ActorCritic,
     advantages,
@@ -20,7 +20,7 @@ from algos.common.actor_critic import (
     squared_error,
     standardised,
 )
-from algos.common.gradients import Gradients
+from algos.common.gradient_step import GradientStep
 from algos.common.normalize import RewardScaler, normalizer_for
 
 
@@ -37,9 +37,8 @@ class Agent(base.Agent):
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
-        self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.gradients = Gradients(self._loss, self.parameters)
+        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -74,8 +73,7 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
-        metrics = self.gradients(batch)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce, self.gradients.norm)
+        metrics = self.step(batch, reduce=self.reduce)
         return Result({**metrics, "explained_variance": self.policy.explained_variance})
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

@@ -4,12 +4,15 @@ torch.optim.Adam gives the same bits, but its base class imports the compiler, a
 another 100 us per step on hooks and bookkeeping.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import Parameter
+
+from algos.common.device import on_device
 
 BETAS = (0.9, 0.999)
 
@@ -32,7 +35,7 @@ class FusedAdam:
         given = list(parameters)
         grouped = given if given and isinstance(given[0], dict) else [{"params": given}]
         self.param_groups: list[dict[str, Any]] = [{"lr": lr, **group} for group in grouped]  # type: ignore[dict-item]
-        self.epsilon, self.weight_decay, self.betas = epsilon, weight_decay, betas
+        self.epsilon, self.weight_decay, self.betas, self._decoupled = epsilon, weight_decay, betas, decoupled
         self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._moments = [_Moments(group["params"]) for group in self.param_groups]
 
@@ -65,6 +68,35 @@ class FusedAdam:
                 amsgrad=False,
                 maximize=False,
             )
+
+    def count(self) -> Tensor:
+        """Counts a step of `move`; returns what it depends on besides the gradients: for each group [groups, 3] the
+        learning rate and the factor of the second moments' roots, both without the bias towards 0, and what decoupled
+        weight decay leaves of the parameters."""
+        (beta1, beta2), rates = self.betas, []
+        for group, moments in zip(self.param_groups, self._moments, strict=True):
+            moments.counts.add_(1)
+            steps, lr = moments.counts.max().item(), group["lr"]
+            rates.append((lr / (1 - beta1**steps), (1 - beta2**steps) ** -0.5, 1 - lr * self.weight_decay))
+        return on_device(np.array(rates, np.float32), self._moments[0].counts.device)
+
+    @torch.no_grad()
+    def move(self, gradients: Sequence[Tensor | None], rates: Tensor) -> None:
+        """Does what the kernel does, in operations that can be compiled; parameters without a gradient are unchanged.
+        rates: of `count`."""
+        given = iter(gradients)
+        for group, moments, of_group in zip(self.param_groups, self._moments, rates.unbind(), strict=True):
+            rate, correction, left = of_group.unbind()
+            for p, mean, square, gradient in zip(group["params"], moments.means, moments.squares, given, strict=False):
+                if gradient is None:
+                    continue
+                if self._decoupled:
+                    p.mul_(left)
+                elif self.weight_decay:
+                    gradient = gradient + self.weight_decay * p
+                mean.lerp_(gradient, 1 - self.betas[0])
+                square.mul_(self.betas[1]).addcmul_(gradient, gradient, value=1 - self.betas[1])
+                p.sub_(rate * mean / (square.sqrt() * correction + self.epsilon))
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the state in the format of torch.optim.Adam: moments by parameter index."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.base import EnvSpec
-from algos.common import networks, shared_layers
+from algos.common import networks, product, shared_layers
 from algos.common.first_weights import INITS
 from algos.common.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
 from algos.common.recurrent import Recurrent
@@ -28,7 +28,12 @@ class EnsembleLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.baddbmm(self.bias, x.expand(self.weight.shape[0], -1, -1), self.weight)
+        x = x.expand(self.weight.shape[0], -1, -1)
+        large = product.pays(x, self.weight)
+        if large or (self.weight.shape[2] == 1 and x.device.type == "cpu"):  # six times as slow, batched
+            members = zip(self.bias.squeeze(1).unbind(), x.unbind(), self.weight.unbind(), strict=True)
+            return torch.stack([(product.addmm if large else torch.addmm)(*member) for member in members])
+        return torch.baddbmm(self.bias, x, self.weight)
 
 
 class EnsembleNorm(nn.Module):

@@ -85,26 +85,19 @@ def norm_of(grads: list[Tensor]) -> Tensor:
     return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
 
 
-@torch.no_grad()
-def clip(grads: list[Tensor], norm: Tensor, max_norm: float) -> None:
-    """Scales gradients of this norm down to max_norm in place, if they are above it."""
-    torch._foreach_mul_(grads, (max_norm / (norm + 1e-6)).clamp_(max=1.0))
+def clip_factor(norm: Tensor, max_norm: float) -> Tensor:
+    """Returns what scales gradients of this norm down to max_norm; 1 if they are not above it."""
+    return (max_norm / (norm + 1e-6)).clamp(max=1.0)
 
 
-def apply_gradients(
-    optimizer: Optimizer,
-    parameters: Sequence[Tensor],
-    max_norm: float | None,
-    reduce: Reduce,
-    norm: Tensor | None = None,
-) -> None:
+def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm: float | None, reduce: Reduce) -> None:
     """After backward: averages gradients over learners, clips them, steps and clears. The optimizer keeps their norm
-    before clipping as `grad_norm`, a metric. norm: theirs, if it is known and there is one learner."""
+    before clipping as `grad_norm`, a metric."""
     grads = [p.grad for p in parameters if p.grad is not None]
     reduce(grads)
-    optimizer.grad_norm = norm_of(grads) if norm is None else norm  # type: ignore[union-attr]
+    optimizer.grad_norm = norm = norm_of(grads)  # type: ignore[union-attr]
     if max_norm is not None:
-        clip(grads, optimizer.grad_norm, max_norm)  # type: ignore[union-attr]
+        torch._foreach_mul_(grads, clip_factor(norm, max_norm))
     optimizer.step()
     for p in parameters:
         p.grad = None  # cleared now, the memory is used again by the next forward pass: 50 us on 256x256

@@ -11,7 +11,7 @@ from algos.base import Act, Array, EnvSpec, PolicyModule, Progress, Streams, Tre
 from algos.common import networks, optim
 from algos.common.continuous import Bounds, Explorer, standard_normal
 from algos.common.distributions import SquashedGaussian
-from algos.common.gradients import Gradients
+from algos.common.gradient_step import GradientStep
 from algos.common.greedy import Greedy
 from algos.common.keep import load_state_of, state_of
 from algos.common.temperature import Temperature
@@ -47,12 +47,11 @@ class SoftPolicy:
         outputs = self.distribution.outputs
         self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
         self.network.to(device)
-        self.parameters = list(self.network.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.actor_lr, beta1=beta1)
+        self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)
         self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
         self.value = value
-        self.gradients = Gradients(self._loss, self.parameters)  # not of the critics
+        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)  # not of the critics
         self.carried = Carried(self.network, device)
         self.explorer = Explorer(cfg, self.bounds, self.carried)
         zero = torch.zeros((), device=device)
@@ -85,8 +84,7 @@ class SoftPolicy:
 
     def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
         """Makes one actor step towards actions of higher value, and one of the temperature."""
-        self.metrics, entropy = self.gradients(obs, noise)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, reduce, self.gradients.norm)
+        self.metrics, entropy = self.step(obs, noise, reduce=reduce)
         self.temperature.step(entropy, self.target_entropy, reduce)
 
     def _loss(self, obs: Observed, noise: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:

@@ -10,10 +10,11 @@ from algos.common import optim
 from algos.common.settings import TemperatureConfig
 
 
-def temperature_loss(log_alpha: Tensor, entropy: Tensor, target: Tensor | float) -> Tensor:
-    """Returns log alpha times the excess of the entropy [B] over its target: equation 18 of Haarnoja et al. (2018),
-    with log alpha in place of alpha, so that steps do not shrink with alpha."""
-    return log_alpha * (entropy.detach() - target).mean()
+def temperature_gradient(entropy: Tensor, target: Tensor | float) -> Tensor:
+    """Returns the mean excess of the entropy [B] over its target. It is the gradient of the loss, equation 18 of
+    Haarnoja et al. (2018), with respect to log alpha, by which the loss multiplies it in place of alpha, so that steps
+    do not shrink with alpha."""
+    return (entropy.detach() - target).mean()
 
 
 class Temperature(nn.Module):
@@ -39,7 +40,7 @@ class Temperature(nn.Module):
     def step(self, entropy: Tensor, target: Tensor | float, reduce: optim.Reduce) -> None:
         """Makes one step, towards a larger alpha if the entropy [B] is below its target."""
         if self.optimizer is not None:
-            temperature_loss(self.log_alpha, entropy, target).backward()
+            self.log_alpha.grad = temperature_gradient(entropy, target)
             optim.apply_gradients(self.optimizer, [self.log_alpha], None, reduce)
 
     def follow(self, schedule: str, lr: float, fraction: float) -> None:

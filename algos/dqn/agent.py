@@ -12,7 +12,7 @@ from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Resul
 from algos.common import modules, networks, optim, targets, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, epsilon_greedy, greedy
-from algos.common.gradients import Gradients
+from algos.common.gradient_step import GradientStep
 from algos.common.greedy import Greedy, highest
 from algos.common.normalize import normalizer_for
 from algos.common.tables import actions_of
@@ -51,7 +51,7 @@ class Agent(base.Agent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = modules.noisy_parts(self.network), modules.noisy_parts(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
-        self.gradients = Gradients(self._loss, self.parameters)
+        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
         self.explorer = Explorer(cfg)
         self.updates = 0
 
@@ -102,8 +102,7 @@ class Agent(base.Agent):
         modules.draw(self.noise, self.streams.learn)
         modules.draw(self.target_noise, self.streams.learn)
         batch = self.carried.with_views(batch, self.cfg.burn_in)
-        metrics, error = self.gradients(batch)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce, self.gradients.norm)
+        metrics, error = self.step(batch, reduce=self.reduce)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result(metrics, priorities=error if "weight" in batch else None)

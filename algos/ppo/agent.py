@@ -8,9 +8,9 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
-from algos.common import networks, optim
+from algos.common import networks
 from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
-from algos.common.gradients import Gradients
+from algos.common.gradient_step import GradientStep
 from algos.common.imitation import discriminator_of
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.ppo.config import Config
@@ -77,11 +77,10 @@ class Agent(base.Agent):
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
-        self.parameters = list(self.networks.parameters())
         self.optimizer = make_optimizer(cfg, *self.networks.values())
         self.discriminator = discriminator_of(cfg, spec, self.policy, streams, self.normalizer, device)
         """Gives the rewards, in algorithms that imitate an expert."""
-        self.gradients = Gradients(self._loss, self.parameters)
+        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
@@ -141,10 +140,9 @@ class Agent(base.Agent):
         extra = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
         networks.seed_dropout(self.networks, self.streams.learn)
         batch = self.policy.carried.with_views(batch)
-        metrics = self.gradients(batch)
+        metrics = self.step(batch, reduce=self.reduce)
         if cfg.ppo_type == "kl":
             self.moved.append(self.everywhere(metrics["kl"]))
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce, self.gradients.norm)
         stop = cfg.target_kl is not None and self.everywhere(metrics["kl"]).item() > 1.5 * cfg.target_kl
         return Result({**metrics, "explained_variance": self.policy.explained_variance, **extra}, stop=stop)
 

@@ -12,7 +12,7 @@ from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Resul
 from algos.common import networks, optim, unroll
 from algos.common.distributions import IMPOSSIBLE
 from algos.common.exploration import Explorer, greedy
-from algos.common.gradients import Gradients
+from algos.common.gradient_step import GradientStep
 from algos.common.greedy import Greedy, highest
 from algos.common.modules import value_layer
 from algos.common.normalize import RewardScaler, normalizer_for
@@ -50,9 +50,8 @@ class Agent(base.Agent):
             cfg, streams.init, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.carried = unroll.Carried(self.network, device)
-        self.parameters: list[Tensor] = list(self.network.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.gradients = Gradients(self._loss, self.parameters)
+        self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
+        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
         self.explorer = Explorer(cfg)
 
     # acting -----------------------------------------------------------------------------------------------
@@ -104,8 +103,7 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         networks.seed_dropout(self.network, self.streams.learn)
         batch = self.carried.with_views(batch)
-        metrics = self.gradients(batch)
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce, self.gradients.norm)
+        metrics = self.step(batch, reduce=self.reduce)
         return Result(metrics)
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import critics, networks, optim, targets
-from algos.common.gradients import Gradients
+from algos.common.gradient_step import GradientStep
 from algos.common.normalize import normalizer_for
 from algos.common.soft_policy import SoftPolicy
 from algos.common.unroll import Observed
@@ -59,7 +59,7 @@ class Agent(base.Agent):
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
         parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
         self.networks = nn.ModuleDict(parts)
-        self.gradients = Gradients(self._loss, self.parameters)
+        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
         self.updates = 0
 
     def _critic(self, members: int) -> critics.Critic:
@@ -99,8 +99,7 @@ class Agent(base.Agent):
         networks.seed_dropout(self.networks, self.streams.learn)
         noise = self.policy.noise(len(batch["action"]))
         self._choose_targets()
-        metrics, priorities = self.gradients(batch, noise)
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce, self.gradients.norm)
+        metrics, priorities = self.step(batch, noise, reduce=self.reduce)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self.policy.improve(batch["obs"], self.policy.noise(len(noise)), self.reduce)

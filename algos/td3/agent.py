@@ -10,7 +10,7 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import critics, joint, networks, optim, targets
 from algos.common.continuous import Bounds, Explorer, standard_normal
-from algos.common.gradients import Gradients
+from algos.common.gradient_step import GradientStep
 from algos.common.greedy import Greedy
 from algos.common.modules import Network
 from algos.common.normalize import normalizer_for
@@ -71,12 +71,10 @@ class Agent(base.Agent):
         self.target_actor, self.target_critic = self.targets["actor"], self.targets["critic"]
         self.online: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
-        self.actor_parameters = list(self.actor.parameters())
-        self.critic_parameters = list(self.critic.parameters())
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
-        self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
-        self.critic_gradients = Gradients(self._critic_loss, self.critic_parameters)
-        self.actor_gradients = Gradients(self._actor_loss, self.actor_parameters)
+        self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
+        self.optimizer = self.critic_optimizer = optim.make(self.critic.parameters(), cfg, cfg.critic_lr)
+        self.critic_step = GradientStep(self._critic_loss, self.critic_optimizer, cfg.max_grad_norm)
+        self.actor_step = GradientStep(self._actor_loss, self.actor_optimizer, cfg.max_grad_norm)
         self.actor_loss = torch.zeros((), device=device)
         self.updates = 0
 
@@ -117,15 +115,9 @@ class Agent(base.Agent):
         self.updates += 1
         batch = self.carried.with_views(batch, cfg.burn_in)
         networks.seed_dropout(self.networks, self.streams.learn)
-        metrics, priorities = self.critic_gradients(batch, self._noise(len(batch["reward"])))
-        optim.apply_gradients(
-            self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce, self.critic_gradients.norm
-        )
+        metrics, priorities = self.critic_step(batch, self._noise(len(batch["reward"])), reduce=self.reduce)
         if self.updates % cfg.policy_freq == 0:
-            self.actor_loss = self.actor_gradients(batch)
-            optim.apply_gradients(
-                self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce, self.actor_gradients.norm
-            )
+            self.actor_loss = self.actor_step(batch, reduce=self.reduce)
             targets.follow(self.slow, self.online, cfg, self.updates // cfg.policy_freq)
         return Result({**metrics, "actor_loss": self.actor_loss}, priorities)
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from config import machine
 from config.loader import RunConfig
 from framework.plan import run_ahead
 from framework.runs.task_dir import installed_version
@@ -18,6 +19,7 @@ _LABELS = {
     "gymnasium": "gymnasium version",
     "machine": "processor architecture",
     "cpu_capability": "vector instructions",
+    "matrix_products": "matrix products",
     "mp_backend": "mp_backend",
     "n_workers": "n_workers",
     "n_learners": "n_learners",
@@ -25,7 +27,7 @@ _LABELS = {
     "compile": "compiled updates",
 }
 """Fact that the last bits of a result depend on -> its name in a message."""
-_UNRECORDED = {"compile": "off"}
+_UNRECORDED = {"compile": "off", "matrix_products": "torch"}
 """Facts of checkpoints that are older than their record."""
 HARMLESS = frozenset(
     f"general_cfg.{key}"
@@ -72,6 +74,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         **{name: installed_version(name) for name in ("torch", "numpy", "gymnasium")},
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "matrix_products": machine.matrix_products(),
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,
         "n_learners": cfg.n_learners if ray else 1,

@@ -1,0 +1,115 @@
+"""A step down the gradient of a loss, by autograd or as one compiled graph (general_cfg.compile)."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algos.common import product
+from algos.common.adam import FusedAdam
+from algos.common.optim import Optimizer, Reduce, apply_gradients, clip_factor
+from algos.common.settings import NetworkConfig
+
+Loss = Callable[..., tuple[Tensor, Any]]
+"""Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
+Graph = Callable[..., Any]
+"""Function of tensors, or of dicts of them, that was compiled or is to be."""
+NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
+"""Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
+
+
+def uncompiled(cfg: NetworkConfig) -> str | None:
+    """Returns why steps of networks with these settings cannot be compiled; None if they can."""
+    if not cfg.optimizer.startswith("adam"):
+        return f"steps of optimizer {cfg.optimizer} cannot be compiled, only those of adam and adamw"
+    kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
+    return f"{' and '.join(kinds)} layers cannot be compiled" if kinds else None
+
+
+def graph_of(function: Graph, inputs: tuple[Any, ...], on_cpu: bool) -> Graph:
+    """Compiles a function of tensors for these inputs and others of their sizes.
+
+    The graph reads tensors anew in each call, and takes inputs of other sizes as an error, but does not see that they
+    are of another type. Numbers and layers are those of the first call: whether they have changed is not looked at,
+    since that takes longer than the smallest kernels. On a CPU the kernels are called by C++."""
+    import torch._dynamo  # a second, which only compiled runs need
+    import torch._inductor.config
+
+    if on_cpu:
+        product.lower()
+    torch._dynamo.config.trace_autograd_ops = True
+    torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
+    options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": on_cpu}
+    # in a function, since a bound method is not taken
+    compiled: Any = torch.compile(lambda *given: function(*given), fullgraph=True, dynamic=False, options=options)
+    graph: Any = compiled.aot_compile((inputs, {}))
+    graph.disable_guard_check()
+    return graph
+
+
+def _count(batch: Any) -> int:
+    """Returns the number of samples of a batch, or of observations."""
+    obs = batch["obs"] if isinstance(batch, dict) else batch
+    return len(obs) if isinstance(obs, Tensor) else 0
+
+
+def _types(inputs: tuple[Any, ...]) -> list[torch.dtype]:
+    """Returns the types of all tensors."""
+    each = [value for one in inputs for value in (one.values() if isinstance(one, dict) else (one,))]
+    return [value.dtype for value in each if isinstance(value, Tensor)]
+
+
+class GradientStep:
+    """A step of an optimizer that lowers a loss: by autograd, or as one graph that has been compiled."""
+
+    def __init__(self, loss: Loss, optimizer: Optimizer, max_norm: float | None) -> None:
+        """optimizer: over all parameters that learn from this loss. max_norm: of the gradients; None for any."""
+        self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
+        self._parameters: list[Tensor] = [p for group in optimizer.param_groups for p in group["params"]]
+        self._samples: int | None = None
+        self._graph: Graph | None = None
+        self._of: list[torch.dtype] = []
+        """Types of the inputs that the graph is for."""
+        self.seconds = 0.0
+        """Seconds that compiling took."""
+
+    def __call__(self, *inputs: Any, reduce: Reduce) -> Any:
+        """Makes one step down the gradient of loss(*inputs); returns what the loss function gives besides. reduce:
+        averages gradients over the learners that share a batch, of which a graph has only one."""
+        if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
+            return self._as_graph(*inputs)
+        loss, besides = self._loss(*inputs)
+        loss.backward(inputs=self._parameters)
+        apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
+        return besides
+
+    def compile(self, samples: int) -> None:
+        """Compiles the whole step with the next call for so many samples, if the optimizer is Adam. A minibatch of
+        another size, such as the last one of an epoch, or with tensors of another type is learned by autograd: each
+        would be compiled anew."""
+        self._samples = samples if isinstance(self._optimizer, FusedAdam) else None
+
+    def _as_graph(self, *inputs: Any) -> Any:
+        assert isinstance(self._optimizer, FusedAdam)
+        rates = self._optimizer.count()
+        if self._graph is None:
+            began = time.perf_counter()
+            self._of = _types(inputs)
+            self._graph = graph_of(self._step, (rates, *inputs), self._parameters[0].device.type == "cpu")
+            self.seconds = time.perf_counter() - began
+        self._optimizer.grad_norm, besides = self._graph(rates, *inputs)
+        return besides
+
+    def _step(self, rates: Tensor, *inputs: Any) -> tuple[Tensor, Any]:
+        """Returns the norm of the gradients before clipping, and what the loss function gives besides."""
+        assert isinstance(self._optimizer, FusedAdam)
+        loss, besides = self._loss(*inputs)
+        gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
+        norm = torch.stack([each.square().sum() for each in gradients if each is not None]).sum().sqrt()
+        if self._max_norm is not None:
+            scale = clip_factor(norm, self._max_norm)
+            gradients = tuple(None if each is None else each * scale for each in gradients)
+        self._optimizer.move(gradients, rates)
+        return norm, besides

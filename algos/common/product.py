@@ -1,0 +1,100 @@
+"""Matrix products on the CPU by the faster of torch's two libraries.
+
+torch multiplies with MKL, which uses half of the vector width of AMD's processors with AVX-512. oneDNN, which torch has
+for convolutions, uses all of it; what it gains is in docs/speed.md. On other processors the products stay torch's.
+"""
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from config import machine
+
+LEAST = 2_000_000
+"""Multiplications of a product from which on oneDNN is faster, although its calls take some 10 us more."""
+
+
+LIBRARY = machine.matrix_products()
+"""Library that multiplies large matrices on this processor: oneDNN, or torch for the one that it chooses."""
+
+
+def pays(x: Tensor, weight: Tensor) -> bool:
+    """Returns True if `addmm` is faster than torch for this weight [K, N], or one of a group [n, K, N], and inputs
+    [M, K] or [n, M, K]."""
+    if x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_exporting():
+        return False
+    return LIBRARY == "oneDNN" and x.shape[-2] * weight.shape[-2] * weight.shape[-1] >= LEAST
+
+
+def addmm(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
+    """Returns bias [N] plus x [M, K] times weight [K, N], by oneDNN; with gradients of any order."""
+    if not torch.is_grad_enabled():
+        return _onednn(bias, x, weight)
+    found: Tensor = _Product.apply(bias, x, weight)
+    return found
+
+
+def _onednn(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
+    found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), bias, "none", [], "")
+    return found
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return _onednn(bias, x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        for_bias, for_x, for_weight = ctx.needs_input_grad
+        for_weight = for_weight and _weight_is_asked_for(ctx)
+        return (
+            grad.sum(0) if for_bias else None,
+            addmm(None, grad, weight.t()) if for_x else None,
+            _gradient_of_weight(x, grad, weight) if for_weight else None,
+        )
+
+
+def _weight_is_asked_for(ctx: Any) -> bool:
+    """Returns False if this backward pass leaves out the weight's gradient, like those of the critics in a loss of the
+    actor; `needs_input_grad` does not know. A graph leaves them out by itself, and of a leaf it may not be asked."""
+    if torch.compiler.is_compiling():
+        return True
+    node = ctx.next_functions[-1][0]
+    return "AccumulateGrad" in node.name() or torch._C._will_engine_execute_node(node)
+
+
+def _gradient_of_weight(x: Tensor, grad: Tensor, weight: Tensor) -> Tensor:
+    """Returns x^T grad [K, N] in the layout of the weight, which the optimizer needs."""
+    if weight.is_contiguous():
+        return addmm(None, x.t(), grad)
+    if 2 * weight.shape[0] > weight.shape[1]:
+        return addmm(None, grad.t(), x).t()
+    return addmm(None, x.t(), grad).t().contiguous().t()  # few inputs: up to twice as fast, although it is copied
+
+
+@functools.cache
+def lower() -> None:
+    """Lets torch.compile call oneDNN for these products: its own rule takes them with constant weights only."""
+    from torch._inductor import ir
+    from torch._inductor.fx_passes.mkldnn_fusion import _mkldnn_fusion_init
+    from torch._inductor.lowering import register_lowering
+    from torch._inductor.mkldnn_ir import LinearUnary, _create_output_node
+
+    _mkldnn_fusion_init()  # would replace the rule below later
+
+    @register_lowering(torch.ops.mkldnn._linear_pointwise.default, type_promotion_kind=None)
+    def linear(x: Any, weight: Any, bias: Any, attr: str, scalars: Any, algorithm: str) -> Any:
+        given = [ir.ExternKernel.require_stride1(ir.ExternKernel.realize_input(each)) for each in (x, weight)]
+        constants: list[Any] = [attr, [-1], algorithm]
+        if bias is None:
+            constants = [None, *constants]
+        else:
+            given.append(ir.ExternKernel.realize_input(bias))
+        size = [x.get_size()[0], weight.get_size()[0]]
+        layout = ir.FixedLayout(device=x.get_device(), dtype=x.get_dtype(), size=size)
+        return ir.TensorBox.create(_create_output_node(LinearUnary(layout, given, constants)))
