@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
+from algos.common.device import on_device  # noqa: F401 - for the learner and the memory
 from algos.common.gradient_step import GradientStep, uncompiled
 from algos.common.keep import load_state_of, restore_stream, state_of, stream_state
 from algos.common.weights import load_weights, weights_of

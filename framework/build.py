@@ -191,6 +191,17 @@ def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | Mu
     return Learner(agent, plan.single.memory)
 
 
+def _mirror(config: RunConfig, policy: PolicyPlan) -> torch.device | None:
+    """Returns the GPU that learns if it can have the frames of the replay memory too: images that are not compressed,
+    in the process that learns, which leave at least half of its free memory."""
+    device, wanted = device_of(config), policy.memory
+    assert isinstance(wanted, ReplaySpec)
+    here = device.type == "cuda" and config.general.mp_backend == "single"
+    if not here or wanted.compress or policy.spec.observation_space.dtype != np.uint8:
+        return None
+    return device if 2 * resources.policy_bytes(config, policy) <= torch.cuda.mem_get_info(device)[0] else None
+
+
 def make_memory(
     config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None, collectors: int = 1, apart: bool = False
 ) -> memory.Memory:
@@ -206,7 +217,8 @@ def make_memory(
         return MultiPolicyMemory(plan, seed, collectors, apart, most)
     wanted, depth = plan.single.memory, resources.depth_of(plan.single)
     if wanted.data is None:
-        return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most, depth)
+        mirror = _mirror(config, plan.single) if depth else None
+        return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most, depth, mirror)
     found, rng = given_data(config, plan.single, seed), stream(seed, "memory/data")
     assert found is not None
     if isinstance(wanted, RolloutSpec):

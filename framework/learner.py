@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from algos.base import Agent, Batch, Progress, Result
+from algos.base import Agent, Batch, Progress, Result, on_device
 from config.schema import MemorySpec, RolloutSpec
 from framework.errors import NumericsError
 from framework.memory.chunk import Chunk
@@ -94,9 +94,9 @@ class Learner:
 
     def _learn(self, chunk: Chunk, progress: Progress) -> Learned:
         device = self.agent.device
-        window = {name: torch.from_numpy(value).to(device) for name, value in chunk.columns.items()}
+        window = {name: on_device(value, device) for name, value in chunk.columns.items()}
         if chunk.arrived is not None:
-            self.agent.observe(torch.from_numpy(chunk.arrived).to(device))
+            self.agent.observe(on_device(chunk.arrived, device))
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
@@ -156,7 +156,7 @@ class Learner:
             if size == total:
                 yield samples
                 continue
-            order = torch.from_numpy(self.agent.streams.learn.permutation(total)).to(self.agent.device)
+            order = on_device(self.agent.streams.learn.permutation(total), self.agent.device)
             for chosen in order.split(size):
                 yield {name: value.index_select(axis[name], chosen) for name, value in samples.items()}
 

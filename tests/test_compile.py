@@ -14,7 +14,7 @@ from helpers_core import agent_of, of_one_agent, spec_of, toy_of, trained
 
 import algos
 from algos.common import optim
-from algos.common.gradient_step import GradientStep
+from algos.common.gradient_step import GradientStep, _cuda_graph
 from config.loader import RunConfig, load
 from framework import compiling
 from framework.catalog import ALGOS, ENVS
@@ -305,6 +305,47 @@ def test_each_network_has_a_graph_of_its_own() -> None:
         step({"obs": torch.ones(2, 1)}, reduce=alone)
         found.append(optimizer.grad_norm.item())
     assert found == pytest.approx([2.0, 2 * (1 - math.tanh(1) ** 2)])
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them() -> None:
+    """Its code path, here on the CPU, where Inductor has no CUDA graphs: these were not run."""
+    found = []
+    for compiled in (False, True):
+        weight = torch.ones(2, requires_grad=True)
+        optimizer = adam([weight], lr=0.1)
+        scale = torch.ones(())
+
+        def loss(batch: dict[str, torch.Tensor], weight: Any = weight, scale: Any = scale) -> Any:
+            outputs = batch["obs"] @ weight * scale
+            return outputs.square().mean(), ({"mean": outputs.detach().mean()}, None)
+
+        step: Any = GradientStep(loss, optimizer, 0.5)
+        if compiled:
+            step._graph, step._samples = _cuda_graph(lambda *given, step=step: step._step(*given), [weight]), 3
+            step._of = [torch.float32]
+        results = []
+        for turn in range(4):
+            scale.fill_(turn)  # the graph reads tensors anew
+            results.append(step({"obs": torch.arange(6.0).reshape(3, 2)}, reduce=alone)[0]["mean"])
+        found.append([*(each.item() for each in results), *weight.tolist(), optimizer.grad_norm.item()])
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+    assert len(set(found[0][:4])) == 4
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("algo", COMPILED)
+def test_cuda_graphs_are_the_steps_of_autograd(algo: str) -> None:
+    env = toy_of(toy_for(algo), 2)
+    weights = []
+    for compiled in (False, True):
+        settings = {key: value for key, value in QUICK.items() if key in algos.get(algo).Config.model_fields}
+        agent = agent_of(algo, spec_of(env), device="cuda", **settings)
+        for step in agent.gradient_steps() if compiled else ():
+            step.compile(PolicyPlan("", agent.cfg, algos.get(algo), agent.spec).minibatch)
+        weights.append(trained(agent, toy_of(toy_for(algo), 2), 40).weights())
+    for name, expected in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], expected, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
 def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from fake_ray import FakeRay
 from gymnasium.spaces import Box, Discrete
 from helpers_core import FakeJournal, saved_and_read, written
@@ -84,9 +85,10 @@ class Film:
         return Fragment(columns, {"state": None, "first": np.full(self.rows, first)}, Origin(worker))
 
 
-def memory_of(depth=DEPTH, capacity=48, collectors=1, seed=1, **settings):
+def memory_of(depth=DEPTH, capacity=48, collectors=1, seed=1, mirror=None, **settings):
     settings = {"batch_size": 8, "warmup": 1, "updates_per_step": 0.5, "gamma": 0.5, **settings}
-    return Replay(ReplaySpec(capacity, **settings), np.random.default_rng(seed), collectors=collectors, depth=depth)
+    spec, mirror = ReplaySpec(capacity, **settings), mirror if depth else None
+    return Replay(spec, np.random.default_rng(seed), collectors=collectors, depth=depth, mirror=mirror)
 
 
 def chunks(memory):
@@ -95,7 +97,8 @@ def chunks(memory):
     while (chunk := memory.take(0.5)) is not None:
         if memory.spec.sequence == 1:
             memory.feedback(chunk.keys, chunk.columns["reward"])
-        arrays = {**chunk.columns, "place": chunk.keys.place, "serial": chunk.keys.serial}
+        columns = {name: value.numpy() if torch.is_tensor(value) else value for name, value in chunk.columns.items()}
+        arrays = {**columns, "place": chunk.keys.place, "serial": chunk.keys.serial}
         if chunk.arrived is not None:
             arrays["arrived"] = chunk.arrived
         found.append({name: (value.dtype, value.shape, value.tobytes()) for name, value in sorted(arrays.items())})
@@ -116,7 +119,8 @@ def sound(memory):
 
 SETTINGS = [
     {}, {"n_step": 3}, {"priority_alpha": 0.6}, {"sequence": 3}, {"priority_alpha": 0.6, "n_step": 3},
-    {"statistics": True}, {"compress": True},
+    {"statistics": True}, {"compress": True}, {"mirror": torch.device("cpu")},
+    {"mirror": torch.device("cpu"), "n_step": 3, "statistics": True},
 ]  # fmt: skip
 
 
@@ -136,6 +140,31 @@ def test_samples_are_those_of_whole_observations_to_the_byte(settings, length, p
         frames.add(fragment)
         assert chunks(frames) == chunks(whole)
         sound(frames)
+
+
+def test_the_device_that_learns_has_the_frames_of_samples():
+    """Here the CPU in place of a GPU: observations are tensors, and what is not of frames stays in arrays."""
+    memory = memory_of(mirror=torch.device("cpu"))
+    memory.add(Film().fragment(30))
+    chunk = memory.take(0.5)
+    assert {name for name, value in chunk.columns.items() if torch.is_tensor(value)} == set(ring.SEEN)
+    assert chunk.columns["obs"].dtype == torch.uint8
+
+
+@pytest.mark.parametrize(
+    ("device", "words", "free", "mirrored"),
+    [
+        ("cuda", (), 20e9, True), ("cuda", (), 14e9, False), ("cpu", (), 20e9, False),
+        ("cuda", ("general_cfg.mp_backend=ray",), 20e9, False),
+        ("cuda", ("algo_cfg.buffer_compress=true",), 20e9, False),
+    ],
+)  # fmt: skip
+def test_a_gpu_that_learns_gets_the_frames_if_they_leave_half_of_its_memory(device, words, free, mirrored, monkeypatch):
+    ours = config("algo_cfg.buffer_size=1000000", *words)
+    (policy,) = plan(ours, EnvSpec("x", IMAGE, Discrete(4), 1, frames=4)).policies
+    monkeypatch.setattr(build, "device_of", lambda config: torch.device(device))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 80e9))
+    assert build._mirror(ours, policy) == (torch.device(device) if mirrored else None)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
@@ -269,7 +298,10 @@ def played(memory, films, plan, first=0):
 PLANS = ((1, 2, 1), (3, 1, 9, 2, 1, 1, 30, 1, 2), (1,) * 60)
 
 
-@pytest.mark.parametrize("settings", [{}, {"priority_alpha": 0.6, "n_step": 3}, {"sequence": 3}, {"compress": True}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"priority_alpha": 0.6, "n_step": 3}, {"sequence": 3}, {"compress": True}, {"mirror": torch.device("cpu")}],
+)
 @pytest.mark.parametrize("size", [1, 200, 2**20])
 @pytest.mark.parametrize("before", PLANS)
 def test_the_journal_gives_a_memory_of_frames_back_to_the_byte(before, size, settings, monkeypatch):

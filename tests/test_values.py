@@ -24,7 +24,7 @@ def tensor(*values):
 
 def head(algo, actions=2, **settings):
     cfg = algos.get(algo).Config(**settings)
-    return HEADS[cfg.HEAD](cfg, actions)
+    return HEADS[cfg.HEAD](cfg, actions, torch.device("cpu"))
 
 
 # -------------------------------------------------------------------------------------------------------- formulas
@@ -129,7 +129,7 @@ def test_the_target_of_quantiles_is_that_of_the_action_with_the_best_mean():
     out = tensor([[0.0, 4.0], [1.0, 2.0]], [[0.0, 4.0], [9.0, 9.0]])
     after = Successor(tensor(1.0, 1.0), tensor(0.5, 0.0), out, quantile.values(out), None)
     assert quantile.target(after)[0].tolist() == [[1.0, 3.0], [1.0, 1.0]]
-    assert quantile.middle.tolist() == [0.25, 0.75]
+    assert quantile.middle["cpu"].tolist() == [0.25, 0.75]
 
 
 def test_a_soft_value_is_the_logarithm_of_the_mean_exponential():

@@ -51,8 +51,9 @@ class FusedAdam:
                     [column[i] for i in having] for column in (params, grads, means, squares, steps)
                 )
                 torch._foreach_add_(steps, 1)
+                moments.known = None
             else:
-                moments.counts.add_(1)
+                moments.count()
             self._kernel(
                 params,
                 grads,
@@ -75,8 +76,7 @@ class FusedAdam:
         weight decay leaves of the parameters."""
         (beta1, beta2), rates = self.betas, []
         for group, moments in zip(self.param_groups, self._moments, strict=True):
-            moments.counts.add_(1)
-            steps, lr = moments.counts.max().item(), group["lr"]
+            steps, lr = moments.count(), group["lr"]
             rates.append((lr / (1 - beta1**steps), (1 - beta2**steps) ** -0.5, 1 - lr * self.weight_decay))
         return on_device(np.array(rates, np.float32), self._moments[0].counts.device)
 
@@ -98,6 +98,11 @@ class FusedAdam:
                 square.mul_(self.betas[1]).addcmul_(gradient, gradient, value=1 - self.betas[1])
                 p.sub_(rate * mean / (square.sqrt() * correction + self.epsilon))
 
+    def tensors(self) -> list[Tensor]:
+        """Returns what `move` changes."""
+        moments = [each for one in self._moments for each in (*one.means, *one.squares)]
+        return [*(p for group in self.param_groups for p in group["params"]), *moments]
+
     def state_dict(self) -> dict[str, Any]:
         """Returns the state in the format of torch.optim.Adam: moments by parameter index."""
         entries = [
@@ -117,6 +122,8 @@ class FusedAdam:
             mean.copy_(entry["exp_avg"])
             square.copy_(entry["exp_avg_sq"])
             step.copy_(entry["step"])
+        for moments in self._moments:
+            moments.known = None
 
 
 class _Moments:
@@ -127,6 +134,16 @@ class _Moments:
         self.counts = torch.zeros(len(params), device=params[0].device)
         self.steps = list(self.counts.unbind())
         """Views of `counts`, one per parameter, as the kernel needs them: one addition increments all of them."""
+        self.known: int | None = 0
+        """The highest of `counts`, if it is known without asking a GPU, which would wait for it."""
+
+    def count(self) -> int:
+        """Counts a step of all parameters; returns the number of steps so far."""
+        if self.known is None:
+            self.known = int(self.counts.max())
+        self.counts.add_(1)
+        self.known += 1
+        return self.known
 
     def each(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Yields the moments of each parameter."""

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Space
 from torch import Tensor
 
 from algos.base import Act, Array, Progress, UnfitError
+from algos.common.device import on_device
 from algos.common.settings import ContinuousConfig
 from algos.common.unroll import Carried
 
@@ -105,4 +106,4 @@ def ornstein_uhlenbeck(state: Array, noise: Array, theta: float) -> Array:
 
 def standard_normal(rows: int, size: int, rng: np.random.Generator, device: torch.device) -> Tensor:
     """Returns standard normal noise [B, A] on the device, from the agent's stream."""
-    return torch.from_numpy(rng.standard_normal((rows, size), np.float32)).to(device)
+    return on_device(rng.standard_normal((rows, size), np.float32), device)

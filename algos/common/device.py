@@ -5,8 +5,15 @@ import torch
 from torch import Tensor
 
 
-def on_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """Returns an array as a tensor on the device. To a GPU it is copied from page-locked memory, while the program goes
-    on; torch keeps that memory until the copy is done."""
+def on_both(tensor: Tensor, device: torch.device) -> dict[str, Tensor]:
+    """Returns a constant on the CPU, which acts, and on the device that learns, by the types of these devices."""
+    return {"cpu": tensor, device.type: tensor.to(device)}
+
+
+def on_device(array: np.ndarray | Tensor, device: torch.device) -> Tensor:
+    """Returns an array as a tensor on the device; a tensor is there already. To a GPU it is copied from page-locked
+    memory, while the program goes on; torch keeps that memory until the copy is done."""
+    if isinstance(array, Tensor):
+        return array
     tensor = torch.from_numpy(array)
     return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)

@@ -1,7 +1,7 @@
 """A step down the gradient of a loss, by autograd or as one compiled graph (general_cfg.compile)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -28,25 +28,46 @@ def uncompiled(cfg: NetworkConfig) -> str | None:
     return f"{' and '.join(kinds)} layers cannot be compiled" if kinds else None
 
 
-def graph_of(function: Graph, inputs: tuple[Any, ...], on_cpu: bool) -> Graph:
-    """Compiles a function of tensors for these inputs and others of their sizes.
-
-    The graph reads tensors anew in each call, and takes inputs of other sizes as an error, but does not see that they
-    are of another type. Numbers and layers are those of the first call: whether they have changed is not looked at,
-    since that takes longer than the smallest kernels. On a CPU the kernels are called by C++."""
+def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) -> Graph:
+    """Compiles a function of tensors for these inputs and others of their sizes. state: tensors that it changes."""
     import torch._dynamo  # a second, which only compiled runs need
     import torch._inductor.config
 
-    if on_cpu:
-        product.lower()
     torch._dynamo.config.trace_autograd_ops = True
     torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
-    options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": on_cpu}
-    # in a function, since a bound method is not taken
-    compiled: Any = torch.compile(lambda *given: function(*given), fullgraph=True, dynamic=False, options=options)
+
+    def taken(*given: Any) -> Any:  # a bound method is not
+        return function(*given)
+
+    return _cpu_graph(taken, inputs) if state[0].device.type == "cpu" else _cuda_graph(taken, state)
+
+
+def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:
+    """Compiles a function; its kernels are called by C++. The graph reads tensors anew in each call, and takes inputs
+    of other sizes as an error, but does not see that they are of another type. Numbers and layers are those of the
+    first call: whether they have changed is not looked at, since that takes longer than the smallest kernels."""
+    product.lower()
+    options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": True}
+    compiled: Any = torch.compile(function, fullgraph=True, dynamic=False, options=options)
     graph: Any = compiled.aot_compile((inputs, {}))
     graph.disable_guard_check()
     return graph
+
+
+def _cuda_graph(function: Graph, state: Sequence[Tensor]) -> Graph:
+    """Compiles a function; its kernels are started together, as a CUDA graph. What it reads besides the state is copied
+    to where the graph has it. What it returns are copies, since the next call writes over it."""
+    from torch.utils._pytree import tree_map_only
+
+    for tensor in state:
+        torch._dynamo.mark_static_address(tensor)
+    graph: Any = torch.compile(function, fullgraph=True, dynamic=False, options={"triton.cudagraphs": True})
+
+    def call(*inputs: Any) -> Any:
+        torch.compiler.cudagraph_mark_step_begin()
+        return tree_map_only(Tensor, Tensor.clone, graph(*inputs))
+
+    return call
 
 
 def _count(batch: Any) -> int:
@@ -97,7 +118,7 @@ class GradientStep:
         if self._graph is None:
             began = time.perf_counter()
             self._of = _types(inputs)
-            self._graph = graph_of(self._step, (rates, *inputs), self._parameters[0].device.type == "cpu")
+            self._graph = graph_of(self._step, (rates, *inputs), self._optimizer.tensors())
             self.seconds = time.perf_counter() - began
         self._optimizer.grad_norm, besides = self._graph(rates, *inputs)
         return besides

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.custom import Custom, CustomCell
+from algos.common.device import on_device
 
 Generator = np.random.Generator
 
@@ -107,8 +108,8 @@ class NoisyLinear(nn.Module):
         """Resamples the noise, or switches it off."""
         self.noise = None
         if rng is not None:
-            drawn = torch.from_numpy(rng.standard_normal(sum(self.weight.shape), dtype=np.float32))
-            scaled = (drawn.sign() * drawn.abs().sqrt()).to(self.weight.device)
+            drawn = on_device(rng.standard_normal(sum(self.weight.shape), dtype=np.float32), self.weight.device)
+            scaled = drawn.sign() * drawn.abs().sqrt()
             outputs, inputs = scaled.split(list(self.weight.shape))
             self.noise = inputs, outputs
 

@@ -39,7 +39,7 @@ class Agent(base.Agent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space))
+        self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space), device)
         self.METRICS = (*type(self).METRICS, *self.head.METRICS)  # type: ignore[misc]
         self.network = networks.build(
             spec, cfg.value_layers, self.head.layer, cfg, streams.init,

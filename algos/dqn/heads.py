@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from algos.common.device import on_both
 from algos.common.modules import Features, ImplicitQuantiles, value_layer
 
 Metrics = dict[str, Tensor]
@@ -107,7 +108,7 @@ class Scalar:
 
     METRICS: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, cfg: Any, actions: int) -> None:
+    def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
         self.cfg, self.actions = cfg, actions
         self.penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
 
@@ -144,20 +145,20 @@ class Categorical:
     LEAST_OUTSIDE = 0.05
     """Without mass outside, mass at the edge is right: a return of 0 is v_min where rewards are 0 and 1."""
 
-    def __init__(self, cfg: Any, actions: int) -> None:
+    def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
         self.cfg, self.actions = cfg, actions
-        self.support = torch.linspace(cfg.v_min, cfg.v_max, cfg.n_atoms)
+        self.support = on_both(torch.linspace(cfg.v_min, cfg.v_max, cfg.n_atoms), device)
 
     def layer(self, features: Features) -> nn.Module:
         cfg = self.cfg
         return value_layer(features, self.actions, cfg.n_atoms, dueling=cfg.dueling, std_init=_std_init(cfg))
 
     def values(self, out: Tensor) -> Tensor:
-        return out.softmax(2) @ self.support.to(out.device)
+        return out.softmax(2) @ self.support[out.device.type]
 
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:
         """Returns the distribution of r + discount Z(s', a') [M, K], and its shares at the edges of the support."""
-        support = self.support.to(after.out.device)
+        support = self.support[after.out.device.type]
         atoms = torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), support)
         probability = of_action(after.out, after.best()).softmax(1)
         target = project(probability, atoms, support)
@@ -186,9 +187,9 @@ class Quantile:
 
     METRICS: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, cfg: Any, actions: int) -> None:
+    def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
         self.cfg, self.actions = cfg, actions
-        self.middle = (torch.arange(cfg.n_quantiles) + 0.5) / cfg.n_quantiles
+        self.middle = on_both((torch.arange(cfg.n_quantiles) + 0.5) / cfg.n_quantiles, device)
 
     def layer(self, features: Features) -> nn.Module:
         cfg = self.cfg
@@ -203,7 +204,7 @@ class Quantile:
         return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), next_values), {}
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        return self._regression(of_action(out, action), self.middle.to(out.device), target)
+        return self._regression(of_action(out, action), self.middle[out.device.type], target)
 
     def _regression(self, values: Tensor, fractions: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         each = quantile_huber(values, fractions, target, self.cfg.kappa)

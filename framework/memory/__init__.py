@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
+import torch
 
 from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
@@ -60,12 +61,13 @@ def make(
     apart: bool = False,
     most: int = MOST_AT_ONCE,
     depth: int = 0,
+    mirror: torch.device | None = None,
 ) -> Memory:
     """Returns the memory that an algorithm's config asks for. goal: that of the environment. apart: True if the steps
-    of several collectors form windows of their own. most: largest number of minibatches in a chunk. depth: see
-    Replay."""
+    of several collectors form windows of their own. most: largest number of minibatches in a chunk. depth,
+    mirror: see Replay."""
     if isinstance(spec, ReplaySpec):
-        return Replay(spec, rng, goal, collectors, most, depth)
+        return Replay(spec, rng, goal, collectors, most, depth, mirror)
     return rollout(spec, collectors, apart)
 
 

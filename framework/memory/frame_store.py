@@ -4,7 +4,9 @@ import zlib
 from typing import Protocol
 
 import numpy as np
+import torch
 
+from algos.base import on_device
 from envs.base import Array
 
 LEVEL = 1
@@ -45,6 +47,28 @@ class Plain:
             # no other array is a view of this one, so that it can be extended in place
             self._whole.resize((self._end + self._end // 16, self._whole.shape[1]), refcheck=False)
         self._whole[numbers] = frames
+
+
+class Mirrored(Plain):
+    """Frames in one array, and once more on the device that learns, where those of a sample need not be copied to."""
+
+    def __init__(self, values: int, dtype: np.dtype, room: int, device: torch.device) -> None:
+        super().__init__(values, dtype, room)
+        self._device = device
+        self._there = torch.from_numpy(self._whole[:0]).to(device)
+
+    def write(self, numbers: Array, frames: Array) -> None:
+        super().write(numbers, frames)
+        if (more := len(self._whole) - len(self._there)) > 0:
+            self._there = torch.cat([self._there, self._there.new_zeros((more, self._there.shape[1]))])
+        self._there[self._placed(numbers)] = on_device(frames, self._device)
+
+    def there(self, numbers: Array) -> torch.Tensor:
+        """Returns copies [..., values] of the frames with these numbers [...] on the device."""
+        return self._there[self._placed(numbers)]
+
+    def _placed(self, numbers: Array) -> torch.Tensor:
+        return on_device(numbers.astype(np.int64), self._device)
 
 
 class Compressed:

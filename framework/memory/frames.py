@@ -7,9 +7,10 @@ a stack is given back unchanged whatever an environment says of its observations
 """
 
 import numpy as np
+import torch
 
 from envs.base import Array
-from framework.memory.frame_store import Compressed, FrameStore, Plain
+from framework.memory.frame_store import Compressed, FrameStore, Mirrored, Plain
 
 NUMBER = np.dtype(np.int32)
 """Type of the number of a frame."""
@@ -19,10 +20,17 @@ class Frames:
     """Frames of one shape, and how many stacks use each of them. Frame 0 is of zeros: what has not been stored."""
 
     def __init__(
-        self, depth: int, shape: tuple[int, ...], dtype: np.dtype, stacks: int, compress: bool = False
+        self,
+        depth: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        stacks: int,
+        compress: bool = False,
+        mirror: torch.device | None = None,
     ) -> None:
         """depth: number K of frames in a stack, along its first axis, the newest one last. shape, dtype: of a stack.
-        stacks: number of stacks that are kept, all of zeros in the beginning."""
+        stacks: number of stacks that are kept, all of zeros in the beginning. mirror: device that also has the frames,
+        of bytes."""
         self.depth, self.shape, self.dtype = depth, shape, dtype
         self._bits = np.dtype(f"u{dtype.itemsize}")  # equal bits, not equal values: -0.0 is no 0.0
         values = int(np.prod(shape)) // depth
@@ -30,6 +38,8 @@ class Frames:
         """Size of a frame that is not compressed."""
         room = stacks // 2 + stacks // 32 + 1  # for one frame a step, and some more; more are added when needed
         self._store: FrameStore = Compressed(values, self._bits) if compress else Plain(values, self._bits, room)
+        if mirror is not None:
+            self._store = Mirrored(values, self._bits, room, mirror)
         self._uses = np.zeros(room, np.int64)
         """Number of times that each frame is part of a stack."""
         self._uses[0] = stacks * depth + 1
@@ -51,6 +61,12 @@ class Frames:
     def stacks(self, numbers: Array) -> Array:
         """Returns the stacks [..., *shape] of the frames with these numbers [..., K]."""
         return self._store.read(numbers).view(self.dtype).reshape(*numbers.shape[:-1], *self.shape)
+
+    def samples(self, numbers: Array) -> Array | torch.Tensor:
+        """Returns `stacks` to learn from, on the device that has the frames too, if there is one."""
+        if not isinstance(self._store, Mirrored):
+            return self.stacks(numbers)
+        return self._store.there(numbers).reshape(*numbers.shape[:-1], *self.shape)
 
     def store(self, obs: Array, after: Array, before: Array) -> tuple[Array, Array]:
         """Stores the observations [T, N, ...] of steps in order of time, and the successors `after` of these. before:

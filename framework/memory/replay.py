@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+import torch
 
 from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
@@ -40,13 +41,14 @@ class Replay:
         collectors: int = 1,
         most: int = MOST_AT_ONCE,
         depth: int = 0,
+        mirror: torch.device | None = None,
     ) -> None:
         """most: largest number of minibatches in a chunk. depth: number of frames of an observation, each of which is
-        stored once; 0: observations are stored whole."""
+        stored once; 0: observations are stored whole. mirror: device that learns, and has the frames too."""
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
             raise ValueError("relabelling takes the goal of the environment, and samples of a single step")
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
-        self._rings = Rings(spec.capacity, collectors, depth, spec.compress)
+        self._rings = Rings(spec.capacity, collectors, depth, spec.compress, mirror)
         self._arrivals = Arrivals(self._rings, spec.statistics)
         self._credit = 0.0
         """Number of updates owed."""

@@ -1,8 +1,10 @@
 """Storage of a replay memory: one ring [L, N] per collector, in time order per row, all in one array per column."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import torch
 
 from algos.base import Array
 from framework.errors import JoystickError
@@ -16,10 +18,12 @@ SEEN = ("obs", "next_obs")
 class Rings:
     """Ring buffers. A place is a number: (ring * L + slot) * N + row. All functions work on whole arrays of places."""
 
-    def __init__(self, capacity: int, count: int, depth: int = 0, compress: bool = False) -> None:
+    def __init__(
+        self, capacity: int, count: int, depth: int = 0, compress: bool = False, mirror: torch.device | None = None
+    ) -> None:
         """depth: number of frames of an observation, each of which is stored once; 0: observations are columns like all
-        others. compress: compresses these frames."""
-        self.capacity, self.count, self.depth, self.compress = capacity, count, depth, compress
+        others. compress: compresses these frames. mirror: device that learns, and has the frames too."""
+        self.capacity, self.count, self.depth, self.compress, self.mirror = capacity, count, depth, compress, mirror
         self.frames: Frames | None = None
         """Frames of the observations. The columns obs and next_obs are their numbers [places, depth]."""
         self.added = np.zeros(count, np.int64)
@@ -39,7 +43,8 @@ class Rings:
                 self.add_column(name, *(((self.depth,), NUMBER) if numbered else (value.shape[2:], value.dtype)))
             if self.depth:
                 obs = columns["obs"]
-                self.frames = Frames(self.depth, obs.shape[2:], obs.dtype, len(SEEN) * self.total, self.compress)
+                stacks = len(SEEN) * self.total
+                self.frames = Frames(self.depth, obs.shape[2:], obs.dtype, stacks, self.compress, self.mirror)
         except MemoryError as error:
             self.drop_columns()
             raise self._too_large() from error
@@ -127,9 +132,11 @@ class Rings:
         """Returns values of a column as they were given: stacks of frames instead of their numbers."""
         return self.frames.stacks(values) if self.frames is not None and name in SEEN else values
 
-    def take(self, name: str, places: Array) -> Array:
-        """Returns copies of a column at these places."""
-        return self.given(name, self.flat[name].take(places, axis=0))
+    def take(self, name: str, places: Array) -> Any:
+        """Returns copies of a column at these places, to learn from: observations as tensors where the device that
+        learns has their frames."""
+        values = self.flat[name].take(places, axis=0)
+        return self.frames.samples(values) if self.frames is not None and name in SEEN else values
 
     def scatter(self, ring: Array, columns: Columns) -> Array:
         """Adds steps [K, ...] of rings with one row each, in time order for each ring. Returns their places [K]."""
