@@ -1,8 +1,9 @@
 """Shortest possible learning time: the matrix products (or convolutions) of all updates, and one pass of Adam for each.
 
-python benchmarks/floor.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
+python benchmarks/floor.py floor|fast THREADS WORK
+WORK: dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
-the same kernels.
+the same kernels. floor: products as torch makes them; fast: as algos/common/product.py makes them on this processor.
 """
 
 import json
@@ -10,11 +11,18 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import torch
 from torch import Tensor, nn
 
+from algos.common import product
+from algos.common.fast_layers import Linear
+
 Work = Callable[[], object]
+FAST = sys.argv[1:2] == ["fast"]
 
 
 def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> list[Work]:
@@ -24,12 +32,19 @@ def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> l
     for number, (before, after) in enumerate(pairwise(sizes)):
         x, w, g = torch.randn(batch, before), torch.randn(after, before), torch.randn(batch, after)
         y, dw, dx = torch.empty(batch, after), torch.empty(after, before), torch.empty(batch, before)
-        works.append(lambda x=x, w=w, y=y: torch.mm(x, w.t(), out=y))
+        works.append(times(x, w.t(), y))
         if learns:
-            works.append(lambda x=x, g=g, dw=dw: torch.mm(g.t(), x, out=dw))
+            works.append(times(g.t(), x, dw))
         if inputs or (learns and number):
-            works.append(lambda w=w, g=g, dx=dx: torch.mm(g, w, out=dx))
+            works.append(times(g, w, dx))
     return works
+
+
+def times(a: Tensor, b: Tensor, out: Tensor) -> Work:
+    """Returns a product."""
+    if FAST and product.pays(a, b):
+        return lambda: product.addmm(None, a, b)
+    return lambda: torch.mm(a, b, out=out)
 
 
 def adam(*networks: tuple[int, ...]) -> Work:
@@ -79,7 +94,8 @@ def images(steps: int) -> tuple[int, list[Work]]:
     """The Nature network on 32 observations of 84x84x4 in each fourth step after 100: target and online network,
     without activations."""
     online = nn.Sequential(nn.Conv2d(4, 32, 8, 4), nn.Conv2d(32, 64, 4, 2), nn.Conv2d(64, 64, 3, 1), nn.Flatten())
-    online += nn.Sequential(nn.Linear(3136, 512), nn.Linear(512, 2))
+    linear = Linear if FAST else nn.Linear
+    online += nn.Sequential(linear(3136, 512), linear(512, 2))
     x = torch.randn(32, 4, 84, 84).to(memory_format=torch.channels_last)
     online.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -97,11 +113,11 @@ def main() -> None:
     """Times the work that the command line names."""
     torch.manual_seed(0)
     torch.set_flush_denormal(True)
-    if threads := int(sys.argv[1]):
+    if threads := int(sys.argv[2]):
         torch.set_num_threads(threads)
     kinds = {"dqn": dqn, "ppo": ppo, "sac": sac, "td3": td3, "images": images}
-    numbers = [int(word) for word in sys.argv[3:]]
-    times, works = kinds[sys.argv[2]](*numbers)  # type: ignore[operator]
+    numbers = [int(word) for word in sys.argv[4:]]
+    times, works = kinds[sys.argv[3]](*numbers)  # type: ignore[operator]
     for work in works:
         work()
     begin = time.perf_counter()

@@ -26,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".venv-peers"
 PEER_PACKAGES = ("stable-baselines3==2.9.2", "torch==2.13.0")
-SIDES = ("ours", "lean", "sb3", "floor")
+SIDES = ("ours", "lean", "sb3", "floor", "fast")
 BLANK = "blank_images:JoystickBlank-v0"
 
 Measure = Callable[[int], float]
@@ -102,9 +102,13 @@ def lean(*words: object, threads: int) -> Measure:
     return lambda turn: script(Path(sys.executable), "lean.py", threads, *words)
 
 
-def floor(*words: object, threads: int) -> Measure:
-    """Returns the measurement of the kernels alone, by benchmarks/floor.py."""
-    return lambda turn: script(Path(sys.executable), "floor.py", threads, *words)
+def floors(*works: tuple[object, ...], threads: int) -> dict[str, list[Measure]]:
+    """Returns the measurements of the kernels alone, by benchmarks/floor.py: torch's, and ours."""
+
+    def floor(products: str, work: tuple[object, ...]) -> Measure:
+        return lambda turn: script(Path(sys.executable), "floor.py", products, threads, *work)
+
+    return {side: [floor(side, work) for work in works] for side in ("floor", "fast")}
 
 
 def sb3(*words: object, threads: int) -> Measure:
@@ -162,7 +166,7 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
 def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Workload]]:
     """Returns the workloads by their name for --only. compiled: with general_cfg.compile on our side."""
     own = partial(ours, threads=threads, compiled=compiled)
-    bare, peer, least = partial(lean, threads=threads), partial(sb3, threads=threads), partial(floor, threads=threads)
+    bare, peer, least = partial(lean, threads=threads), partial(sb3, threads=threads), partial(floors, threads=threads)
     wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
     continuous = (
         "env_cfg.id=Pendulum-v1", "general_cfg.max_total_step=1500", "algo_cfg.batch_size=256",
@@ -179,7 +183,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     "ours": [own("general_cfg.max_total_step=4000")],
                     "lean": [bare("dqn", 4000)],
                     "sb3": [peer("dqn", 4000)],
-                    "floor": [least("dqn", 4000)],
+                    **least(("dqn", 4000)),
                 },
                 share=0.65,
             )
@@ -192,7 +196,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     "ours": [own(*rows_of_ppo(8, 61_440))],
                     "lean": [bare("ppo", 61_440, 8, 256)],
                     "sb3": [peer("ppo", 61_440, 8, 256)],
-                    "floor": [least("ppo", 61_440, 8, 256)],
+                    **least(("ppo", 61_440, 8, 256)),
                 },
                 share=0.5,
             )
@@ -205,7 +209,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     "ours": [own(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)],
                     "lean": [bare("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
                     "sb3": [peer("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
-                    "floor": [least("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
+                    **least(*(("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024))),
                 },
                 share=0.5,
             )
@@ -218,7 +222,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     {
                         "ours": [own(f"general_cfg.algo_name={name}", *continuous, updates=True)],
                         "sb3": [peer(name.lower(), 1500)],
-                        "floor": [least(name.lower(), 1400)],
+                        **least((name.lower(), 1400)),
                     },
                     share=0.8,
                 )
@@ -232,7 +236,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                 {
                     "ours": [own(*nature_dqn(1000))],
                     "sb3": [peer("images", 1000)],
-                    "floor": [least("images", 1000)],
+                    **least(("images", 1000)),
                 },
             )
         ],
@@ -271,7 +275,7 @@ def measured(workload: Workload, sides: tuple[str, ...], repeats: int) -> dict[s
     speeds: dict[str, list[float]] = {side: [] for side in sides if side in workload.sides}
     for turn in range(1, repeats + 1):
         for side, found in speeds.items():
-            choose = min if side in ("ours", "floor") else max
+            choose = min if side in ("ours", "floor", "fast") else max
             found.append(choose(measure(turn) for measure in workload.sides[side]))
             print(f"{workload.title}: turn {turn}, {side} {shown(workload, found[-1])}", file=sys.stderr, flush=True)
     return speeds
@@ -308,9 +312,11 @@ def shown(workload: Workload, speed: float) -> str:
     return f"{speed:,.0f} /s"
 
 
-HEADER = """\
-| work | threads | ours | lean loop | stable-baselines3 | floor | ours : lean | ours : peer | ours : floor | goal |
-|---|---|---|---|---|---|---|---|---|---|"""
+COLUMNS = (
+    "work", "threads", "ours", "lean loop", "stable-baselines3", "floor", "our floor",
+    "ours : lean", "ours : peer", "ours : floor", "ours : our floor", "goal",
+)  # fmt: skip
+HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
 def circumstances(repeats: int) -> str:

@@ -37,6 +37,43 @@ def test_our_adam_gives_the_bits_of_torch(name: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_adam_in_a_graph_moves_as_its_kernel_does(name: str) -> None:
+    """Steps of either kind in turn, with groups of different learning rates, and a state that was loaded."""
+    found = []
+    for graph in (False, True):
+        parameters = some_parameters()
+        groups: Any = [{"params": [p], "lr": lr} for p, lr in zip(parameters, (0.01, 0.002), strict=True)]
+        optimizer = optim.make(groups, NetworkConfig(optimizer=name, weight_decay=0.1), 0.01)
+        assert isinstance(optimizer, FusedAdam)
+        for turn in range(8):
+            gradients = torch.autograd.grad(quadratic(parameters), parameters)
+            if turn == 5:
+                state = optim.state_tree(optimizer)  # type: ignore[arg-type]
+                optimizer = optim.make(groups, NetworkConfig(optimizer=name, weight_decay=0.1), 0.01)
+                optim.load_state_tree(optimizer, state)  # type: ignore[arg-type]
+                assert isinstance(optimizer, FusedAdam)
+            if graph and turn != 3:
+                optimizer.move(gradients, optimizer.count())
+                continue
+            for p, gradient in zip(parameters, gradients, strict=True):
+                p.grad = gradient
+            optimizer.step()
+        found.append([*parameters, *(each for one in optimizer._moments for column in one.each() for each in column)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-7)
+
+
+def test_the_first_step_of_adam_in_a_graph_by_hand() -> None:
+    """Without the bias, the moments are g and g^2: each parameter moves by the learning rate against its gradient."""
+    p = nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+    left = nn.Parameter(torch.ones(1))
+    optimizer = FusedAdam([p, left], 0.1, 1e-8, 0.0, False)
+    optimizer.move([torch.tensor([5.0, -0.01, 0.0]), None], optimizer.count())
+    assert p.tolist() == pytest.approx([0.9, 2.1, 3.0])
+    assert left.item() == 1.0, "a parameter without a gradient"
+
+
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
 def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
     cfg = NetworkConfig(optimizer=name, weight_decay=0.01)

@@ -1,4 +1,5 @@
-"""Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D]."""
+"""Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D], or one for
+each member where that is faster."""
 
 import math
 
