@@ -145,8 +145,8 @@ class Agent(ABC):
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
 
     COMPILES: ClassVar[bool] = False
-    """True if each step of an update is a GradientStep, whose loss changes nothing, draws no numbers, and reads nothing
-    that changes but tensors."""
+    """True if the steps of networks in an update are GradientSteps, whose losses change nothing, draw no numbers, and
+    read nothing that changes but tensors."""
 
     optimizer: Any = None
     """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients

@@ -43,7 +43,7 @@ def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> l
 def times(a: Tensor, b: Tensor, out: Tensor) -> Work:
     """Returns a product."""
     if FAST and product.pays(a, b):
-        return lambda: product.addmm(None, a, b)
+        return torch.no_grad()(lambda: product.addmm(None, a, b))
     return lambda: torch.mm(a, b, out=out)
 
 

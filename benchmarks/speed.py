@@ -1,4 +1,4 @@
-"""Measures the speed of training, as ratios: our command line, a bare hand-written loop, stable-baselines3, the floor.
+"""Measures the speed of training, as ratios: our command line, a bare loop, stable-baselines3, Tianshou, the floor.
 
 python benchmarks/speed.py [--peers] [--only dqn,ppo,native,sac,td3,images,solved] [--threads 1,0] [--repeats 3]
 
@@ -25,8 +25,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".venv-peers"
-PEER_PACKAGES = ("stable-baselines3==2.9.2", "torch==2.13.0")
-SIDES = ("ours", "lean", "sb3", "floor", "fast")
+PEER_PACKAGES = ("stable-baselines3==2.9.2", "tianshou==2.0.1", "torch==2.13.0")
+SIDES = {
+    "ours": "ours", "lean": "lean loop", "sb3": "stable-baselines3", "tianshou": "Tianshou", "floor": "floor",
+    "fast": "our floor",
+}  # fmt: skip
+"""Side -> its column."""
+OTHERS = ("sb3", "tianshou")
 BLANK = "blank_images:JoystickBlank-v0"
 
 Measure = Callable[[int], float]
@@ -39,7 +44,7 @@ class Workload:
 
     title: str
     goal: float
-    """Smallest ratio of our speed to that of stable-baselines3."""
+    """Smallest ratio of our speed to that of the faster one of the others."""
     sides: dict[str, list[Measure]]
     solving: bool = False
     """True if the seconds until the task is solved are measured."""
@@ -116,6 +121,11 @@ def sb3(*words: object, threads: int) -> Measure:
     return lambda turn: script(PEERS / "bin" / "python", "sb3.py", threads, *words)
 
 
+def tianshou(*words: object, threads: int) -> Measure:
+    """Returns the measurement of Tianshou, by benchmarks/tianshou_training.py."""
+    return lambda turn: script(PEERS / "bin" / "python", "tianshou_training.py", threads, *words)
+
+
 def sb3_solving(name: str) -> Measure:
     """Returns the measurement of stable-baselines3 with tuned settings, from the start of the process to its end."""
 
@@ -167,6 +177,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
     """Returns the workloads by their name for --only. compiled: with general_cfg.compile on our side."""
     own = partial(ours, threads=threads, compiled=compiled)
     bare, peer, least = partial(lean, threads=threads), partial(sb3, threads=threads), partial(floors, threads=threads)
+    other = partial(tianshou, threads=threads)
     wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
     continuous = (
         "env_cfg.id=Pendulum-v1", "general_cfg.max_total_step=1500", "algo_cfg.batch_size=256",
@@ -183,6 +194,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     "ours": [own("general_cfg.max_total_step=4000")],
                     "lean": [bare("dqn", 4000)],
                     "sb3": [peer("dqn", 4000)],
+                    "tianshou": [other("dqn", 4000)],
                     **least(("dqn", 4000)),
                 },
                 share=0.65,
@@ -196,6 +208,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     "ours": [own(*rows_of_ppo(8, 61_440))],
                     "lean": [bare("ppo", 61_440, 8, 256)],
                     "sb3": [peer("ppo", 61_440, 8, 256)],
+                    "tianshou": [other("ppo", 61_440, 8, 256)],
                     **least(("ppo", 61_440, 8, 256)),
                 },
                 share=0.5,
@@ -209,6 +222,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     "ours": [own(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)],
                     "lean": [bare("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
                     "sb3": [peer("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
+                    "tianshou": [other("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
                     **least(*(("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024))),
                 },
                 share=0.5,
@@ -222,6 +236,7 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
                     {
                         "ours": [own(f"general_cfg.algo_name={name}", *continuous, updates=True)],
                         "sb3": [peer(name.lower(), 1500)],
+                        "tianshou": [other(name.lower(), 1500)],
                         **least((name.lower(), 1400)),
                     },
                     share=0.8,
@@ -292,7 +307,7 @@ def ratio(speeds: dict[str, list[float]], side: str) -> float | None:
 def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
     """Returns a line of the table."""
     values = [shown(workload, median(speeds[side])) if side in speeds else "" for side in SIDES]
-    ratios = ["" if (r := ratio(speeds, side)) is None else f"{r:.2f}" for side in SIDES[1:]]
+    ratios = ["" if (r := ratio(speeds, side)) is None else f"{r:.2f}" for side in list(SIDES)[1:]]
     goal = f"{workload.goal:.1f}" + ("" if workload.share is None else f", {workload.share:g} of the floor")
     cells = [workload.title, str(workload.threads or "own"), *values, *ratios, goal]
     return f"| {' | '.join(cells)} |"
@@ -300,7 +315,8 @@ def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
 
 def is_missed(workload: Workload, speeds: dict[str, list[float]]) -> bool:
     """Returns True if a goal that was measured is not reached."""
-    theirs, least = ratio(speeds, "sb3"), ratio(speeds, "floor")
+    theirs = min((found for side in OTHERS if (found := ratio(speeds, side)) is not None), default=None)
+    least = ratio(speeds, "floor")
     return (theirs is not None and theirs < workload.goal) or (
         least is not None and workload.share is not None and least < workload.share
     )
@@ -312,10 +328,7 @@ def shown(workload: Workload, speed: float) -> str:
     return f"{speed:,.0f} /s"
 
 
-COLUMNS = (
-    "work", "threads", "ours", "lean loop", "stable-baselines3", "floor", "our floor",
-    "ours : lean", "ours : peer", "ours : floor", "ours : our floor", "goal",
-)  # fmt: skip
+COLUMNS = ("work", "threads", *SIDES.values(), *(f"ours : {name}" for name in list(SIDES.values())[1:]), "goal")
 HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
 
 
@@ -332,7 +345,7 @@ def circumstances(repeats: int) -> str:
 
 
 def make_peers() -> None:
-    """Creates the virtual environment of stable-baselines3, once."""
+    """Creates the virtual environment of the others, once."""
     ready = PEERS / ".ready"
     if ready.exists() and ready.read_text(encoding="utf-8").split() == list(PEER_PACKAGES):
         return
@@ -345,7 +358,9 @@ def make_peers() -> None:
 def parse(argv: list[str] | None) -> argparse.Namespace:
     names = list(workloads())
     parser = argparse.ArgumentParser(description="Measures the speed of training. Run nothing else at the same time.")
-    parser.add_argument("--peers", action="store_true", help=f"measure {PEER_PACKAGES[0]} too, in {PEERS.name}")
+    parser.add_argument(
+        "--peers", action="store_true", help=f"measure {' and '.join(PEER_PACKAGES[:2])} too, in {PEERS.name}"
+    )
     parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, separated by commas")
     parser.add_argument("--threads", default="1", help="1, 0 (each side chooses), or both, separated by commas")
     parser.add_argument("--compile", action="store_true", help="ours with general_cfg.compile: on")
@@ -365,7 +380,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> int:
     """Returns the exit status: 0, 1 if a goal was missed, or 2 if a side failed."""
     request = parse(argv)
-    sides = SIDES if request.peers else tuple(side for side in SIDES if side != "sb3")
+    sides = tuple(side for side in SIDES if request.peers or side not in OTHERS)
     missed, place = False, circumstances(request.repeats)
     try:
         if request.peers:

@@ -160,8 +160,8 @@ class GeneralConfig(Strict):
     compile: Annotated[Literal["auto", "on", "off"], BeforeValidator(switch)] = "auto"
     """Compile each gradient step, from the loss to the optimizer, to machine code (torch.compile), which makes updates
     faster after a minute at most of compiling (docs/speed.md). auto: where at least 100,000 updates are planned, in one
-    process on the CPU, and the algorithm, its layers and this machine can. The choice is recorded, and a resumed run
-    keeps it."""
+    process on the CPU, and the algorithm, its layers, its optimizer (adam, adamw) and this machine can. The choice is
+    recorded, and a resumed run keeps it."""
 
     # code of your own
     callbacks: str | None = None

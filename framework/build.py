@@ -193,13 +193,13 @@ def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | Mu
 
 def _mirror(config: RunConfig, policy: PolicyPlan) -> torch.device | None:
     """Returns the GPU that learns if it can have the frames of the replay memory too: images that are not compressed,
-    in the process that learns, which leave at least half of its free memory."""
+    in the process that learns, which leave at least half of its free memory, also while they are moved to more room."""
     device, wanted = device_of(config), policy.memory
     assert isinstance(wanted, ReplaySpec)
     here = device.type == "cuda" and config.general.mp_backend == "single"
     if not here or wanted.compress or policy.spec.observation_space.dtype != np.uint8:
         return None
-    return device if 2 * resources.policy_bytes(config, policy) <= torch.cuda.mem_get_info(device)[0] else None
+    return device if 2.5 * resources.policy_bytes(config, policy) <= torch.cuda.mem_get_info(device)[0] else None
 
 
 def make_memory(

@@ -1,4 +1,4 @@
-"""Decides whether the gradients of updates are compiled (general_cfg.compile)."""
+"""Decides whether the gradient steps of updates are compiled (general_cfg.compile)."""
 
 import functools
 import math
@@ -62,18 +62,21 @@ def reason_not(config: RunConfig, several: bool) -> str | None:
     if config.general.mp_backend == "ray" and config.general.n_learners > 1:
         return "minibatches that several learners share cannot be compiled"
     agent = algos.agent_class(config.algo_package)
-    return agent.uncompiled(config.algo) or _without_compiler()
+    return agent.uncompiled(config.algo) or _without_compiler(config.general.device != "cpu")
 
 
 @functools.cache
-def _without_compiler() -> str | None:
-    """Returns why torch compiles nothing on this machine; None if it does. Takes seconds, most of which the first
-    update would take otherwise."""
+def _without_compiler(gpu: bool = False) -> str | None:
+    """Returns why torch compiles nothing on this machine; None if it does. gpu: for a GPU, if there is one. Takes
+    seconds, most of which the first update would take otherwise."""
     import torch
     import torch._inductor.config
 
     torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
     try:
+        if gpu and torch.cuda.is_available():
+            torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
+            return None
         compiled: Any = torch.compile(torch.square, fullgraph=True, options={"cpp_wrapper": True})
         compiled.aot_compile(((torch.ones(3),), {}))
     except Exception as error:  # whatever a compiler and its caches can raise

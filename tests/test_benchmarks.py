@@ -31,7 +31,7 @@ def test_the_ratio_is_the_median_over_turns_and_not_the_ratio_of_medians() -> No
 
 def test_a_side_that_was_not_measured_has_no_ratio_and_empty_cells() -> None:
     line = speed.row(Workload("work", 2.0, {}), {"ours": [1500.0], "lean": [1000.0]})
-    assert line == "| work | 1 | 1,500 /s | 1,000 /s |  |  |  | 1.50 |  |  |  | 2.0 |"
+    assert line == "| work | 1 | 1,500 /s | 1,000 /s |  |  |  |  | 1.50 |  |  |  |  | 2.0 |"
 
 
 def test_our_worst_variant_stands_against_their_best() -> None:
@@ -45,7 +45,7 @@ def test_a_share_of_the_floor_is_a_goal_too() -> None:
     for least, missed in ((100.0, False), (130.0, True)):
         speeds = {"ours": [60.0], "sb3": [20.0], "floor": [least]}
         assert speed.is_missed(workload, speeds) is missed
-    assert speed.row(workload, speeds).endswith("| 3.00 | 0.46 |  | 2.0, 0.5 of the floor |")
+    assert speed.row(workload, speeds).endswith("| 3.00 |  | 0.46 |  | 2.0, 0.5 of the floor |")
     assert "| own |" in speed.row(workload, speeds)
 
 
@@ -69,7 +69,7 @@ def test_the_sides_take_turns() -> None:
 def test_a_task_that_was_not_solved_is_slower_than_any_that_was() -> None:
     workload = Workload("work", 1.0, {}, solving=True)
     line = speed.row(workload, {"ours": [0.5], "sb3": [0.0]})
-    assert line == "| work | 1 | 2.0 s |  | not solved |  |  |  | inf |  |  | 1.0 |"
+    assert line == "| work | 1 | 2.0 s |  | not solved |  |  |  |  | inf |  |  |  | 1.0 |"
     assert speed.ratio({"ours": [0.5], "sb3": [0.0]}, "sb3") == math.inf
     assert speed.ratio({"ours": [0.0], "sb3": [0.0]}, "sb3") == 0.0
 
@@ -88,7 +88,7 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsy
         works = iter([only(theirs), only(theirs)])
         monkeypatch.setattr(speed, "workloads", lambda threads=1, compiled=False, works=works: next(works))
         assert speed.main(["--peers", "--only", "dqn", "--repeats", "1"]) == status
-    assert "| work | 1 | 3 /s |  | 2 /s |  |  |  | 1.50 |  |  | 2.0 |" in capsys.readouterr().out
+    assert "| work | 1 | 3 /s |  | 2 /s |  |  |  |  | 1.50 |  |  |  | 2.0 |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--only", "dqn,qdn"], ["--repeats", "0"], ["--threads", "2"]])

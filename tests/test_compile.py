@@ -13,8 +13,8 @@ from config_fixtures import loaded
 from helpers_core import agent_of, of_one_agent, spec_of, toy_of, trained
 
 import algos
-from algos.common import optim
-from algos.common.gradient_step import GradientStep, _cuda_graph
+from algos.common import gradient_step, optim
+from algos.common.gradient_step import GradientStep
 from config.loader import RunConfig, load
 from framework import compiling
 from framework.catalog import ALGOS, ENVS
@@ -228,7 +228,7 @@ def test_a_run_is_resumed_without_compiling_where_nothing_can_be_compiled(
     monkeypatch.chdir(tmp_path)
     words = [*RUN, "general_cfg.max_total_step=120", "general_cfg.compile=on"]
     assert main([*words, "--into", "tasks/run", "--pause-at-step", "60"]) == 0
-    monkeypatch.setattr(compiling, "_without_compiler", lambda: "no C++ compiler")
+    monkeypatch.setattr(compiling, "_without_compiler", lambda gpu: "no C++ compiler")
     assert main(["--resume", "run", "general_cfg.compile=on"]) == 2
     assert "no C++ compiler" in capsys.readouterr().err
     assert main(["--resume", "run"]) == 0
@@ -308,13 +308,15 @@ def test_each_network_has_a_graph_of_its_own() -> None:
 
 
 @pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
-def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them() -> None:
+def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code path, here on the CPU, where Inductor has no CUDA graphs: these were not run."""
+    cuda_graph = gradient_step._cuda_graph
+    monkeypatch.setattr(gradient_step, "_cpu_graph", lambda function, inputs: cuda_graph(function, changed))
     found = []
     for compiled in (False, True):
         weight = torch.ones(2, requires_grad=True)
         optimizer = adam([weight], lr=0.1)
-        scale = torch.ones(())
+        scale, changed = torch.ones(()), optimizer.tensors()
 
         def loss(batch: dict[str, torch.Tensor], weight: Any = weight, scale: Any = scale) -> Any:
             outputs = batch["obs"] @ weight * scale
@@ -322,8 +324,7 @@ def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them() -> None
 
         step: Any = GradientStep(loss, optimizer, 0.5)
         if compiled:
-            step._graph, step._samples = _cuda_graph(lambda *given, step=step: step._step(*given), [weight]), 3
-            step._of = [torch.float32]
+            step.compile(3)
         results = []
         for turn in range(4):
             scale.fill_(turn)  # the graph reads tensors anew

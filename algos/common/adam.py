@@ -5,6 +5,7 @@ another 100 us per step on hooks and bookkeeping.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -86,8 +87,8 @@ class FusedAdam:
         rates: of `count`."""
         given = iter(gradients)
         for group, moments, of_group in zip(self.param_groups, self._moments, rates.unbind(), strict=True):
-            rate, correction, left = of_group.unbind()
-            for p, mean, square, gradient in zip(group["params"], moments.means, moments.squares, given, strict=False):
+            (rate, correction, left), own = of_group.unbind(), islice(given, len(moments.means))
+            for p, mean, square, gradient in zip(group["params"], moments.means, moments.squares, own, strict=True):
                 if gradient is None:
                     continue
                 if self._decoupled:

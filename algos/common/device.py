@@ -11,8 +11,8 @@ def on_both(tensor: Tensor, device: torch.device) -> dict[str, Tensor]:
 
 
 def on_device(array: np.ndarray | Tensor, device: torch.device) -> Tensor:
-    """Returns an array as a tensor on the device; a tensor is there already. To a GPU it is copied from page-locked
-    memory, while the program goes on; torch keeps that memory until the copy is done."""
+    """Returns an array as a tensor on the device. To a GPU it is copied from page-locked memory, while the program goes
+    on; torch keeps that memory until the copy is done. A tensor is returned as it is: it must be on the device."""
     if isinstance(array, Tensor):
         return array
     tensor = torch.from_numpy(array)

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from algos.common.custom import Custom, CustomCell
 from algos.common.device import on_device
+from algos.common.fast_layers import Linear, linear
 
 Generator = np.random.Generator
 
@@ -57,7 +58,7 @@ class Residual(nn.Module):
     def __init__(self, width: int, activation: nn.Module) -> None:
         super().__init__()
         hidden = 4 * width
-        self.body = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, hidden), activation, nn.Linear(hidden, width))
+        self.body = nn.Sequential(nn.LayerNorm(width), Linear(width, hidden), activation, Linear(hidden, width))
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.body(x)
@@ -103,6 +104,7 @@ class NoisyLinear(nn.Module):
         self.bias_deviation = nn.Parameter(torch.full((outputs,), std_init * bound))
         self.noise: tuple[Tensor, Tensor] | None = None
         """Noise of the inputs and of the outputs; None acts without noise."""
+        self._drawn: Tensor | None = None
 
     def draw(self, rng: Generator | None) -> None:
         """Resamples the noise, or switches it off."""
@@ -110,16 +112,18 @@ class NoisyLinear(nn.Module):
         if rng is not None:
             drawn = on_device(rng.standard_normal(sum(self.weight.shape), dtype=np.float32), self.weight.device)
             scaled = drawn.sign() * drawn.abs().sqrt()
-            outputs, inputs = scaled.split(list(self.weight.shape))
+            # always in the same place, where a CUDA graph reads it
+            self._drawn = scaled if self._drawn is None else self._drawn.copy_(scaled)
+            outputs, inputs = self._drawn.split(list(self.weight.shape))
             self.noise = inputs, outputs
 
     def forward(self, x: Tensor) -> Tensor:
         if self.noise is None:
-            return F.linear(x, self.weight, self.bias)
+            return linear(x, self.weight, self.bias)
         inputs, outputs = self.noise
         # x (sigma * outer(outputs, inputs))^T, without the outer product
-        noise = F.linear(x * inputs, self.weight_deviation, self.bias_deviation) * outputs
-        return F.linear(x, self.weight, self.bias) + noise
+        noise = linear(x * inputs, self.weight_deviation, self.bias_deviation) * outputs
+        return linear(x, self.weight, self.bias) + noise
 
 
 class ImplicitQuantiles(nn.Module):

@@ -1,4 +1,4 @@
-"""Optimizers, learning rate schedules, and the one function that applies gradients."""
+"""Optimizers, learning rate schedules, and the function that applies gradients by autograd."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -14,6 +14,8 @@ from config import machine
 
 LEAST = 2_000_000
 """Multiplications of a product from which on oneDNN is faster, although its calls take some 10 us more."""
+in_graphs = False
+"""True once torch.compile knows these products."""
 
 
 LIBRARY = machine.matrix_products()
@@ -24,6 +26,8 @@ def pays(x: Tensor, weight: Tensor) -> bool:
     """Returns True if `addmm` is faster than torch for this weight [K, N], or one of a group [n, K, N], and inputs
     [M, K] or [n, M, K]."""
     if x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_exporting():
+        return False
+    if torch.compiler.is_compiling() and not in_graphs:
         return False
     return LIBRARY == "oneDNN" and x.shape[-2] * weight.shape[-2] * weight.shape[-1] >= LEAST
 
@@ -37,7 +41,13 @@ def addmm(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _onednn(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
-    found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), bias, "none", [], "")
+    call = torch.ops.joystick.product if torch.compiler.is_compiling() else _kernel
+    found: Tensor = call(x, weight.t(), bias)
+    return found
+
+
+def _kernel(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return found
 
 
@@ -51,7 +61,9 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         for_bias, for_x, for_weight = ctx.needs_input_grad
-        for_weight = for_weight and _weight_is_asked_for(ctx)
+        nodes = () if torch.compiler.is_compiling() else ctx.next_functions  # a graph has what is asked for
+        for_bias = for_bias and all(map(_is_asked_for, nodes[:1]))
+        for_weight = for_weight and all(map(_is_asked_for, nodes[-1:]))
         return (
             grad.sum(0) if for_bias else None,
             addmm(None, grad, weight.t()) if for_x else None,
@@ -59,12 +71,10 @@ class _Product(torch.autograd.Function):
         )
 
 
-def _weight_is_asked_for(ctx: Any) -> bool:
-    """Returns False if this backward pass leaves out the weight's gradient, like those of the critics in a loss of the
-    actor; `needs_input_grad` does not know. A graph leaves them out by itself, and of a leaf it may not be asked."""
-    if torch.compiler.is_compiling():
-        return True
-    node = ctx.next_functions[-1][0]
+def _is_asked_for(function: tuple[Any, int]) -> bool:
+    """Returns False if this backward pass leaves out what a gradient goes to, such as the weights of the critics in a
+    loss of the actor; `needs_input_grad` does not know. Of a leaf it may not be asked."""
+    node = function[0]
     return "AccumulateGrad" in node.name() or torch._C._will_engine_execute_node(node)
 
 
@@ -78,19 +88,22 @@ def _gradient_of_weight(x: Tensor, grad: Tensor, weight: Tensor) -> Tensor:
 
 
 @functools.cache
-def lower() -> None:
-    """Lets torch.compile call oneDNN for these products: its own rule takes them with constant weights only."""
+def lower() -> torch.library.Library:
+    """Lets torch.compile call oneDNN for these products. They are an operator of ours in a graph, since torch's rules
+    for its own one take constant weights only. Returns the operator, which lives as long."""
     from torch._inductor import ir
-    from torch._inductor.fx_passes.mkldnn_fusion import _mkldnn_fusion_init
     from torch._inductor.lowering import register_lowering
     from torch._inductor.mkldnn_ir import LinearUnary, _create_output_node
 
-    _mkldnn_fusion_init()  # would replace the rule below later
+    library = torch.library.Library("joystick", "FRAGMENT")
+    library.define("product(Tensor x, Tensor weight, Tensor? bias) -> Tensor")
+    library.impl("product", _kernel, "CPU")
+    library.impl("product", lambda x, weight, bias: x.new_empty((len(x), len(weight))), "Meta")
 
-    @register_lowering(torch.ops.mkldnn._linear_pointwise.default, type_promotion_kind=None)
-    def linear(x: Any, weight: Any, bias: Any, attr: str, scalars: Any, algorithm: str) -> Any:
+    @register_lowering(torch.ops.joystick.product.default, type_promotion_kind=None)
+    def lowered(x: Any, weight: Any, bias: Any) -> Any:
         given = [ir.ExternKernel.require_stride1(ir.ExternKernel.realize_input(each)) for each in (x, weight)]
-        constants: list[Any] = [attr, [-1], algorithm]
+        constants: list[Any] = ["none", [-1], ""]
         if bias is None:
             constants = [None, *constants]
         else:
@@ -98,3 +111,7 @@ def lower() -> None:
         size = [x.get_size()[0], weight.get_size()[0]]
         layout = ir.FixedLayout(device=x.get_device(), dtype=x.get_dtype(), size=size)
         return ir.TensorBox.create(_create_output_node(LinearUnary(layout, given, constants)))
+
+    global in_graphs
+    in_graphs = True
+    return library

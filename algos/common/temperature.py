@@ -11,9 +11,8 @@ from algos.common.settings import TemperatureConfig
 
 
 def temperature_gradient(entropy: Tensor, target: Tensor | float) -> Tensor:
-    """Returns the mean excess of the entropy [B] over its target. It is the gradient of the loss, equation 18 of
-    Haarnoja et al. (2018), with respect to log alpha, by which the loss multiplies it in place of alpha, so that steps
-    do not shrink with alpha."""
+    """Returns the mean excess of the entropy [B] over its target: the gradient of equation 18 of Haarnoja et al. (2018)
+    with respect to log alpha, which stands in place of alpha there, so that steps do not shrink with alpha."""
     return (entropy.detach() - target).mean()
 
 

@@ -20,7 +20,7 @@ class Chunk(NamedTuple):
     """Samples [K, B, ...] of a replay memory (K minibatches), or a window [T, N, ...] of fresh steps."""
 
     columns: Columns
-    """Arrays; or tensors, of what the device that learns has already."""
+    """Arrays, or tensors where the device that learns has the values already."""
     keys: Keys | None = None
     fraction: float | None = None
     """Share of the planned run that was done when the collection of a window began: learning rates follow from it, so

@@ -1,4 +1,4 @@
-"""Where the frames of a replay memory are: in one array, or each compressed for itself."""
+"""Where the frames of a replay memory are: in one array, also on the device that learns, or each compressed."""
 
 import zlib
 from typing import Protocol
@@ -50,7 +50,7 @@ class Plain:
 
 
 class Mirrored(Plain):
-    """Frames in one array, and once more on the device that learns, where those of a sample need not be copied to."""
+    """Frames in one array, and once more on the device that learns, so that no sample is copied there."""
 
     def __init__(self, values: int, dtype: np.dtype, room: int, device: torch.device) -> None:
         super().__init__(values, dtype, room)
