@@ -21,7 +21,7 @@ NEXT_Q = tensor([1.0, 3.0], [5.0, 4.0], [2.0, 8.0])
 
 
 def head(**settings):
-    return Scalar(Config(**settings), actions=2)
+    return Scalar(Config(**settings), 2, torch.device("cpu"))
 
 
 def td_target(reward, discount, next_q, next_q_online):
