@@ -35,11 +35,9 @@ class Profile:
 
     def watch(self, owner: Any, name: str, part: str) -> None:
         """Times a method of an object, or of all objects of a class, until `close`."""
-        function = getattr(owner, name, None)
-        if function is None:
-            return
+        timed = self._timed(getattr(owner, name), part)
         self._replaced.append((owner, name, vars(owner).get(name)))
-        setattr(owner, name, self._timed(function, part))
+        setattr(owner, name, timed)
 
     def _timed(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
         self.seconds.setdefault(part, 0.0)
@@ -98,11 +96,13 @@ def profiling(trainer: Any) -> Iterator[Profile]:
         profile.watch(torch.Tensor, "backward", "learning: backward pass")
         for optimizer in _optimizers(backend.agent):
             profile.watch(optimizer, "step", "learning: optimizer")
+        for step in backend.agent.gradient_steps():
+            profile.watch(step, "by_graph", "learning: compiled steps")
     profile.watch(trainer.evaluator, "play", "evaluation")
     profile.watch(trainer.store, "save", "saving")
-    for name in ("episode", "updates", "evaluation", "result", "recorded", "flush"):
+    for name in ("episodes", "updates", "evaluation", "result", "recorded", "flush"):
         profile.watch(trainer.log, name, "logging")
-    for name in ("episode", "evaluation", "round"):
+    for name in ("episodes", "evaluation", "round"):
         profile.watch(trainer.console, name, "console")
     try:
         yield profile

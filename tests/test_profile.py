@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from framework import profile
+from algos.common import gradient_step
+from framework import compiling, profile
 from framework.profile import Profile
 from main import main
 
@@ -35,7 +36,8 @@ def test_the_time_of_a_part_leaves_out_the_parts_that_it_calls() -> None:
     timed, outer = Profile(), Outer()
     timed.watch(outer, "work", "outside")
     timed.watch(outer.inner, "work", "inside")
-    timed.watch(outer, "missing", "nothing")
+    with pytest.raises(AttributeError):
+        timed.watch(outer, "missing", "a part that was renamed")
     assert outer.work() == "xx"
     first, *rest = timed.parts()
     assert (first.name, first.calls) == ("inside", 2)
@@ -78,6 +80,17 @@ def test_a_run_says_where_its_time_went_and_learns_the_same(
     seconds = [part["seconds"] for part in found]
     assert seconds == sorted(seconds, reverse=True)
     assert "Where the time went" in Path("tasks/timed/report.html").read_text()
+
+
+def test_compiled_steps_are_a_part_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compiling, "_without_compiler", lambda gpu: None)
+    monkeypatch.setattr(gradient_step, "graph_of", lambda function, inputs, state: function)
+    assert main([*RUN, "general_cfg.compile=on", "--profile", "--into", "tasks/run"]) == 0
+    found: list[Any] = json.loads(Path("tasks/run/run.json").read_text())["profile"]
+    calls = {part["name"]: part["calls"] for part in found}
+    assert calls["learning: compiled steps"] > 300
+    assert not {"learning: backward pass", "learning: optimizer"} & calls.keys()
 
 
 def test_the_optimizers_of_all_policies_are_timed() -> None:

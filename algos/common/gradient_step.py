@@ -102,7 +102,7 @@ class GradientStep:
         """Makes one step down the gradient of loss(*inputs); returns what the loss function gives besides. reduce:
         averages gradients over the learners that share a batch, of which a graph has only one."""
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
-            return self._as_graph(*inputs)
+            return self.by_graph(*inputs)
         loss, besides = self._loss(*inputs)
         loss.backward(inputs=self._parameters)
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
@@ -114,7 +114,8 @@ class GradientStep:
         would be compiled anew."""
         self._samples = samples if isinstance(self._optimizer, FusedAdam) else None
 
-    def _as_graph(self, *inputs: Any) -> Any:
+    def by_graph(self, *inputs: Any) -> Any:
+        """Makes the step by the graph, which is compiled with the first one; returns what __call__ returns."""
         assert isinstance(self._optimizer, FusedAdam)
         rates = self._optimizer.count()
         if self._graph is not None:
