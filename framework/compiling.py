@@ -70,6 +70,7 @@ def _without_compiler(gpu: bool = False) -> str | None:
     """Returns why torch compiles nothing on this machine; None if it does. gpu: for a GPU, if there is one. Takes
     seconds, most of which the first update would take otherwise."""
     import torch
+    import torch._functorch.config
     import torch._inductor.config
 
     torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
@@ -78,7 +79,8 @@ def _without_compiler(gpu: bool = False) -> str | None:
             torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
             return None
         compiled: Any = torch.compile(torch.square, fullgraph=True, options={"cpp_wrapper": True})
-        compiled.aot_compile(((torch.ones(3),), {}))
+        with torch._functorch.config.patch(enable_autograd_cache=False):  # as gradient steps are compiled
+            compiled.aot_compile(((torch.ones(3),), {}))
     except Exception as error:  # whatever a compiler and its caches can raise
         return f"torch.compile fails here: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return None

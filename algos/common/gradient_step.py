@@ -31,6 +31,7 @@ def uncompiled(cfg: NetworkConfig) -> str | None:
 def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) -> Graph:
     """Compiles a function of tensors for these inputs and others of their sizes. state: tensors that it changes."""
     import torch._dynamo  # a second, which only compiled runs need
+    import torch._functorch.config
     import torch._inductor.config
 
     torch._dynamo.config.trace_autograd_ops = True
@@ -50,7 +51,10 @@ def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:
         product.lower()
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": True}
     compiled: Any = torch.compile(function, fullgraph=True, dynamic=False, options=options)
-    graph: Any = compiled.aot_compile((inputs, {}))
+    # torch keeps graphs with gradients in them on disk under a number of Python's random module: whoever seeds that as
+    # another run did, such as an environment, would be given the graph of that run.
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        graph: Any = compiled.aot_compile((inputs, {}))
     graph.disable_guard_check()
     return graph
 
@@ -129,7 +133,7 @@ class GradientStep:
         return besides
 
     def _step(self, rates: Tensor, *inputs: Any) -> tuple[Tensor, Any]:
-        """Returns the norm of the gradients before clipping, and what the loss function gives besides."""
+        """Makes the step; returns the norm of the gradients before clipping, and what the loss gives besides."""
         assert isinstance(self._optimizer, FusedAdam)
         loss, besides = self._loss(*inputs)
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)

@@ -90,7 +90,7 @@ def _gradient_of_weight(x: Tensor, grad: Tensor, weight: Tensor) -> Tensor:
 @functools.cache
 def lower() -> torch.library.Library:
     """Lets torch.compile call oneDNN for these products. They are an operator of ours in a graph, since torch's rules
-    for its own one take constant weights only. Returns the operator, which lives as long."""
+    for its own one take constant weights only. Returns the operator's library, which the cache keeps alive."""
     from torch._inductor import ir
     from torch._inductor.lowering import register_lowering
     from torch._inductor.mkldnn_ir import LinearUnary, _create_output_node

@@ -1,4 +1,4 @@
-"""Where the frames of a replay memory are: in one array, also on the device that learns, or each compressed."""
+"""Storage of the frames of a replay memory: one array, also with a copy on the device that learns, or compressed."""
 
 import zlib
 from typing import Protocol

@@ -37,9 +37,13 @@ class Frames:
         self.frame_bytes = values * dtype.itemsize
         """Size of a frame that is not compressed."""
         room = stacks // 2 + stacks // 32 + 1  # for one frame a step, and some more; more are added when needed
-        self._store: FrameStore = Compressed(values, self._bits) if compress else Plain(values, self._bits, room)
-        if mirror is not None:
+        self._store: FrameStore
+        if compress:
+            self._store = Compressed(values, self._bits)
+        elif mirror is not None:
             self._store = Mirrored(values, self._bits, room, mirror)
+        else:
+            self._store = Plain(values, self._bits, room)
         self._uses = np.zeros(room, np.int64)
         """Number of times that each frame is part of a stack."""
         self._uses[0] = stacks * depth + 1
