@@ -14,6 +14,7 @@ from config.domain_kinds import SECTION as TUNING
 from config.error_text import expected, json_schema
 from config.finder import Finder
 from config.general import GeneralConfig
+from config.help_texts import help_text
 from config.names import nearest
 from config.policies import PolicyConfig
 from config.program import PROGRAM
@@ -247,12 +248,12 @@ def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> It
         spellings.setdefault(name, []).append(alias)
     for name in names:
         field = model.model_fields[name]
-        help_text = " ".join((field.description or "").split())
+        text = help_text(model, name)
         kind = expected(schema["properties"][name], schema)
-        facts = [_default(field)] if kind == help_text.rstrip(".") else [kind, _default(field)]
+        facts = [_default(field)] if kind == text.rstrip(".") else [kind, _default(field)]
         if name in spellings:
             facts.append(f"also {', '.join(spellings[name])}")
-        entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {help_text}"
+        entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {text}"
         yield textwrap.fill(entry, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
         for keys in _mappings(field.annotation):
             yield from _settings(keys, keys.model_fields, f"{prefix}{name}.")

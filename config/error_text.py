@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from config.domain_kinds import written_kind
+from config.help_texts import WithHelp
 from config.names import did_you_mean, nearest
 from config.program import PROGRAM
 from config.schema import Layer, Strict
@@ -36,9 +37,9 @@ def shown(value: Any) -> str:
 # ------------------------------------------------------------------------------------------- JSON Schema
 
 
-def json_schema(model: type[BaseModel], **options: Any) -> Json:
+def json_schema(model: type[BaseModel]) -> Json:
     """Returns the JSON Schema of a model, with every bound under its standard name."""
-    schema: Json = standard_bounds(model.model_json_schema(**options))
+    schema: Json = standard_bounds(model.model_json_schema(schema_generator=WithHelp))
     return schema
 
 

@@ -31,7 +31,6 @@ class Strict(BaseModel):
         frozen=True,
         validate_default=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
     )
     ALIASES: ClassVar[dict[str, str]] = {}
     """Other spellings that are accepted silently: spelling -> field."""

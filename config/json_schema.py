@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic.json_schema import models_json_schema
 from pydantic_core import core_schema
 
 from config import joyrl, policies
@@ -17,6 +17,7 @@ from config.domain_kinds import SECTION as TUNING
 from config.error_text import Json, standard_bounds
 from config.finder import Finder
 from config.general import GeneralConfig
+from config.help_texts import WithHelp
 from config.policies import PolicyConfig
 from config.schema import Strict, listed, lower, upper
 from config.tuning import TuneConfig
@@ -155,7 +156,7 @@ def _folded(node: Json) -> Json:
     return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": any_case(names)}]}
 
 
-class _Generator(GenerateJsonSchema):
+class _Generator(WithHelp):
     """Adds what validators accept beyond the plain type: other cases, single items, null for the default, aliases."""
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Json:

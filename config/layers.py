@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from config.fields import Int, NonNegative, Positive, PositiveInt, Strict, listed, lower
 
@@ -16,7 +16,6 @@ _Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=
 class Shareable(BaseModel):
     """A layer with weights."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
     shared: Annotated[str, Field(min_length=1)] | None = None
     """Name under which networks share the weights of this layer: all layers of the run with this name are one. null:
     the layer has weights of its own."""

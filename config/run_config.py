@@ -10,6 +10,7 @@ import yaml
 
 from config import policies
 from config.general import GeneralConfig
+from config.help_texts import help_text
 from config.schema import AlgoConfig, EnvConfig, Strict
 from config.yaml_reader import Dumper
 
@@ -98,8 +99,7 @@ class RunConfig:
 
 def _help(section: Strict, key: str) -> str:
     """Returns the help text of a setting; empty if there is none."""
-    known = type(section).model_fields.get(key)
-    return " ".join(known.description.split()) if known and known.description else ""
+    return help_text(type(section), key) if key in type(section).model_fields else ""
 
 
 def _setting(key: str, value: Any, help_text: str, indent: str = "  ") -> str:

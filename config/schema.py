@@ -136,13 +136,6 @@ class AlgoConfig(Strict):
     gamma: Fraction = 0.99
     """Discount factor."""
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Keeps the family's help text for a field whose default is overridden."""
-        for parent in cls.__mro__[1:]:
-            for name, field in getattr(parent, "model_fields", {}).items():
-                cls.model_fields[name].description = cls.model_fields[name].description or field.description
-
     def memory(self, rows: int) -> MemorySpec:
         """Returns the memory that this algorithm needs for this number of environment rows."""
         raise NotImplementedError

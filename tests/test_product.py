@@ -11,6 +11,7 @@ import torch
 from config_fixtures import loaded
 from helpers_core import agent_of, spec_of, toy_of, trained
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from algos.common import critics, product
 from algos.common.adam import FusedAdam
@@ -174,3 +175,14 @@ def test_another_library_makes_a_resume_inexact() -> None:
     assert exactness.compare(now, now).exact
     for before in ({**now, "matrix_products": "torch"}, {name: now[name] for name in now if name != "matrix_products"}):
         assert exactness.compare(before, now).because == ("matrix products: torch -> oneDNN",)
+
+
+def test_rows_in_several_dimensions_are_one_product(always: None) -> None:
+    """As tokens of sequences, and quantiles of observations."""
+    torch.manual_seed(0)
+    layer, x = Linear(3, 4), torch.randn(2, 6, 5, 3).transpose(0, 1)
+    y = layer(x)
+    torch.testing.assert_close(y, F.linear(x, layer.weight, layer.bias))
+    (found,) = torch.autograd.grad(y.square().sum(), layer.weight)
+    (expected,) = torch.autograd.grad(F.linear(x, layer.weight, layer.bias).square().sum(), layer.weight)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

@@ -40,9 +40,9 @@ class Linear(nn.Linear):
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Returns F.linear of them, by the faster library."""
-    if x.dim() == 2 and product.pays(x, weight):
-        return product.addmm(bias, x, weight.t())
-    return F.linear(x, weight, bias)
+    if x.dim() < 2 or not product.pays(rows := x.flatten(0, -2), weight):
+        return F.linear(x, weight, bias)
+    return product.addmm(bias, rows, weight.t()).unflatten(0, x.shape[:-1])
 
 
 class _NarrowLinear(torch.autograd.Function):

@@ -135,7 +135,7 @@ class ImplicitQuantiles(nn.Module):
 
     def __init__(self, features: int, output: nn.Module, quantiles: int) -> None:
         super().__init__()
-        self.embed = nn.Linear(self.COSINES, features)
+        self.embed = Linear(self.COSINES, features)
         self.output = output
         self.quantiles = quantiles
         self.rng: Generator | None = None

@@ -1,0 +1,64 @@
+"""Help texts of settings: the docstrings under their fields.
+
+They are read from the source when they are asked for. pydantic would read them whenever a model is defined, which takes
+about a quarter of the time until a command knows its settings.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+
+def help_text(model: type[BaseModel], name: str) -> str:
+    """Returns the help text of a field in one line: its own, or that of a parent whose field it overrides; empty if
+    there is none."""
+    text = model.model_fields[name].description
+    if text is None:
+        found = (_module(each.__module__).get(each.__qualname__, {}).get(name) for each in model.__mro__)
+        text = next(filter(None, found), "")
+    return " ".join(text.split())
+
+
+@cache
+def _module(name: str) -> dict[str, dict[str, str]]:
+    """Returns the docstrings under the fields of each class of a module; nothing without its source."""
+    try:
+        source = inspect.getsource(sys.modules[name])
+    except (KeyError, OSError, TypeError):
+        return {}
+    return dict(_classes(ast.parse(source), ""))
+
+
+def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields the qualified names of the classes in a node, and the docstrings under their fields."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield prefix + child.name, dict(_docstrings(child))
+            yield from _classes(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.FunctionDef):
+            yield from _classes(child, f"{prefix}{child.name}.<locals>.")
+
+
+def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, text in zip(node.body, node.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, said
+
+
+class WithHelp(GenerateJsonSchema):
+    """Adds the help texts to a JSON Schema."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
+        node = super().model_schema(schema)
+        for name, setting in node["properties"].items():
+            if text := help_text(schema["cls"], name):
+                setting["description"] = text
+        return node
