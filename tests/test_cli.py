@@ -270,6 +270,34 @@ def test_a_missing_package_is_one_line_with_the_command_that_installs_it(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(("before", "frozen"), [("", True), ("import torch", False)])
+def test_a_run_leaves_torch_to_no_garbage_collector(before: str, frozen: bool, tmp_path: Path) -> None:
+    """Unless torch was there before, with what a program has made of it. What was garbage is collected first, and what
+    becomes garbage is collected later."""
+    code = (
+        f"{before}\n"
+        "import gc, sys, weakref\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "import main\n"
+        "from framework import compatibility\n"
+        "class Loop:\n"
+        "    def __init__(self): self.me = self\n"
+        "loops = [Loop()]\n"
+        "found = [weakref.ref(loops[0])]\n"
+        "check = compatibility.check\n"
+        "compatibility.check = lambda config: (check(config), loops.clear())\n"
+        "print(main.main(sys.argv[1:]), file=sys.stderr)\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 100_000, found[0]() is None, file=sys.stderr)\n"
+    )
+    words = ["--algo=QLearning", "--env=FrozenLake-v1", "general_cfg.max_total_step=20", "general_cfg.save_fig=false"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    status, facts = done.stderr.splitlines()[-2:]
+    assert (status, facts.split()[:2]) == ("0", ["True", str(frozen)])
+    assert not frozen or facts.endswith("True")
+
+
 # ------------------------------------------------------------------------------- words of newcomers, and D11 to D16
 
 

@@ -1,5 +1,6 @@
 """Turns a valid config into an exit status. torch is imported only after the environment was found suitable."""
 
+import gc
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -56,6 +57,7 @@ def _stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
         _check(config)
         with StopSignals() as signals:
             try:
+                _load_torch()
                 return mode(signals)
             except Stopped as stopped:
                 print(stopped, file=sys.stderr)
@@ -109,6 +111,7 @@ def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
 
     def work() -> int:
         _check(config)
+        _load_torch()
         from framework.runs.evaluate import run as play
 
         with StopSignals() as signals:
@@ -122,6 +125,7 @@ def export(config: RunConfig, kind: str, policy: str | None, out: str | None) ->
 
     def work() -> int:
         _check(config)
+        _load_torch()
         from framework.runs.export import run as write
 
         with StopSignals() as signals:
@@ -135,6 +139,7 @@ def talk(config: RunConfig, record: str | None) -> int:
 
     def work() -> int:
         _check(config)
+        _load_torch()
         from framework.runs.talk import run as converse
 
         return converse(config, record)
@@ -147,6 +152,7 @@ def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) 
 
     def work() -> int:
         _check(configured(()))
+        _load_torch()
         from framework.runs import bench as measuring
 
         return measuring.run(configured, request.workers, request.envs, request.seconds)
@@ -230,6 +236,20 @@ def _check(config: RunConfig) -> None:
 
     with Watchdog(limit, watch, hangs), watch("make"):
         compatibility.check(config)
+
+
+def _load_torch() -> None:
+    """Imports torch. None of its objects, hundreds of thousands, is garbage, but the collector would look through them
+    again and again during the import, and once more when the process ends: up to a second."""
+    if "torch" in sys.modules:  # this process is not ours alone
+        return
+    gc.collect()  # the environment that was checked, before what there is counts as no garbage for good
+    gc.disable()
+    try:
+        import algos.base  # noqa: F401
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _check_training(config: RunConfig) -> None:
