@@ -145,17 +145,16 @@ class Agent(ABC):
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
 
     COMPILES: ClassVar[bool] = False
-    """True if the steps of networks in an update are GradientSteps, whose losses change nothing, draw no numbers, and
-    read nothing that changes but tensors."""
+    """True if every network update is a GradientStep with a pure loss: no side effects, no random draws, no mutable
+    state but tensors."""
 
     optimizer: Any = None
-    """The optimizer that steps in every update, if there is one: its learning rate and the norm of its gradients
-    (apply_gradients and GradientStep keep it) are metrics too."""
+    """Main optimizer, if any; its learning rate and gradient norm are logged."""
 
     expert: Callable[[Array, Array | None], Array] | None = None
     """Returns the actions [N, ...] of an expert for observations [N, ...] and masks of legal actions [N, A] or None.
-    Set in the processes that collect, for algorithms whose settings name one (AlgoConfig.asked_expert), and in all
-    processes for those that act as it does (EXPERT_ACTS)."""
+    Set in collecting processes if the settings name an expert (AlgoConfig.asked_expert); in all processes if the
+    expert itself acts (EXPERT_ACTS)."""
 
     normalizer: Any = None
     """Statistics of observations, an algos.common.normalize.Normalizer; None without normalize_obs."""

@@ -112,7 +112,7 @@ def chosen(words: Iterable[str]) -> list[Row]:
     for word in words:
         hits = {row.name for row in known if word.lower() in _called(row)}
         if not hits:
-            raise BenchmarkError(f"{word} is no row of {TABLE.name}; without arguments, all rows are listed")
+            raise BenchmarkError(f"{word} is not a row of {TABLE.name}; without arguments, all rows are listed")
         found |= hits
     return [row for row in known if row.name in found]
 

@@ -34,7 +34,7 @@ examples:
   python main.py --algo PPO,DQN --seeds 1..5      two algorithms compared
 
 with a run, by the name of its folder under tasks/:
-  python main.py runs [TEXT] [--json]             which there are
+  python main.py runs [TEXT] [--json]             list runs
   python main.py watch [FOLDER] [--port N] [--open]
                                                   see them train, in a browser
   python main.py resume NAME [section.key=value]  train it further
@@ -55,7 +55,7 @@ with a run, by the name of its folder under tasks/:
 
 other commands:
   python main.py train ...                        the same without the word
-  python main.py list algos|envs|presets|tasks    what there is
+  python main.py list algos|envs|presets|tasks    list algorithms, and so on
   python main.py describe TOPIC                   settings and their help: an
     algorithm, environment, setting, layer, wrapper, general, or all
   python main.py tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER

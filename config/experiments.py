@@ -110,7 +110,7 @@ def _refusal(key: str, value: Any) -> str:
         return f"got {shown(value)}; each experiment is one run; --seeds runs one with several seeds"
     if key == "checkpoint_config":
         return "write checkpoint_freq in its place, or general_cfg.keep_checkpoints in a section of config"
-    return f"is no part of an experiment{did_you_mean(key, PARTS) or '; known: ' + ', '.join(PARTS)}"
+    return f"is not a part of an experiment{did_you_mean(key, PARTS) or '; known: ' + ', '.join(PARTS)}"
 
 
 def _add(source: Source, key: str, value: Any, place: Place) -> None:

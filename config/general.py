@@ -187,7 +187,7 @@ class GeneralConfig(Strict):
     traces_compress: list[Literal["obs", "new_obs", "actions", "rewards"]] = ["obs", "new_obs"]
     """Columns of the traces that are compressed: base64 of zlib of a NumPy file. []: none, every line is plain JSON."""
     traces_file_mb: Positive = 64
-    """Size in MiB from which on a further file of traces begins."""
+    """Size in MiB at which a new trace file is started."""
     video_fre: Annotated[Int, Field(ge=0)] = 0
     """Number of training episodes between videos: every so many episodes, one is repeated from its seed and its actions
     in an environment that draws, into videos/. 0: none. No number of the training changes. env_cfg.render_mode is

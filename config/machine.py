@@ -34,8 +34,8 @@ def choose_waiting() -> None:
 
 
 def _others_running() -> float:
-    """Returns the number of other threads on the machine that run or wait for a core, the smallest of a few looks;
-    infinity if the system does not tell."""
+    """Returns the number of other threads on the machine that run or wait for a core, the minimum of a few
+    samples; infinity if unknown."""
     least = math.inf
     for look in range(3):
         if look:

@@ -157,7 +157,7 @@ def misnamed(name: str) -> str | None:
     """Returns the reason why this cannot be the name of a policy; None if it can."""
     if re.fullmatch(NAMES, name):
         return None
-    return "is no name of a policy; expected letters, digits and _, beginning with a letter"
+    return "is not a valid policy name; expected letters, digits and _, beginning with a letter"
 
 
 def dump(policy: Strict) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def from_stop_rules(document: Document) -> Source:
             source.foreign[key] = (value, place)
         else:
             near = did_you_mean(key, STOP_RULES) or f"; known: {', '.join(STOP_RULES)}"
-            source.problems.append(f"{place.text}: {place.path}: is no stop rule{near}")
+            source.problems.append(f"{place.text}: {place.path}: is not a stop rule{near}")
     return source
 
 

@@ -317,4 +317,4 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
         near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
         meant = meant or (None if other else near)
         end = f"; did you mean {meant}{value}?" if meant else other
-        yield f"{where}: {key}: is in none of {', '.join(SECTIONS)}{end}"
+        yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"

@@ -53,7 +53,7 @@ class TuneConfig(Strict):
     """Environment steps between two comparisons. null: for halving, rungs that end at max_total_step, each eta times
     the one before; for pbt, a tenth of max_total_step."""
     eta: Annotated[Int, Field(ge=2)] = 3
-    """Halving goes on with one of so many trials."""
+    """Reduction factor: one trial in `eta` survives each rung."""
     seeds: PositiveInt = 1
     """Number of runs of each trial, with general_cfg.seed and the numbers that follow it. Their interquartile mean is
     the score."""
@@ -138,7 +138,7 @@ def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **op
     """Returns the tuning in a folder, as from_file does."""
     file = folder / "config.yaml"
     if file.exists() and not (folder / "tune.json").exists():  # which is written first
-        raise ConfigError([f"{folder} is no tuning: it has no tune.json"])
+        raise ConfigError([f"{folder} is not a tuning folder: it has no tune.json"])
     return from_file(file, words, flags, **options)
 
 

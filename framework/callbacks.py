@@ -153,7 +153,7 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of callbacks; empty if nothing is."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
-        return f"{cls!r} is no class that inherits from joystick.Callbacks"
+        return f"{cls!r} is not a class that inherits from joystick.Callbacks"
     for name in dir(cls):
         if name.startswith("on_") and name not in EVENTS:
             return f"{cls.__name__} has a method {name}, and there is no such event{did_you_mean(name, EVENTS)}"
@@ -163,7 +163,7 @@ def problem(cls: Any) -> str:
         return f"{cls.__name__}.METRICS is {cls.METRICS!r}; a tuple of names is needed"
     for name in cls.METRICS:
         if not isinstance(name, str) or not name.replace("/", "_").replace(".", "_").isidentifier():
-            return f"{cls.__name__}.METRICS: {name!r} is no name of a column"
+            return f"{cls.__name__}.METRICS: {name!r} is not a valid name of a column"
     return ""
 
 

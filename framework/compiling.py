@@ -11,7 +11,7 @@ from config.schema import ReplaySpec
 from config.task_config import load_task_config
 
 FROM_UPDATES = 100_000
-"""Number of planned updates from which on `auto` compiles: several times what compiling costs (docs/speed.md)."""
+"""Least number of planned updates at which `auto` compiles: several times what compiling costs (docs/speed.md)."""
 
 
 def with_compile(config: RunConfig, several: bool) -> RunConfig:

@@ -1,4 +1,4 @@
-"""Loggers: who gets the numbers of a run besides its CSV files. TensorBoard is one of them."""
+"""Loggers: where metrics are sent besides the CSV files, TensorBoard among them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ class Logger:
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of a logger; empty if nothing is."""
     fits = isinstance(cls, type) and issubclass(cls, Logger)
-    return "" if fits else f"{cls!r} is no class that inherits from joystick.Logger"
+    return "" if fits else f"{cls!r} is not a class that inherits from joystick.Logger"
 
 
 def flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -141,7 +141,7 @@ def test_a_callback_that_fails_ends_the_run_saved_and_with_its_name(general, cap
         ),
         (own_callbacks.Taken, "METRICS gives a column 'return', and there is one of this name"),
         ({"on_epsiode_end": print}, "there is no event 'on_epsiode_end'; did you mean on_episode_end?"),
-        (int, "is no class that inherits from joystick.Callbacks"),
+        (int, "is not a class that inherits from joystick.Callbacks"),
     ],
 )
 def test_what_is_no_callback_is_answered_before_anything_is_made(callbacks, said):

@@ -202,7 +202,7 @@ def test_odd_paths_work_and_missing_ones_are_answered(tmp_path: Path) -> None:
         ("algo_cfg:\n  zzzz: 1", "run.yaml:2: algo_cfg.zzzz: unknown setting"),
         (
             "algo_cfgs:\n  lr: 1",
-            "run.yaml:1: algo_cfgs: is in none of general_cfg, algo_cfg, env_cfg; did you mean algo_cfg?",
+            "run.yaml:1: algo_cfgs: not inside a section (general_cfg, algo_cfg or env_cfg); did you mean algo_cfg?",
         ),
     ],
 )
@@ -225,7 +225,7 @@ def test_an_unknown_key_is_answered_with_the_nearest(file: Callable[..., Path], 
             "run.yaml:2: algo_cfg.ppo_type: unknown setting; it is a setting of AIRL, GAIL, MAPPO, PPO and others, and "
             "algo_name is DQN",
         ),
-        ("lr: 1", "run.yaml:1: lr: is in none of general_cfg, algo_cfg, env_cfg; did you mean algo_cfg.lr?"),
+        ("lr: 1", "run.yaml:1: lr: not inside a section (general_cfg, algo_cfg or env_cfg); did you mean algo_cfg.lr?"),
     ],
 )
 def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., Path], text: str, message: str) -> None:
@@ -307,7 +307,7 @@ algo_cfg:
         "run.yaml:5: algo_cfg.gamma: got 1.5; expected a number from 0 to 1",
         "run.yaml:6: algo_cfg.batch_sise: unknown setting; did you mean batch_size?",
         "run.yaml:9: algo_cfg.epsilon_end: 0.5 is more than epsilon_start, 0.1",
-        "command line: lr: is in none of general_cfg, algo_cfg, env_cfg; did you mean algo_cfg.lr=3e-4?",
+        "command line: lr: not inside a section (general_cfg, algo_cfg or env_cfg); did you mean algo_cfg.lr=3e-4?",
         "command line: algo_cfg.buffer_type: got 'ONPOLICY' (text); expected REPLAY_QUE, REPLAY, PER or PER_QUE",
     ]
 

@@ -399,8 +399,8 @@ def test_convert_writes_data_and_refuses_to_replace_a_file(tmp_path: Path, capsy
     assert capsys.readouterr().out == f"{target}: 3 episodes, 9 transitions\n"
     for name, said in (
         ("new.jsonl", "exists; give a new name"),
-        ("new.csv", "is no data file; its ending tells the format: .pkl, .npz"),
-        ("new.yaml", "is no data file"),
+        ("new.csv", "is not a data file; its ending tells the format: .pkl, .npz"),
+        ("new.yaml", "is not a data file"),
         ("none/new.npz", "does not exist"),
     ):
         assert main(["convert", str(source), str(tmp_path / name)]) == 2

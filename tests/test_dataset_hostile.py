@@ -165,7 +165,7 @@ def test_wrong_numbers_are_refused_with_their_place(
         text = json.dumps(columns)
         no_json = "NaN" in text or "Infinity" in text
         refused(
-            _text(tmp_path / "a.jsonl", text), "is no JSON" if no_json else said.replace("of step", "of line 1, step")
+            _text(tmp_path / "a.jsonl", text), "is not JSON" if no_json else said.replace("of step", "of line 1, step")
         )
     elif form == "npz":
         refused(npz(tmp_path / "a.npz", {name: np.array(value) for name, value in columns.items()}), said)
@@ -294,11 +294,11 @@ def test_a_bomb_of_zeros_is_read_in_pieces_or_refused_for_its_steps(tmp_path: Pa
     ("text", "said"),
     [
         ("[]", "line 1: an object with a list for each column is needed"),
-        ('{"a": 1', "line 1: it is no JSON: Expecting ',' delimiter at character 7; the file is cut off there"),
+        ('{"a": 1', "line 1: it is not JSON: Expecting ',' delimiter at character 7; the file is cut off there"),
         ("[" * 100_000, "line 1: it is nested too deep"),
-        ('{"obs": 5, "action": 5, "reward": 5, "terminated": 5}', "line 1: obs is no list"),
+        ('{"obs": 5, "action": 5, "reward": 5, "terminated": 5}', "line 1: obs is not a list"),
         ("9" * 10_000, "line 1: "),
-        ("\n", "line 1: it is no JSON"),
+        ("\n", "line 1: it is not JSON"),
         (json.dumps(LISTS | {"dtypes": {"obs": "O"}}), "dtypes must name a dtype of numpy"),
         (json.dumps(LISTS | {"dtypes": [1]}), "dtypes must name a dtype of numpy"),
         (json.dumps(LISTS | {"dtypes": {"action": "uint8"}, "action": [0, 1, 2, 3, 4, 5, 256]}), "does not fit uint8"),

@@ -173,10 +173,10 @@ def test_a_database_is_read_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"restaurant": "[{]"}, "restaurant_db.json is no JSON: "),
+        ({"restaurant": "[{]"}, "restaurant_db.json is not JSON: "),
         ({"restaurant": []}, "restaurant_db.json has no entity"),
-        ({"restaurant": {"name": "x"}}, "restaurant_db.json is no list of objects, one for each restaurant"),
-        ({"restaurant": ["x"]}, "restaurant_db.json is no list of objects"),
+        ({"restaurant": {"name": "x"}}, "restaurant_db.json is not a list of objects, one for each restaurant"),
+        ({"restaurant": ["x"]}, "restaurant_db.json is not a list of objects"),
         ({"restaurant": [{"Name": "x"}]}, "restaurant_db.json has no value of any slot of a restaurant: address, area"),
         ({"train": [{"day": "monday"}]}, "train_db.json has no departure in any object, which every train needs"),
         ({"taxi": {"taxi_types": ["van"]}}, "taxi_db.json has no list taxi_colors"),

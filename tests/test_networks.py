@@ -323,5 +323,5 @@ def test_an_error_in_a_branch_names_it_and_an_unknown_branch_is_answered_with_th
         build(spec_of(FLAT, PARTS), mlp(8), 2, broken, 0)
     with pytest.raises(NetworkError, match=r"^algo_cfg\.branches: kamera is not a part .* are: speed, camera"):
         build(spec_of(FLAT, PARTS), mlp(8), 2, NetworkConfig(branches={"kamera": mlp(4)}), 0)
-    with pytest.raises(NetworkError, match="none, it is no Dict or Tuple"):
+    with pytest.raises(NetworkError, match="none, it is not a Dict or Tuple"):
         build(spec_of(VECTOR), mlp(8), 2, NetworkConfig(branches={"camera": mlp(4)}), 0)

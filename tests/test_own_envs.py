@@ -206,9 +206,9 @@ def test_our_own_vector_environment_is_taken_as_it_is(monkeypatch):
         (own_parts.Several, r"mine is an environment of several agents \(Several\) without possible_agents, obs"),
         (
             OldLine,
-            r"mine is no gymnasium.Env \(OldLine\): inherit from it; the old step of 4 values is accepted in joy",
+            r"mine is not a gymnasium.Env \(OldLine\): inherit from it; the old step of 4 values is accepted in joy",
         ),
-        (dict, r"mine is no environment \(dict\): inherit from gymnasium.Env"),
+        (dict, r"mine is not an environment \(dict\): inherit from gymnasium.Env"),
     ],
 )
 def test_what_is_no_environment_is_refused_as_a_class_and_as_what_a_function_gives(thing, message, monkeypatch):
@@ -277,7 +277,10 @@ def test_spaces_and_resets_of_old_versions_are_converted():
         (["id=own_parts:Halved"], "env_cfg.env: is required"),
         (["id=own_parts:Line", "size=3", "render_mode=human"], "env_cfg.render_mode: human needs a display"),
         (["id=own_parts:old_line", "render_mode=rgb_array"], "own_parts:old_line has no parameter render_mode"),
-        (["id=own_parts:Line", "size=3", "wrappers=[own_parts:Line]"], "own_parts:Line is no class that inherits from"),
+        (
+            ["id=own_parts:Line", "size=3", "wrappers=[own_parts:Line]"],
+            "own_parts:Line is not a class that inherits from",
+        ),
         (
             ["id=own_parts:Line", "size=3", "wrappers=[own_parts:Halve]"],
             "module own_parts has no 'Halve'; did you mean",

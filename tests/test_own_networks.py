@@ -189,8 +189,8 @@ def refused(*layers, allow=("own_networks",), key="actor_layers"):
     [
         ("module: 'own_networks:Trank'", "module own_networks has no 'Trank'; did you mean Trunk?"),
         ("module: Trunk", "'Trunk' is not registered in this process; call joystick.register('Trunk', ...) before"),
-        ("module: 'own_networks:NoModule'", "own_networks:NoModule is no class that inherits from torch.nn.Module"),
-        ("module: 'own_networks:function'", "own_networks:function is no class that inherits from torch.nn.Module"),
+        ("module: 'own_networks:NoModule'", "own_networks:NoModule is not a class that inherits from torch.nn.Module"),
+        ("module: 'own_networks:function'", "own_networks:function is not a class that inherits from torch.nn.Module"),
         (
             "module: 'own_networks:Trunk', options: {widht: 3}",
             ":Trunk: options: widht: unknown; did you mean width?",

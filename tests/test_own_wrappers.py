@@ -70,8 +70,8 @@ def test_they_are_applied_in_their_order(vectorization: str) -> None:
         ({**scaled(1), "facto": 2}, "own_wrappers:Scaled: facto: unknown; did you mean factor?"),
         ("own_wrappers:Scald", "module own_wrappers has no 'Scald'; did you mean Scaled?"),
         ("own_wrappers:", "'own_wrappers:' has no name after the colon; write module:name"),
-        ("own_wrappers:Plain", "own_wrappers:Plain is no class that inherits from gymnasium.Wrapper"),
-        ("own_wrappers:gymnasium", "own_wrappers:gymnasium is no class that inherits from gymnasium.Wrapper"),
+        ("own_wrappers:Plain", "own_wrappers:Plain is not a class that inherits from gymnasium.Wrapper"),
+        ("own_wrappers:gymnasium", "own_wrappers:gymnasium is not a class that inherits from gymnasium.Wrapper"),
         ("own_wrappers:Statistics", "NormalizeObservation cannot be used: its statistics would not be saved"),
         ("no_wrappers:Scaled", "the module of no_wrappers:Scaled cannot be imported: No module named 'no_wrappers'"),
         (
@@ -98,7 +98,7 @@ def test_the_module_is_imported_only_with_permission(tmp_path: Path) -> None:
         message = "env_cfg.wrappers: imports own_wrappers; to allow it, add --allow-import own_wrappers"
         assert str(caught.value) == f"command line: {message}"
         assert not (tmp_path / "ran").exists()
-    with pytest.raises(ConfigError, match="own_wrappers:Plain is no class that inherits"):
+    with pytest.raises(ConfigError, match="own_wrappers:Plain is not a class that inherits"):
         load(None, words, find_algo=ALGOS, find_env=ENVS, allow_import=["own_wrappers"])
     assert (tmp_path / "ran").exists()
 

@@ -193,7 +193,7 @@ def test_all_that_is_wrong_is_reported_at_once_with_file_and_line(file: Callable
         "pol.yaml:4: policies_cfg.car1: agents is missing; expected text or a list, each item text",
         "pol.yaml:4: policies_cfg.car1.opponents: a policy that does not learn has no earlier versions; leave it out, "
         "or set train: true",
-        "pol.yaml:5: policies_cfg.car-2: is no name of a policy; expected letters, digits and _, beginning with a "
+        "pol.yaml:5: policies_cfg.car-2: is not a valid policy name; expected letters, digits and _, beginning with a "
         "letter",
         "pol.yaml:9: policies_cfg.light.lerning_starts: unknown setting; did you mean learning_starts?",
         "pol.yaml:11: policies_cfg.light.max_grad_norm: another spelling of max_norm, which is set too; keep one",
@@ -217,8 +217,8 @@ def test_all_that_is_wrong_is_reported_at_once_with_file_and_line(file: Callable
                             "setting: value}"),
         ("policies_cfg: [a]", 'pol.yaml:1: policies_cfg: got ["a"]; expected policies, as NAME: {agents: PATTERN, '
                               "setting: value}"),
-        ("policy_cfg: {a: {agents: x}}", "pol.yaml:1: policy_cfg: is in none of general_cfg, algo_cfg, env_cfg; did "
-                                         "you mean policies_cfg?"),
+        ("policy_cfg: {a: {agents: x}}", "pol.yaml:1: policy_cfg: not inside a section (general_cfg, algo_cfg or "
+                                         "env_cfg); did you mean policies_cfg?"),
         ("policies_cfg: {a: {agents: x, learning_rate: 1}}",
          "pol.yaml:1: policies_cfg.a.learning_rate: unknown setting; it is called lr here"),
         ("policies_cfg: {a: {agents: x, seed: 1}}",

@@ -197,11 +197,11 @@ def test_stop_rules_are_limits() -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ('{"lr": 1}', "--stop: lr: is no stop rule; known: training_iteration, episode_reward_mean"),
-        ('{"timestep_total": 1}', "--stop: timestep_total: is no stop rule; did you mean timesteps_total?"),
+        ('{"lr": 1}', "--stop: lr: is not a stop rule; known: training_iteration, episode_reward_mean"),
+        ('{"timestep_total": 1}', "--stop: timestep_total: is not a stop rule; did you mean timesteps_total?"),
         ('{"timesteps_total": 0}', "--stop: general_cfg.max_total_step: a limit of 0 trains nothing"),
         ('{"timesteps_total": "x"}', "--stop: timesteps_total: got 'x' (text)"),
-        ('{"general_cfg": {}}', "--stop: general_cfg: is no stop rule"),
+        ('{"general_cfg": {}}', "--stop: general_cfg: is not a stop rule"),
         ("{", "--stop:1:2: "),
     ],
 )
@@ -273,11 +273,11 @@ c: 3
         load_all(file(tmp_path, text), ["algo_cfg.gamma=x"], **FIND)
     found = [problem.partition("tuned.yaml:")[2] or problem for problem in caught.value.problems]
     for start in (
-        "3: a.stop.timestep_total: is no stop rule; did you mean timesteps_total?",
+        "3: a.stop.timestep_total: is not a stop rule; did you mean timesteps_total?",
         "5: a.config.lrr: did you mean lr?",
         "7: general_cfg.algo_name: unknown name 'PPOO'; did you mean PPO?",
         "8: b.num_samples: got 4; each experiment is one run",
-        "9: b.foo: is no part of an experiment",
+        "9: b.foo: is not a part of an experiment",
         "10: b.config: got 3",
         "11: c: got 3; expected run, env, stop, config",
         "command line: algo_cfg.gamma: got 'x' (text)",

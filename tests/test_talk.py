@@ -41,7 +41,7 @@ def test_a_person_talks_in_acts_and_in_sentences_and_the_dialogue_is_kept(
     shown = capsys.readouterr().out
     assert "it knows of the restaurant: food indian;" in shown
     assert re.search(r"system: .*The phone of the restaurant is \d{11}\.", shown)
-    assert "'nonsense' is no slot of restaurant; there are: address, area" in shown
+    assert "'nonsense' is not a slot of restaurant; there are: address, area" in shown
     assert shown.count("You are the user.") == 2, "at the start and after help; no second dialogue begins"
     assert "strict 0" in shown
     said = Path("said.txt").read_text()

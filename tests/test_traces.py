@@ -420,11 +420,11 @@ def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
     file = tmp_path / "output-2026-01-01_00-00-00_worker-0_0.json"
     bomb = base64.b64encode(zlib.compress(b"\0" * 2**21)).decode()
     for text, said in (
-        ("nonsense\n", "line 1 is no trace"),
+        ("nonsense\n", "line 1 is not a trace"),
         ('{"type":"Other"}\n', "its type is neither SampleBatch nor MultiAgentBatch"),
-        ("[1]\n", "line 1 is no trace"),
-        ('{"type":"SampleBatch","obs":"%%%"}\n', "line 1 is no trace"),
-        (f'{{"type":"SampleBatch","obs":"{bomb}"}}\n', "line 1 is no trace"),
+        ("[1]\n", "line 1 is not a trace"),
+        ('{"type":"SampleBatch","obs":"%%%"}\n', "line 1 is not a trace"),
+        (f'{{"type":"SampleBatch","obs":"{bomb}"}}\n', "line 1 is not a trace"),
         ('{"type":"SampleBatch","t":[0]}\n{"type":"SampleBatch","u":[0]}\n', "not all lines have the column t"),
     ):
         file.write_text(text)
@@ -447,7 +447,7 @@ def test_a_pickle_in_a_column_is_not_opened(tmp_path: Path) -> None:
     text = base64.b64encode(zlib.compress(data.getvalue())).decode()
     file = tmp_path / "one.json"
     file.write_text(json.dumps({"type": "SampleBatch", "obs": text}) + "\n")
-    with pytest.raises(ValueError, match="line 1 is no trace"):
+    with pytest.raises(ValueError, match="line 1 is not a trace"):
         read_traces(file)
 
 

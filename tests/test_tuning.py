@@ -125,7 +125,7 @@ tune_cfg: {score: retrun_mean}
     err = capsys.readouterr().err
     assert "tune.yaml:4: algo_cfg.lr: got -1; expected a number above 0" in err
     assert "tune.yaml:5: algo_cfg.gamma: got 3; expected a number from 0 to 1" in err
-    assert "tune.yaml:6: tune_cfg.score: retrun_mean is no column of progress.csv; did you mean return_mean?" in err
+    assert "tune.yaml:6: tune_cfg.score: retrun_mean is not a column of progress.csv; did you mean return_mean?" in err
     assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
 
 
@@ -256,7 +256,7 @@ def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_tim
     assert run("tune", "--resume", "nowhere") == 2
     assert "nowhere/config.yaml: no such file" in capsys.readouterr().err
     assert run("tune", "--resume", "done/trials/000") == 2
-    assert "done/trials/000 is no tuning: it has no tune.json" in capsys.readouterr().err
+    assert "done/trials/000 is not a tuning folder: it has no tune.json" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------------------------- interruptions

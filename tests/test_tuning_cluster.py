@@ -100,7 +100,7 @@ def test_an_error_of_a_trial_comes_back_from_the_cluster(
     assert run("tune", "--yaml", "tune.yaml", "--into", "x", "tune_cfg.ray_address=auto") == 0
     assert [(row["state"], row["status"]) for row in table("x")] == [("failed", "2"), ("finished", "0")]
     assert "trial 000 failed with status 2 and is left out: " in capsys.readouterr().out
-    assert "word: is in none of" in Path("x/trials/000.errors.txt").read_text()
+    assert "word: not inside a section" in Path("x/trials/000.errors.txt").read_text()
 
 
 def test_a_crash_while_a_directory_is_replaced_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -550,7 +550,7 @@ def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(
         == f"error: --port {port} is taken; choose another one, or leave --port out for a free one\n"
     )
     assert main(["watch", str(tasks / "none")]) == 2
-    assert "is no folder" in capsys.readouterr().err
+    assert "is not a folder" in capsys.readouterr().err
     for wrong in ("0", "65536", "x"):
         with pytest.raises(SystemExit, match="2"):
             main(["watch", "--port", wrong])

@@ -152,7 +152,9 @@ def test_a_name_of_another_library_is_answered_as_a_flag(name: str, capsys: pyte
 def test_names_of_other_libraries_are_answered_as_settings(capsys: pytest.CaptureFixture[str]) -> None:
     """All at once, each with one line, as a word without a section and as a setting of the algorithm."""
     assert main(["--algo", "PPO", *(f"{name}=5" for name in COMMON)]) == 2
-    lines = {line.split(": ")[1]: line for line in capsys.readouterr().err.splitlines() if ": is in none of " in line}
+    lines = {
+        line.split(": ")[1]: line for line in capsys.readouterr().err.splitlines() if ": not inside a section " in line
+    }
     assert set(lines) == set(COMMON)
     for name, part in COMMON.items():
         assert part.rpartition(".")[2] in lines[name]

@@ -31,10 +31,10 @@ class Config(ReplayConfig, TargetConfig):
     temperature: Positive = 1.0
     """Temperature of the weights: a low one imitates only the actions with a high advantage, a high one all alike."""
     most_weight: Positive = 100.0
-    """Largest of these weights."""
+    """Upper limit of exp(advantage / temperature)."""
     advantage_actions: PositiveInt = 1
-    """Number of actions drawn from the policy whose values an advantage is relative to."""
+    """Policy actions sampled per state to estimate V(s)."""
     advantage_baseline: Literal["mean", "max"] = "mean"
-    """Their mean or their maximum is subtracted."""
+    """V(s) is the mean or the maximum of their values."""
     log_std_init: float = 0.0
     """Initial log standard deviation of the policy, with actions scaled to -1..1."""

@@ -29,8 +29,7 @@ class Config(ReplayConfig, TargetConfig):
     vae_lr: Positive = 1e-3
     """Learning rate of the variational autoencoder."""
     kl_weight: NonNegative = 0.5
-    """Weight of the divergence in its loss: a low one imitates the variety of the data's actions, a high one their
-    mean."""
+    """Weight of the KL term in the autoencoder's loss. Low: varied actions; high: their mean."""
     min_weight: Fraction = 0.75
     """Weight of the critics' minimum in a target; the rest is that of their maximum."""
     perturbation: NonNegative = 0.05

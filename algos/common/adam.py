@@ -72,9 +72,8 @@ class FusedAdam:
             )
 
     def count(self) -> Tensor:
-        """Counts a step of `move`; returns what it depends on besides the gradients: for each group [groups, 3] the
-        learning rate and the factor of the second moments' roots, both without the bias towards 0, and what decoupled
-        weight decay leaves of the parameters."""
+        """Advances the step counts; returns for each group [groups, 3] the bias-corrected learning rate, the bias
+        correction of sqrt(v), and 1 - lr * weight_decay."""
         (beta1, beta2), rates = self.betas, []
         for group, moments in zip(self.param_groups, self._moments, strict=True):
             steps, lr = moments.count(), group["lr"]

@@ -15,7 +15,7 @@ from algos.common import product
 NARROW = 12
 """Number of inputs of a linear layer up to which its gradient is computed as (x^T g)^T."""
 MANY = 1 << 15
-"""Number of outputs from which on the faster kernel gains more than an autograd function costs, some 20 us."""
+"""Least number of outputs for which the fast kernel outweighs the autograd overhead of 20 us."""
 SOME = 1 << 11
 """The same without gradients: what calling numpy costs."""
 

@@ -21,7 +21,7 @@ Step = Callable[[Array], Array]
 """[N, ...] -> [N, ...]; the argument stays as it is."""
 
 MOST = 1 << 18
-"""Number of multiplications of a layer up to which numpy's library, OpenBLAS 0.3.31, computes it with one thread."""
+"""Largest layer, in multiply-adds, that numpy's library, OpenBLAS 0.3.31, runs on one thread."""
 
 
 def _view(tensor: Tensor) -> Array:
@@ -91,5 +91,5 @@ class FewRows:
         return obs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Lets a copy have views of its own weights."""
+        """Rebuilds the views when copied or pickled."""
         return type(self), (self.network,)

@@ -30,7 +30,7 @@ def uncompiled(cfg: NetworkConfig) -> str | None:
 
 def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) -> Graph:
     """Compiles a function of tensors for these inputs and others of their sizes. state: tensors that it changes."""
-    import torch._dynamo  # a second, which only compiled runs need
+    import torch._dynamo  # takes a second to import; only compiled runs need it
     import torch._functorch.config
     import torch._inductor.config
 
@@ -44,9 +44,9 @@ def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) 
 
 
 def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:
-    """Compiles a function; its kernels are called by C++. The graph reads tensors anew in each call, and takes inputs
-    of other sizes as an error, but does not see that they are of another type. Numbers and layers are those of the
-    first call: whether they have changed is not looked at, since that takes longer than the smallest kernels."""
+    """Compiles a function; its kernels are called by C++. Tensors are read at every call. Inputs of other shapes raise;
+    other dtypes are not detected. Python numbers and modules are frozen at the first call: guards are skipped because
+    they cost more than small kernels."""
     if product.LIBRARY == "oneDNN":
         product.lower()
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": True}
@@ -103,7 +103,7 @@ class GradientStep:
         """Seconds that compiling took."""
 
     def __call__(self, *inputs: Any, reduce: Reduce) -> Any:
-        """Makes one step down the gradient of loss(*inputs); returns what the loss function gives besides. reduce:
+        """Takes one gradient step on loss(*inputs); returns the second value of the loss function. reduce:
         averages gradients over the learners that share a batch, of which a graph has only one."""
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
             return self.by_graph(*inputs)

@@ -203,7 +203,7 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     """Returns the chain that passes each named part through its branch and concatenates all parts."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
-        known = ", ".join(part.name for part in spec.parts) or "none, it is no Dict or Tuple"
+        known = ", ".join(part.name for part in spec.parts) or "none, it is not a Dict or Tuple"
         reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {known}"
         raise NetworkError(f"algo_cfg.branches: {reason}")
     space, normalized = spec.observation_space, normalizer is not None

@@ -1,4 +1,4 @@
-"""Facts about layers that are needed before torch is: which are recurrent, and what is wrong with custom ones."""
+"""Facts about layers, known without importing torch: which are recurrent, and what is wrong with custom ones."""
 
 import sys
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def problems(layer: Custom) -> Iterator[str]:
         return
     torch = sys.modules.get("torch")  # loaded by the module of the class, if that is a torch.nn.Module
     if not isinstance(kind, type) or torch is None or not issubclass(kind, torch.nn.Module):
-        yield f"{layer.module} is no class that inherits from torch.nn.Module"
+        yield f"{layer.module} is not a class that inherits from torch.nn.Module"
         return
     for key, message, *_ in own.keyword_problems(kind, layer.options, skip=1):
         yield f"{layer.module}: options: {key}: {message}"

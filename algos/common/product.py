@@ -13,7 +13,7 @@ from torch import Tensor
 from config import machine
 
 LEAST = 2_000_000
-"""Multiplications of a product from which on oneDNN is faster, although its calls take some 10 us more."""
+"""Least number of multiply-adds for which oneDNN wins despite its call overhead of 10 us."""
 in_graphs = False
 """True once torch.compile knows these products."""
 
@@ -72,8 +72,8 @@ class _Product(torch.autograd.Function):
 
 
 def _is_asked_for(function: tuple[Any, int]) -> bool:
-    """Returns False if this backward pass leaves out what a gradient goes to, such as the weights of the critics in a
-    loss of the actor; `needs_input_grad` does not know. Of a leaf it may not be asked."""
+    """Returns False if the running backward pass does not need this gradient (critic weights in an actor loss).
+    `needs_input_grad` does not know; leaves cannot be queried and count as needed."""
     node = function[0]
     return "AccumulateGrad" in node.name() or torch._C._will_engine_execute_node(node)
 

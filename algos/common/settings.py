@@ -98,8 +98,7 @@ class NetworkConfig(AlgoConfig):
     optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
     """Optimizer of all networks."""
     weight_decay: NonNegative | None = None
-    """Weight decay (L2; decoupled with adamw); null is 0.01 with adamw, without which it would be adam, and 0 with the
-    others."""
+    """Weight decay (L2; decoupled with adamw). null: 0.01 with adamw, 0 otherwise."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Learning rate schedule over the planned run: linear and cosine decay towards 0 and need max_episode,
     max_total_step or max_update. An on-policy window is learned with the rate at the start of its collection."""
@@ -278,7 +277,7 @@ class ReplayConfig(GivenData, NetworkConfig):
     batch_size: PositiveInt = 256
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
     train_fre: PositiveInt = 1
-    """Train every this many environment steps (transitions)."""
+    """Environment steps (transitions) between updates."""
     updates_per_train: PositiveInt = 1
     """Gradient updates each time: updates_per_train / train_fre updates per transition."""
     learning_starts: Annotated[Int, Field(ge=0)] = 0
@@ -448,7 +447,7 @@ class TargetConfig(NetworkConfig):
     """Settings of target networks."""
 
     target_update: PositiveInt = 1
-    """Update the target networks every this many gradient updates."""
+    """Gradient updates between target-network updates."""
     tau: PositiveFraction = 0.005
     """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
 

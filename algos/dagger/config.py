@@ -38,7 +38,7 @@ class Config(Family):
     learning_starts: Annotated[Int, Field(ge=0)] = 0
     """Transitions collected before the first update; at least batch_size."""
     train_fre: PositiveInt = 1
-    """Train every this many environment steps (transitions)."""
+    """Environment steps (transitions) between updates."""
     updates_per_train: PositiveInt = 1
     """Gradient updates each time: updates_per_train / train_fre updates per transition."""
     data_share: Fraction = 0.5

@@ -33,7 +33,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Noisy networks: noise of learned size on the weights of the linear layers and of the output layer, resampled for
     each batch and off in evaluation and test. Use exploration_type none with it."""
     std_init: Positive = 0.5
-    """Initial standard deviation of this noise, times the square root of a layer's number of inputs."""
+    """sigma_0: the initial standard deviation of the noise is sigma_0 / sqrt(number of inputs of the layer)."""
     soft: bool = False
     """Use the soft maximum over the actions at the temperature as the value of a state, instead of the maximum."""
     temperature: Positive = 1.0

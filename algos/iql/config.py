@@ -32,6 +32,6 @@ class Config(ReplayConfig, TargetConfig):
     beta: NonNegative = 3.0
     """Inverse temperature of the policy's weights exp(beta advantage); 0 imitates all actions alike."""
     most_weight: Positive = 100.0
-    """Largest of these weights."""
+    """Upper limit of exp(beta * advantage)."""
     log_std_init: float = 0.0
     """Initial log standard deviation of the policy; with unlike bounds, of actions scaled to -1..1."""

@@ -70,7 +70,7 @@ class Agent(base.Agent):
         return self.table.learn(state, action, returns - self.table.values[state, action], lr)
 
     def _counted(self, state: Array, action: Array) -> Array:
-        """Counts these returns [B], and returns their share in all returns of their pair."""
+        """Increments the visit counts; returns the step size 1/n for each sample [B]."""
         before = self.returns[state, action]
         np.add.at(self.returns, (state, action), 1)
         after = self.returns[state, action]

@@ -27,7 +27,7 @@ def actions_of_each(spec: EnvSpec) -> int:
     if isinstance(space, Discrete):
         sizes = [int(space.n)]
     if len(sizes) != spec.agents or len(set(sizes)) > 1:
-        raise UnfitError(f"{space} is no Discrete action for each of {spec.agents} agents, equal for all")
+        raise UnfitError(f"{space} is not a Discrete action for each of {spec.agents} agents, equal for all")
     return sizes[0]
 
 

@@ -17,8 +17,7 @@ class Config(ContinuousConfig, TargetConfig):
     policy_freq: PositiveInt = 2
     """Critic updates per update of the actor and the target networks (policy delay)."""
     target_update: PositiveInt = 1
-    """Update the target networks every this many actor updates: every target_update times policy_freq critic
-    updates."""
+    """Actor updates between target-network updates, which is target_update times policy_freq critic updates."""
     policy_noise: NonNegative = 0.2
     """Standard deviation of the noise on target actions (smoothing), with actions scaled to -1..1."""
     noise_clip: NonNegative = 0.5

@@ -72,10 +72,10 @@ def parse(text: str, intents: Iterable[str] = USER_INTENTS, domains: Iterable[st
         return _without_domain(intent, domains)
     domain = DOMAINS.get(words[1].lower())
     if domain is None:
-        raise ValueError(f"{words[1]!r} is no domain; there are: {', '.join(domains)}")
+        raise ValueError(f"{words[1]!r} is not a domain; there are: {', '.join(domains)}")
     slot, rest = split_slot(domain, words[2:])
     if words[2:] and slot is None:
-        raise ValueError(f"{words[2]!r} is no slot of {domain.name}; there are: {', '.join(sorted(domain.slots))}")
+        raise ValueError(f"{words[2]!r} is not a slot of {domain.name}; there are: {', '.join(sorted(domain.slots))}")
     if slot and intent == "inform" and not rest:
         raise ValueError(f"a value is missing: {intent} {domain.name} {slot} VALUE, or * for any")
     if intent == "request" and (rest or not slot):

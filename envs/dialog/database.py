@@ -140,14 +140,14 @@ def _read(folder: Path, domain: str) -> Any:
     except OSError as error:
         raise DatabaseError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise DatabaseError(f"{path} is no JSON: {error}") from None
+        raise DatabaseError(f"{path} is not JSON: {error}") from None
 
 
 def _entities(folder: Path, domain: Domain) -> list[Entity]:
     found = _read(folder, domain.name)
     path = folder / f"{domain.name}_db.json"
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise DatabaseError(f"{path} is no list of objects, one for each {domain.name}")
+        raise DatabaseError(f"{path} is not a list of objects, one for each {domain.name}")
     if not found:
         raise DatabaseError(f"{path} has no entity")
     entities: list[Entity] = [{slot: _text(each.get(slot)) for slot in sorted(domain.slots)} for each in found]

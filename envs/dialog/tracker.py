@@ -7,7 +7,7 @@ from envs.dialog.database import Table
 from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS, minutes
 
 LONG, TYPOS = 10, 2
-"""Letters from which on a misspelled value is recognized, and how many edits it may be away."""
+"""Least length in letters at which a misspelled value is recognized, and the number of edits it may be away."""
 
 
 class Tracker:

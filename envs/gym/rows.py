@@ -242,10 +242,10 @@ def no_environment(thing: Any) -> str | None:
         )
     if hasattr(kind, "reset") and hasattr(kind, "step"):
         return (
-            f"is no gymnasium.Env ({kind.__name__}): inherit from it; the old step of 4 values is accepted in "
+            f"is not a gymnasium.Env ({kind.__name__}): inherit from it; the old step of 4 values is accepted in "
             "joystick.OldGym(env)"
         )
-    return f"is no environment ({kind.__name__}): inherit from gymnasium.Env"
+    return f"is not an environment ({kind.__name__}): inherit from gymnasium.Env"
 
 
 def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:

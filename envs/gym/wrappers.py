@@ -225,7 +225,7 @@ def find(name: str) -> type[gymnasium.Wrapper]:
     if own.is_own(name):
         mine = own.find(name)
         if not (isinstance(mine, type) and issubclass(mine, gymnasium.Wrapper)):
-            raise ValueError(f"{name} is no class that inherits from gymnasium.Wrapper")
+            raise ValueError(f"{name} is not a class that inherits from gymnasium.Wrapper")
         for refused, why in REFUSED.items():
             if mine is getattr(gymnasium.wrappers, refused, None):
                 raise ValueError(f"{refused} cannot be used: {why}")

@@ -10,7 +10,7 @@ from framework.output.curves import UPDATES
 from framework.output.formatting import clock, counted, short
 
 UNEQUAL = 1.1
-"""Ratio of the lengths of two runs from which on a remark says that they differ."""
+"""Ratio of the lengths of two runs at which a remark says that they differ."""
 
 
 def between(interval: Interval) -> str:

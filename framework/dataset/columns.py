@@ -85,7 +85,7 @@ def column_of(name: str, values: Any, dtype: np.dtype | None = None) -> np.ndarr
     try:
         array = np.asarray(values, dtype)
     except (ValueError, TypeError, OverflowError):
-        raise DataError(f"the entries of {name} differ in shape, or are no numbers") from None
+        raise DataError(f"the entries of {name} differ in shape, or are not numbers") from None
     check_dtype(name, array.dtype)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 

@@ -33,7 +33,7 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
         raise DataError(f"a converted JoyRL file goes to the standard output: {PROGRAM} convert {data} > {target}")
     if not is_data(target):
         raise DataError(
-            f"{target} is no data file; its ending tells the format: {', '.join(sources.SUFFIXES)}, {FOLDER}"
+            f"{target} is not a data file; its ending tells the format: {', '.join(sources.SUFFIXES)}, {FOLDER}"
         )
     minari = target.startswith(sources.MINARI) or target.endswith(FOLDER)
     own_place = target.startswith(sources.MINARI)

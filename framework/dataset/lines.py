@@ -93,7 +93,7 @@ def _said(error: Exception, line: bytes) -> str:
         return "it is nested too deep"
     if isinstance(error, json.JSONDecodeError):
         end = "" if line.endswith(b"\n") else "; the file is cut off there"
-        return f"it is no JSON: {error.msg} at character {error.pos}{end}"
+        return f"it is not JSON: {error.msg} at character {error.pos}{end}"
     return str(error)
 
 
@@ -111,7 +111,7 @@ def _episode(line: bytes) -> dict[str, np.ndarray]:
 def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
     """Returns a column. Without a dtype, floats are float32, and observations of several numbers are too."""
     if not isinstance(values, list):
-        raise DataError(f"{name} is no list")
+        raise DataError(f"{name} is not a list")
     column = column_of(name, values)
     if dtype is not None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -125,4 +125,4 @@ def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
 
 
 def _refused(word: str) -> NoReturn:
-    raise DataError(f"{word} is no JSON; finite numbers are needed")
+    raise DataError(f"{word} is not JSON; finite numbers are needed")

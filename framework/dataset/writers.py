@@ -20,7 +20,7 @@ from framework.output.csv_log import JsonLog
 from framework.output.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
 
 LIMIT_BYTES = 2**25
-"""Bytes from which on a further file begins. So much is kept in memory, and written again at each save."""
+"""Bytes at which a new file is started. This much is kept in memory, and written again at each save."""
 _TAIL = 2**20
 
 

@@ -8,7 +8,7 @@ MEMORY_SECONDS = 10.0
 NEWEST = 0.1
 """Weight of the newest value in the moving averages of the backlog and of the age of weights."""
 FULL = 0.6
-"""Busy share from which on a part is the limit."""
+"""Least busy share at which a part is the limit."""
 
 
 class BusyShare:

@@ -25,7 +25,9 @@ def run(folder: str | None, port: int, browser: bool) -> int:
     None. port: 0 for a free one. browser: True to open the page."""
     root = Path(folder or ROOT)
     if folder and not root.is_dir():
-        raise JoystickError(f"watch: {root} is no folder; name a folder of runs, or one run or group, or leave it out")
+        raise JoystickError(
+            f"watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out"
+        )
     try:
         server = Server(root, port)
     except OSError as error:

@@ -135,7 +135,7 @@ def _unpacked(steps: Columns, frames: np.ndarray | None, depth: int) -> Iterator
     count = len(steps["reward"])
     if frames is not None:
         if any(steps[name].shape[2:] != (depth,) or steps[name].min(initial=0) < 0 for name in SEEN):
-            raise ValueError(f"its observations are no stacks of {depth} frames")
+            raise ValueError(f"its observations are not stacks of {depth} frames")
         each = depth * frames[:1].nbytes
     else:
         each = steps["obs"][:1, :1].nbytes

@@ -115,7 +115,7 @@ class Mosaic:
                 self._cells[at] = captioned(picture, lens.caption)
         first = next((cell for cell in self._cells if cell is not None), None)
         if first is None:
-            self.writer.note("frames that are no pictures were left out")
+            self.writer.note("frames that are not pictures were left out")
             return
         black = Image.new("RGB", first.size)
         cells = [black if cell is None else fitted(cell, *first.size) for cell in self._cells]

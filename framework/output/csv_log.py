@@ -17,7 +17,7 @@ from framework.errors import TaskDirError
 FLUSH_SECONDS = 2.0
 """Seconds between two writes of the waiting rows while training, so that a person can watch the file grow."""
 FLUSH_BYTES = 2**20
-"""Number of waiting bytes from which on they are written at once."""
+"""Number of waiting bytes at which they are written at once."""
 _BLOCK = 2**20
 
 

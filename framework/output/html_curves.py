@@ -16,7 +16,7 @@ from framework.output.html_page import CHART_SCRIPT, CHART_STYLE, paragraph, sec
 MOST_POINTS = 600
 """Number of points of a curve; of more rows, each point is a mean of several."""
 LARGEST = 1e100
-"""Size from which on a number has no place in a chart."""
+"""Size at which a number has no place in a chart."""
 OPEN = ("train", "speed")
 """Files whose curves are not folded away."""
 COUNTERS = (
@@ -120,7 +120,7 @@ def _dots(evaluations: Rows, over: str) -> list[tuple[float, float]]:
 
 
 def _iterations(path: Path) -> list[dict[str, Any]]:
-    """Returns the results of the iterations; no line that was cut off or is of somebody else's making."""
+    """Returns the results of the iterations; skips truncated and foreign lines."""
     try:
         lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
     except OSError:

@@ -19,7 +19,7 @@ MOST_LABELS = 12
 """Number of values of a list that are named at its axis."""
 LONGEST_LABEL = 14
 MANY = 40
-"""Number of lines from which on they are thin."""
+"""Least number of lines that are drawn thin."""
 STOPS = ((0x3B, 0x7D, 0xD8), (0x8A, 0x6F, 0xC0), (0xD0, 0x56, 0x8A), (0xE8, 0x74, 0x3B))
 """Colours from the worst to the best line: of medium lightness, for light and dark pages."""
 TONES = (LIGHT.blue, LIGHT.orange, "#009e73", "#cc79a7", "#b58900", "#7b61c9")

@@ -64,7 +64,7 @@ def _lines(path: Path) -> Iterator[dict[str | None, Columns]]:
                     policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
                 }
             except (ValueError, KeyError, AttributeError, TypeError, EOFError, zlib.error) as error:
-                raise DataError(f"{path}: line {number} is no trace: {error}") from error
+                raise DataError(f"{path}: line {number} is not a trace: {error}") from error
 
 
 def _batches(line: Any) -> dict[str | None, dict[str, Any]]:

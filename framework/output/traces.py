@@ -201,7 +201,7 @@ class TraceWriter:
 
 
 def _cut(folder: Path, ends: Mapping[int, Mapping[str, Any]]) -> dict[int, JsonLog]:
-    """Deletes the files that were begun after these ends. Opens the ones that the ends are in, by worker."""
+    """Deletes files newer than the checkpoint; reopens the current file of each worker."""
     last: dict[int, int] = {}
     for worker, end in ends.items():
         match = NAME.fullmatch(end["name"])

@@ -104,7 +104,7 @@ class VideoWriter(ABC):
     def _picture(self, frame: np.ndarray | None) -> Image.Image | None:
         picture = picture_of(frame, self.max_side)
         if picture is None:
-            self.note("frames that are no pictures were left out")
+            self.note("frames that are not pictures were left out")
         return picture
 
     def _put(self, picture: Image.Image, caption: str | None, delay: float) -> None:

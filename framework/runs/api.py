@@ -277,7 +277,7 @@ class Run:
         """Returns the name of a checkpoint in models/."""
         path = Path(str(checkpoint))
         if path.name != str(checkpoint) and path.resolve().parent != self._experiment.store.folder.resolve():
-            raise JoystickError(f"{path} is no checkpoint of {self.task}; Run.branch continues from another run")
+            raise JoystickError(f"{path} is not a checkpoint of {self.task}; Run.branch continues from another run")
         return path.name
 
     def sample(self, steps: int) -> Batch:

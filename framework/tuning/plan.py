@@ -174,7 +174,7 @@ class RunPlan(Plan):
         if self.cfg.score in SCORES or known is None or self.cfg.score in known:
             return []
         hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join(sorted({*SCORES, *known}))}"
-        return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is no column of progress.csv{hint}"]
+        return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is not a column of progress.csv{hint}"]
 
     def _course_problems(self) -> list[str]:
         cfg, where = self.cfg, self._where("scheduler")
