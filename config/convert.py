@@ -1,11 +1,11 @@
 """Converts a YAML file of JoyRL: python main.py convert OLD.yaml > NEW.yaml, with a comment for each change."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
 
 import yaml
 
-from config import joyrl, policies
+from config import foreign, joyrl, policies
 from config.error_text import shown
 from config.fields import steps_of_factor
 from config.finder import Finder
@@ -17,6 +17,8 @@ from config.schema import AlgoConfig, EnvConfig, Strict
 from config.yaml_reader import DocumentError, Dumper, read
 
 Settings = dict[str, Any]
+Branch = tuple[str, list[Settings]]
+"""Name and layers of a part of a network."""
 LOST = "Not converted; look for a setting that does the same:"
 NEEDLESS = "Left out, since nothing is needed here:"
 
@@ -30,6 +32,9 @@ def converted(path: str, find_algo: Finder, find_env: Finder) -> str:
     value = document.value
     if not isinstance(value, dict):
         raise ConfigError([f"{path}: got {shown(value)}; expected the sections {', '.join(SECTIONS)}"])
+    if not any(name in value for name in SECTIONS):
+        message = f"has none of the sections {', '.join(SECTIONS)}: it is not a file of JoyRL"
+        raise ConfigError([f"{path}: {message}{foreign.origin(value)}"])
     if wrong := [name for name in SECTIONS if not isinstance(value.get(name) or {}, dict)]:
         raise ConfigError([f"{path}: {name}: expected lines of the form name: value" for name in wrong])
     old = {name: dict(value.get(name) or {}) for name in SECTIONS}
@@ -93,17 +98,28 @@ class _Conversion:
             kind = "gym"
         else:
             self.put("general_cfg", "env_name", kind)
-        self.env = self.find_env.get(kind).Config
-        if env.get("id") in joyrl.ENVS:
-            name, arguments = joyrl.ENVS[env["id"]]
-            self.put("env_cfg", "id", name, f"was {env.pop('id')}")
-            for key, value in arguments.items():
-                self.put("env_cfg", key, value, "from the old id")
+        package = self.find_env.get(kind)
+        self.env = package.Config
+        if isinstance(env.get("id"), str):
+            self._id(env.pop("id"), getattr(package, "current_id", str))
+
+    def _id(self, old: str, current_id: Callable[[str], str]) -> None:
+        """Converts the id of an environment that has another name or version here."""
+        name, arguments = joyrl.ENVS.get(old, (old, {}))
+        name = current_id(name)
+        was_kind = self.comments.get(("general_cfg", "env_name")) == f"was {old}, now env_cfg.id"
+        self.put("env_cfg", "id", name, f"was {old}" if name != old and not was_kind else "")
+        for key, value in arguments.items():
+            self.put("env_cfg", key, value, "from the old id")
 
     def _setting(self, section: str, key: str, value: Any, models: dict[str, type[Strict]]) -> None:
         """Converts one setting: as it is, by another name, in another section, or as a comment."""
         name = models[section].field_name(key)
-        if name in models[section].model_fields:
+        if name == "max_episode" and self.algo.OFFLINE:
+            self.omit(NEEDLESS, f"{section}.{key}", value, "the run learns from data alone; max_update is its limit")
+        elif name == "buffer_type" and not self._takes(name, value):
+            self.omit(LOST, f"{section}.{key}", value, "this algorithm has no such memory")
+        elif name in models[section].model_fields:
             self.put(section, name, self._value(name, value), f"was {key}" if name != key else "")
         elif remark := joyrl.accepted(section, key, value):
             self.omit(NEEDLESS, f"{section}.{key}", value, remark)
@@ -123,6 +139,9 @@ class _Conversion:
         if name == "epsilon_decay" and (steps := steps_of_factor(value)):
             self.comments["algo_cfg", name] = f"was {value} per step; this is its time constant in steps"
             return steps
+        if name == "device" and value == "cuda":
+            self.comments["general_cfg", name] = "was cuda; auto is cuda where there is a GPU"
+            return "auto"
         if name.endswith("_layers"):
             return _layers(value) or None
         if name == "mode" and value in ("predict", "collect"):
@@ -145,10 +164,23 @@ class _Conversion:
             self.put("algo_cfg", "gae_lambda", joyrl.RETURN_FORMS[value], f"was return_form: {value}")
         elif key == "her_sample_num" and "her_ratio" in self.algo.model_fields and isinstance(value, int):
             self.put("algo_cfg", "her_ratio", round(value / (value + 1), 4), f"was her_sample_num: {value}")
+        elif key == "train_iterations":
+            self.put("general_cfg", "max_update", value, "was algo_cfg.train_iterations")
+        elif key in ("actor_hidden_dim", "critic_hidden_dim"):
+            self._hidden(section, key, value)
         elif key == "hidden_dim" and not any(name.endswith("_layers") for name in self.algo.model_fields):
             self.omit(NEEDLESS, f"{section}.{key}", value, "this algorithm has no network")
         else:
             self._lost(section, key, value)
+
+    def _hidden(self, section: str, key: str, value: Any) -> None:
+        """Converts the width of a network of JoyRL's first versions, which had two hidden layers."""
+        name = key.replace("hidden_dim", "layers")
+        if name not in self.algo.model_fields:
+            self.omit(NEEDLESS, f"{section}.{key}", value, "this algorithm has no such network")
+        elif name not in self.old["algo_cfg"]:
+            layer = {"layer_type": "linear", "layer_size": [value, value], "activation": "relu"}
+            self.put("algo_cfg", name, [layer], f"was {key}: {value}")
 
     def _lost(self, section: str, key: str, value: Any) -> None:
         """Notes a setting that has to be converted by hand."""
@@ -163,7 +195,7 @@ class _Conversion:
             if not given:
                 continue
             old_layers = old[given[0]]
-            branches = list(_branches(old.pop(f"{prefix}branch_layers", None)))
+            branches = self._observed(prefix, _branches(old.pop(f"{prefix}branch_layers", None)))
             merged = _layers(old.pop(f"{prefix}merge_layers", None))
             targets = [f"{prefix}layers"] if prefix else ["value_layers", "actor_layers", "critic_layers"]
             targets = [name for name in targets if name in self.algo.model_fields and name not in self.new["algo_cfg"]]
@@ -176,6 +208,23 @@ class _Conversion:
                 self.put("algo_cfg", name, layers, f"was {' and '.join(given)}")
             if not targets:
                 self.omit(LOST, f"algo_cfg.{given[0]}", old_layers, "this algorithm has no such network")
+
+    def _observed(self, prefix: str, branches: Iterator[Branch]) -> list[Branch]:
+        """Returns the branches of observations; a critic's branch of the action ends, since the action joins them."""
+        observed = []
+        for name, layers in branches:
+            if not (prefix == "critic_" and name.lower().startswith("action")):
+                observed.append((name, layers))
+            elif layers:
+                path = "algo_cfg.critic_branch_layers"
+                self.omit(LOST, path, name, "the action joins the observation before the critic's last layers")
+        return observed
+
+    def _takes(self, name: str, value: Any) -> bool:
+        """Returns True if the algorithm's setting has this value, or any."""
+        field = self.algo.model_fields.get(name)
+        known = get_args(field.annotation) if field else ()
+        return not known or str(value).upper() in known
 
     def _processes(self) -> None:
         """Gives several workers what JoyRL gave them: processes under Ray, otherwise environments in one process."""
@@ -222,10 +271,15 @@ class _Conversion:
         return "".join(lines)
 
 
-_MOVES = ("test_eps", "n_steps_per_learn", "return_form", "her_sample_num", "enable_soft_update", "hidden_dim")
+_MOVES = (
+    "test_eps", "n_steps_per_learn", "return_form", "her_sample_num", "enable_soft_update", "hidden_dim",
+    "actor_hidden_dim", "critic_hidden_dim", "train_iterations",
+)  # fmt: skip
+ENDS = ("n_states", "n_actions")
+"""Sizes that JoyRL's first versions wrote for the numbers of inputs and outputs of a network."""
 
 
-def _branches(value: Any) -> Iterator[tuple[str, list[Settings]]]:
+def _branches(value: Any) -> Iterator[Branch]:
     """Yields name and layers of each branch; a plain list of layers is one branch."""
     items = value if isinstance(value, list) else [value] if value else []
     named = [item for item in items if isinstance(item, dict) and "layers" in item]
@@ -238,7 +292,17 @@ def _branches(value: Any) -> Iterator[tuple[str, list[Settings]]]:
 
 def _layers(value: Any) -> list[Settings]:
     """Returns the layers of a list in their present form."""
-    return [layer for old in (value if isinstance(value, list) else []) if (layer := _layer(old))]
+    layers = [layer for old in (value if isinstance(value, list) else []) if (layer := _layer(old))]
+    sizes = [size for layer in layers if isinstance(layer.get("layer_size"), list) for size in layer["layer_size"]]
+    return list(_outputs(layers)) if set(ENDS).intersection(map(str, sizes)) else layers
+
+
+def _outputs(layers: list[Settings]) -> Iterator[Settings]:
+    """Yields layers whose sizes are [inputs, outputs] with their outputs alone; the last one is made by itself."""
+    for layer in layers:
+        *_, outputs = layer["layer_size"] if isinstance(layer.get("layer_size"), list) else [None]
+        if outputs not in ENDS:
+            yield layer if outputs is None else {**layer, "layer_size": [outputs]}
 
 
 def _layer(old: Any) -> Settings | None:
@@ -249,6 +313,8 @@ def _layer(old: Any) -> Settings | None:
     if kind in ("none", "input"):
         return None
     layer = {"layer_size" if key == "layer_dim" else key: value for key, value in old.items()}
+    if kind == "pooling" and layer.get("padding") in (0, [0], [0, 0]):
+        del layer["padding"]
     if kind == "norm":
         return {"layer_type": "layernorm"}
     return {**layer, "layer_type": kind}
@@ -263,4 +329,6 @@ def _wrapper(entry: Any) -> Any:
     )
     if name == "FrameStack" and "num_stack" in settings:
         settings["stack_size"] = settings.pop("num_stack")
+    if name == "ResizeObservation" and isinstance(settings.get("shape"), int):
+        settings["shape"] = [settings["shape"]] * 2
     return {"wrapper_name": name, **settings} if settings else name

@@ -4,6 +4,9 @@ Messages suggest them; --config and --stop translate them, with config/rllib.py 
 """
 
 from collections.abc import Iterator
+from typing import Any
+
+from config.program import PROGRAM
 
 _LAYERS = "value_layers actor_layers"
 _LISTS = "a list of layers, such as [{layer_type: linear, layer_size: [64, 64]}]"
@@ -177,6 +180,19 @@ NAMES: dict[str, tuple[str, str]] = {
 }
 """Foreign name -> our settings, of which the first that exists is meant (in algo_cfg unless another section is
 named), and a remark. Without a setting, the remark says what to do."""
+
+
+def origin(value: dict[Any, Any]) -> str:
+    """Returns the end of a sentence that names the library whose file this looks like; empty if none does."""
+    entries = [entry for entry in value.values() if isinstance(entry, dict)]
+    if any({"run", "env"} <= set(entry) for entry in entries):
+        return f"; it looks like experiments of RLlib: {PROGRAM} -f FILE"
+    if any({"n_timesteps", "policy"} & set(entry) for entry in entries):
+        return (
+            "; it looks like hyperparameters of rl-baselines3-zoo: docs/tutorials/from_sb3.md has their names here,"
+            f" and {PROGRAM} --algo PPO --env CartPole-v1 needs no file"
+        )
+    return ""
 
 
 def ours(name: str) -> Iterator[tuple[str, str, str]]:

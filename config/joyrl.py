@@ -15,12 +15,14 @@ class Key(NamedTuple):
     """alias: another spelling; nothing: accepted with a note, nothing is left to do; move: a value to move."""
     meaning: str
     """alias: the setting; nothing and move: the end of a sentence."""
-    sections: tuple[str, ...] = SECTIONS
+    sections: tuple[str, ...]
+    """Sections in which JoyRL has it; a key of this name in another section is somebody else's."""
     values: tuple[Any, ...] = ()
     """nothing: values that are accepted; none: all."""
 
 
 _GENERAL, _ALGO, _ENV = (SECTIONS[:1], SECTIONS[1:2], SECTIONS[2:])
+_RUN = _GENERAL + _ALGO
 _NETWORK = f"{PROGRAM} convert OLD.yaml rewrites the network as one list"
 
 KEYS: dict[str, Key] = {
@@ -39,22 +41,25 @@ KEYS: dict[str, Key] = {
     "Vmax": Key("alias", "v_max", _ALGO),
     "wrapper": Key("alias", "wrappers", _ENV),
     # nothing left to do
-    "joyrl_version": Key("nothing", "no setting depends on it"),
-    "is_learner_async": Key("nothing", "general_cfg.run_ahead decides how far workers run ahead"),
-    "exps_trucation_size": Key("nothing", "the fragment length follows from the algorithm"),
-    "interactor_device": Key("nothing", "workers act on the CPU; general_cfg.device is the learner's"),
-    "learner_device": Key("nothing", "general_cfg.device is the learner's"),
-    "restore_model_meta": Key("nothing", "a resume always restores everything"),
-    "eval_per_episode": Key("nothing", "online_eval: true evaluates every model_save_fre updates"),
-    "new_step_api": Key("nothing", "the new API is always used"),
+    "joyrl_version": Key("nothing", "no setting depends on it", _GENERAL),
+    "is_learner_async": Key("nothing", "general_cfg.run_ahead decides how far workers run ahead", _GENERAL),
+    "exps_trucation_size": Key("nothing", "the fragment length follows from the algorithm", _RUN),
+    "interactor_device": Key("nothing", "workers act on the CPU; general_cfg.device is the learner's", _GENERAL),
+    "learner_device": Key("nothing", "general_cfg.device is the learner's", _GENERAL),
+    "restore_model_meta": Key("nothing", "a resume always restores everything", _GENERAL),
+    "eval_per_episode": Key("nothing", "online_eval: true evaluates every model_save_fre updates", _GENERAL),
+    "new_step_api": Key("nothing", "the new API is always used", _GENERAL),
+    "env_cfg.new_step_api": Key("nothing", "the new API is always used", _ENV, (True, None)),
     "ignore_params": Key("nothing", "settings and constructor arguments are told apart by name", _ENV),
-    "action_type": Key("nothing", "follows from the environment"),
-    "action_type_list": Key("nothing", "follows from the environment"),
-    "continuous": Key("nothing", "follows from the environment"),
-    "independ_actor": Key("nothing", "actor and critic are separate networks", values=(True, None)),
-    "share_optimizer": Key("nothing", "actor and critic have separate optimizers", values=(False, None)),
+    "action_type": Key("nothing", "follows from the environment", _ALGO),
+    "action_type_list": Key("nothing", "follows from the environment", _ALGO),
+    "action_space": Key("nothing", "follows from the environment", _ALGO),
+    "continuous": Key("nothing", "follows from the environment", _RUN),
+    "independ_actor": Key("nothing", "actor and critic are separate networks", _ALGO, (True, None)),
+    "share_optimizer": Key("nothing", "actor and critic have separate optimizers", _ALGO, (False, None)),
     "mini_batch_normalize": Key("nothing", "see normalize_advantage", _ALGO),
     "render": Key("nothing", "env_cfg.render_mode selects rendering", _GENERAL, (False, None)),
+    "env_cfg.render": Key("nothing", "env_cfg.render_mode selects rendering", _ENV, (False, None)),
     "general_cfg.wrapper": Key("nothing", "env_cfg.wrappers lists them", _GENERAL, (None,)),
     "min_policy": Key("nothing", "probabilities need no lower bound", _ALGO),
     "policy_loss_weight": Key("nothing", "Adam does not depend on the scale of the loss", _ALGO),
@@ -62,7 +67,7 @@ KEYS: dict[str, Key] = {
     "value_max": Key("nothing", "values are not clipped", _ALGO),
     # values to move
     "test_eps": Key("move", "max_episode is the number of test episodes in mode test", _GENERAL),
-    "n_steps_per_learn": Key("move", "algo_cfg.updates_per_train; on-policy algorithms do not need it"),
+    "n_steps_per_learn": Key("move", "algo_cfg.updates_per_train; on-policy algorithms do not need it", _RUN),
     "return_form": Key("move", "gae_lambda: 0.95 for gae, 0 for td, 1 for mc", _ALGO),
     "branch_layers": Key("move", _NETWORK, _ALGO),
     "merge_layers": Key("move", _NETWORK, _ALGO),
@@ -74,8 +79,11 @@ KEYS: dict[str, Key] = {
     "critic2_lr": Key("move", "critic_lr, for all critics", _ALGO),
     "tau_soft_update": Key("move", "tau", _ALGO),
     "enable_soft_update": Key("move", "tau below 1 with target_update: 1", _ALGO),
-    "her_sample_num": Key("move", "her_ratio: n / (n + 1)", _ALGO),
-    "hidden_dim": Key("move", "a list of layers, such as value_layers", _ALGO),
+    "her_sample_num": Key("move", "her_ratio: n / (n + 1)", _RUN),
+    "hidden_dim": Key("move", "a list of layers, such as value_layers", _RUN),
+    "actor_hidden_dim": Key("move", f"two layers of this width in actor_layers ({PROGRAM} convert OLD.yaml)", _ALGO),
+    "critic_hidden_dim": Key("move", f"two layers of this width in critic_layers ({PROGRAM} convert OLD.yaml)", _ALGO),
+    "train_iterations": Key("move", "general_cfg.max_update", _ALGO),
     "memory_capacity": Key("move", "buffer_size", _ALGO),
 }
 """JoyRL key -> what it is here. A key with its section in front is another one than in the other sections."""

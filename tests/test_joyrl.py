@@ -189,3 +189,89 @@ def test_convert_survives_odd_shapes(tmp_path: Path) -> None:
         convert.converted(str(old), ALGOS, ENVS)
     old.write_text("algo_cfg: {branch_layers: 3, merge_layers: x, value_layers: x, her_sample_num: y}\n")
     assert "value_layers" in convert.converted(str(old), ALGOS, ENVS)
+
+
+@pytest.mark.parametrize(
+    "name", ["continuous", "action_type", "action_type_list", "eval_per_episode", "independ_actor"]
+)
+def test_a_key_of_another_section_belongs_to_the_environment(name: str) -> None:
+    assert f"env_cfg.{name}: unknown" in refused(f"env_cfg.{name}=true"), "CartPole-v1 has no such argument"
+
+
+def test_an_argument_of_the_environment_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--algo", "PPO", "--env", "LunarLander-v3", "env_cfg.continuous=true", "--dry-run"]
+    assert main.main(words) == 0
+    assert "action        Box, shape 2" in capsys.readouterr().out
+
+
+def new_settings(text: str, tmp_path: Path) -> dict:
+    """Returns what convert makes of a file."""
+    (tmp_path / "old.yaml").write_text(text)
+    return yaml_reader.parse(convert.converted(str(tmp_path / "old.yaml"), ALGOS, ENVS), "new").value
+
+
+def test_a_critic_s_branch_of_the_action_ends_where_the_action_joins(tmp_path: Path) -> None:
+    layer = "{layer_type: linear, layer_size: [8], activation: relu}"
+    none = "[{name: state, layers: [{layer_type: none}]}, {name: action, layers: [{layer_type: none}]}]"
+    head = "general_cfg: {algo_name: DDPG}\nenv_cfg: {id: Pendulum-v1}\n"
+    new = new_settings(f"{head}algo_cfg:\n  critic_branch_layers: {none}\n  critic_merge_layers: [{layer}]\n", tmp_path)
+    assert "branches" not in new["algo_cfg"]
+    assert [layer["layer_size"] for layer in new["algo_cfg"]["critic_layers"]] == [[8]]
+    both = f"[{{name: state_branch, layers: [{layer}]}}, {{name: action_branch, layers: [{layer}]}}]"
+    text = f"{head}algo_cfg:\n  critic_branch_layers: {both}\n  critic_merge_layers: [{layer}]\n"
+    assert len(new_settings(text, tmp_path)["algo_cfg"]["critic_layers"]) == 2
+    converted = convert.converted(str(tmp_path / "old.yaml"), ALGOS, ENVS)
+    assert "'action_branch' (the action joins the observation before the critic's last layers)" in converted
+
+
+def test_sizes_of_inputs_and_outputs_are_those_of_the_environment(tmp_path: Path) -> None:
+    sizes = ("[n_states, 64]", "[64, 32]", "[32, n_actions]")
+    layers = ", ".join(f"{{layer_type: linear, layer_dim: {size}, activation: relu}}" for size in sizes)
+    new = new_settings(f"algo_cfg: {{value_layers: [{layers}]}}", tmp_path)
+    assert [layer["layer_size"] for layer in new["algo_cfg"]["value_layers"]] == [[64], [32]]
+
+
+@pytest.mark.parametrize(
+    ("old", "section", "expected"),
+    [
+        ("general_cfg: {device: cuda}", "general_cfg", {"device": "auto"}),
+        ("env_cfg: {id: CliffWalking-v0}", "env_cfg", {"id": "CliffWalking-v1"}),
+        ("env_cfg: {id: LunarLanderContinuous-v2, render: false}", "env_cfg", {"id": "LunarLanderContinuous-v3"}),
+        ("env_cfg: {id: HalfCheetah-v2}", "env_cfg", {"id": "HalfCheetah-v5"}),
+        ("env_cfg: {wrappers: [{wrapper_name: ResizeObservation, shape: 84}]}", "env_cfg",
+         {"wrappers": [{"wrapper_name": "ResizeObservation", "shape": [84, 84]}]}),
+        ("general_cfg: {algo_name: BC, max_episode: 5}\nalgo_cfg: {train_iterations: 500, expert_path: x.pkl}",
+         "general_cfg", {"max_update": 500, "max_episode": None}),
+        ("general_cfg: {algo_name: BC}\nalgo_cfg: {expert_path: x.pkl}", "algo_cfg", {"data": "x.pkl"}),
+        ("general_cfg: {algo_name: PPO}\nalgo_cfg: {buffer_type: REPLAY_QUE, lr: 0.1}", "algo_cfg",
+         {"buffer_type": None, "lr": 0.1}),
+        ("general_cfg: {algo_name: DDPG}\nalgo_cfg: {actor_hidden_dim: 32}", "algo_cfg",
+         {"actor_layers": [{"layer_type": "linear", "layer_size": [32, 32], "activation": "relu"}]}),
+        ("algo_cfg: {value_layers: [{layer_type: pooling, kernel_size: 2, padding: 0}]}", "algo_cfg",
+         {"value_layers": [{"layer_type": "pooling", "kernel_size": 2}]}),
+    ],
+)  # fmt: skip
+def test_convert_writes_what_the_loader_would_ask_for(old: str, section: str, expected: dict, tmp_path: Path) -> None:
+    settings = new_settings(old, tmp_path).get(section, {})
+    assert {key: settings.get(key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "CartPole-v1:\n  n_timesteps: 1e5\n  policy: MlpPolicy\n",
+            "it looks like hyperparameters of rl-baselines3-zoo",
+        ),
+        ("cartpole:\n  run: PPO\n  env: CartPole-v1\n", "it looks like experiments of RLlib: python main.py -f FILE"),
+        ("a: {b: 1}\n", "it is not a file of JoyRL"),
+    ],
+)
+def test_convert_refuses_a_file_of_another_library(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other.yml").write_text(text)
+    assert main.main(["convert", str(tmp_path / "other.yml")]) == 2
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert said in captured.err

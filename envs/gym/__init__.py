@@ -7,7 +7,7 @@ from envs.gym.config import Config
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "explain", "ids", "knows", "own_limit", "present_name"]
+__all__ = ["Config", "check", "current_id", "explain", "ids", "knows", "own_limit", "present_name"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -32,6 +32,13 @@ def present_name(env_id: str) -> str:
         return registry.of_ale(env_id) or env_id
     except Exception:  # the package cannot be imported; check reports that
         return env_id
+
+
+def current_id(env_id: str) -> str:
+    """Returns the id of the newest version for an environment that cannot be made any more; any other id unchanged."""
+    from envs.gym import registry
+
+    return registry.current_id(env_id)
 
 
 def own_limit(cfg: Config) -> int | None:

@@ -75,6 +75,15 @@ def unusable(spec: EnvSpec) -> str | None:
     return None
 
 
+def current_id(env_id: str) -> str:
+    """Returns the newest version of an environment that cannot be made any more; any other id unchanged."""
+    if ":" in env_id:
+        return env_id
+    spec = lookup(env_id)
+    gone = spec is None or getattr(spec.entry_point, "__name__", "") == "_raise_mujoco_py_error"
+    return (of_ale(env_id) or _current(env_id) or env_id) if gone else env_id
+
+
 def needs_mujoco(spec: EnvSpec | None) -> bool:
     """Returns True for gymnasium's own MuJoCo environments if MuJoCo is installed."""
     entry = spec.entry_point if spec and isinstance(spec.entry_point, str) else ""
