@@ -3,7 +3,7 @@
 Messages suggest them; --config and --stop translate them, with config/rllib.py for values that mean something else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from config.program import PROGRAM
@@ -85,9 +85,12 @@ NAMES: dict[str, tuple[str, str]] = {
     "env_wrapper": ("env_cfg.wrappers", ""),
     "frame_stack": ("env_cfg.wrappers", "such as [{wrapper_name: FrameStack, stack_size: 4}]"),
     # optimization
-    "learning_rate": ("lr actor_lr", ""),
+    "learning_rate": ("lr actor_lr critic_lr alpha_lr", ""),
     "actor_learning_rate": ("actor_lr", ""),
+    "policy_lr": ("actor_lr", ""),
     "critic_learning_rate": ("critic_lr", ""),
+    "q_lr": ("critic_lr", ""),
+    "value_lr": ("critic_lr", ""),
     "entropy_learning_rate": ("alpha_lr", ""),
     "initial_alpha": ("alpha_init", ""),
     "clip_rewards": ("reward_clip", "reward_clip: sign"),
@@ -105,7 +108,12 @@ NAMES: dict[str, tuple[str, str]] = {
     "normalize": ("normalize_obs", ""),
     "policy": ("", "networks are lists of layers: value_layers, or actor_layers and critic_layers"),
     "hiddens": ("", "the layers are written as value_layers"),
+    "actor_hiddens": ("actor_layers", _LISTS),
+    "critic_hiddens": ("critic_layers", _LISTS),
+    "policy_model": ("actor_layers", _LISTS),
+    "q_model": ("critic_layers value_layers", _LISTS),
     "optimization": ("", "rates are written as actor_lr, critic_lr and alpha_lr"),
+    "microbatch_size": ("", "a minibatch is learned as a whole: sgd_batch_size is its size"),
     "entropy_coeff_schedule": ("", "entropy_coef is constant"),
     "observation_filter": ("normalize_obs", ""),
     # on-policy
@@ -137,6 +145,8 @@ NAMES: dict[str, tuple[str, str]] = {
     "train_frequency": ("train_fre", ""),
     "step_per_collect": ("train_fre batch_size", ""),
     "rollout_fragment_length": ("train_fre batch_size", ""),
+    "sample_batch_size": ("train_fre batch_size", ""),
+    "n_critic_updates": ("k_epochs", "epochs of the value network"),
     "gradient_steps": ("updates_per_train", ""),
     "update_per_step": ("updates_per_train", ""),
     "target_update_interval": ("target_update", "in gradient updates"),
@@ -169,17 +179,31 @@ NAMES: dict[str, tuple[str, str]] = {
     "target_noise_clip": ("noise_clip", ""),
     "exploration_noise": ("expl_noise exploration_type", ""),
     "action_noise": ("exploration_type", "gaussian or ou"),
+    "noise_type": ("exploration_type", "gaussian or ou"),
+    "exploration_enabled": ("exploration_type", "none is without exploration"),
+    "use_sde": ("", "noise that depends on the state is not offered; exploration_type and expl_noise choose another"),
+    "sde_sample_freq": ("", "noise that depends on the state is not offered"),
+    "n_sampled_goal": ("her_ratio", "n / (n + 1)"),
+    "goal_selection_strategy": ("", "goals are states that the episode reached later (future)"),
+    "model_class": ("", "algo_name: DDPG_HER or SAC_HER names the algorithm and the relabelling"),
+    "min_q_weight": ("cql_alpha", ""),
     "autotune": ("alpha", "alpha: auto"),
     "top_quantiles_to_drop_per_net": ("drop_quantiles", ""),
     "num_atoms": ("n_atoms", ""),
     "n_atom": ("n_atoms", ""),
     # neither
-    "input": ("", "there is no training from files"),
-    "output": ("general_cfg.collect_traj", "true"),
+    "input": ("data", "a task directory or data files, with an algorithm that learns from them (docs/offline.md)"),
+    "input_config": ("data", "a task directory or data files (docs/offline.md)"),
+    "output": ("general_cfg.traces", "a folder in the task directory, such as results/traces"),
+    "output_compress_columns": ("general_cfg.traces_compress", "with traces"),
+    "monitor": ("general_cfg.video_fre", "a video of every so many training episodes"),
     "callbacks": ("general_cfg.callbacks", "my_module:MyCallbacks"),
 }
 """Foreign name -> our settings, of which the first that exists is meant (in algo_cfg unless another section is
 named), and a remark. Without a setting, the remark says what to do."""
+
+RATES = ("actor_lr", "critic_lr", "alpha_lr")
+"""Learning rates of an actor-critic, where other libraries have one."""
 
 
 def origin(value: dict[Any, Any]) -> str:
@@ -201,6 +225,11 @@ def ours(name: str) -> Iterator[tuple[str, str, str]]:
     for path in paths.split():
         section, dot, key = path.rpartition(".")
         yield section if dot else "algo_cfg", key, remark
+
+
+def together(name: str, key: str, fields: Container[str]) -> list[str]:
+    """Returns the settings that a foreign name sets at once. key: the one that it means; fields: those that exist."""
+    return [rate for rate in RATES if rate in fields] if name == "learning_rate" and key in RATES else [key]
 
 
 def remark_on(name: str) -> str:

@@ -37,8 +37,9 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
     for owner, name, remark in meant:
         model = models.get(owner)
         if model and (name in model.model_fields or model.model_config.get("extra") == "allow"):
-            path = name if owner == section else f"{owner}.{name}"
-            return f"; it is called {path} here" + (f" ({remark})" if remark else "")
+            parts = foreign.together(key, name, model.model_fields)
+            paths = ", ".join(part if owner == section else f"{owner}.{part}" for part in parts)
+            return f"; it is called {paths} here" + (f" ({remark})" if remark else "")
     for _, name, _ in meant:
         if algos := algorithms_with(name, find_algo):
             return f"; it is called {name} here, a setting of {algos}, and algo_name is {algo}"

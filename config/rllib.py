@@ -112,7 +112,8 @@ def meaning_of(key: str, value: Any, known: Known) -> Meaning:
         if known.has(f"{section}.{name}"):
             if remark:
                 raise NoCounterpartError(f"is {name} here ({remark}); write {section}.{name}")
-            return Meaning({f"{section}.{name}": value})
+            parts = foreign.together(key, name, known.models[section].model_fields)
+            return Meaning({f"{section}.{part}": value for part in parts})
     owner = next((section for section, model in known.models.items() if key in model.spellings()), None)
     if owner is None:
         raise LookupError(key)

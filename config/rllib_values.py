@@ -83,7 +83,7 @@ def _model(value: Any, known: Known) -> Meaning:
     lists = known.algo(*_LISTS)
     if not isinstance(value, dict):
         raise NoCounterpartError("expected a mapping such as {fcnet_hiddens: [64, 64], fcnet_activation: tanh}")
-    same = {"fcnet_hiddens": None, "fcnet_activation": None, "vf_share_layers": False, "use_lstm": False}
+    same = {"fcnet_hiddens": None, "fcnet_activation": None, "vf_share_layers": None, "use_lstm": False}
     if strange := [key for key in value if key not in same or same[key] not in (None, value[key])]:
         recurrent = "; write a layer {layer_type: lstm, layer_size: [64]} in the list"
         hint = (
@@ -94,8 +94,65 @@ def _model(value: Any, known: Known) -> Meaning:
         raise NoCounterpartError(f"{strange[0]} has no counterpart here{hint} ({PROGRAM} describe linear)")
     hiddens, activation = value.get("fcnet_hiddens", [256, 256]), value.get("fcnet_activation", "tanh")
     known_by = _ACTIVATIONS.get(activation, activation) if isinstance(activation, str) else activation
-    layers = [{"layer_type": "linear", "layer_size": hiddens, "activation": known_by}] if hiddens else []
+    shared = value.get("vf_share_layers") is True and len(lists) > 1
+    if shared and isinstance(hiddens, list):
+        sizes = enumerate(hiddens, start=1)
+        layers = [{**_linear(size, known_by), "shared": f"trunk_{number}"} for number, size in sizes]
+    else:
+        layers = [_linear(hiddens, known_by)] if hiddens else []
     return Meaning(dict.fromkeys(lists, layers))
+
+
+def _linear(size: Any, activation: Any) -> dict[str, Any]:
+    return {"layer_type": "linear", "layer_size": size, "activation": activation}
+
+
+def _optimization(value: Any, known: Known) -> Meaning:
+    """Translates the learning rates of SAC."""
+    names = {
+        "actor_learning_rate": "actor_lr",
+        "critic_learning_rate": "critic_lr",
+        "entropy_learning_rate": "alpha_lr",
+    }
+    return _renamed(value, names, known)
+
+
+def _replay_buffer(value: Any, known: Known) -> Meaning:
+    """Translates size, priorities and warm-up of a replay buffer."""
+    names = {
+        "capacity": "buffer_size", "prioritized_replay_alpha": "per_alpha", "prioritized_replay_beta": "per_beta",
+        "prioritized_replay_eps": "per_epsilon", "learning_starts": "learning_starts",
+    }  # fmt: skip
+    kind = str(value.get("type", "")) if isinstance(value, dict) else ""
+    meaning = _renamed(value, names, known, without=("type", "storage_unit", "replay_sequence_length"))
+    priorities = {"algo_cfg.buffer_type": "PER"} if "Prioritized" in kind else {}
+    return Meaning({**priorities, **meaning.settings})
+
+
+def _renamed(value: Any, names: Mapping[str, str], known: Known, without: Iterable[str] = ()) -> Meaning:
+    """Translates a mapping whose keys are settings of ours by other names. without: keys that need nothing."""
+    if not isinstance(value, dict):
+        raise NoCounterpartError("expected a mapping (name: value)")
+    if strange := [key for key in value if key not in names and key not in without]:
+        raise NoCounterpartError(f"{strange[0]} has no counterpart here{did_you_mean(strange[0], names)}")
+    return Meaning({known.algo(ours)[0]: value[theirs] for theirs, ours in names.items() if theirs in value})
+
+
+def _use_huber(value: Any, known: Known) -> Meaning:
+    [path] = known.algo("loss")
+    return Meaning({path: {True: "huber", False: "mse"}.get(value, value) if isinstance(value, bool) else value})
+
+
+def _atoms(value: Any, known: Known) -> Meaning:
+    if value == 1 and not known.has("algo_cfg.n_atoms"):
+        return Meaning({}, "one value for each action")
+    return Meaning(dict.fromkeys(known.algo("n_atoms"), value))
+
+
+def _noisy(value: Any, known: Known) -> Meaning:
+    if value is False and not known.has("algo_cfg.noisy"):
+        return Meaning({}, "its networks have no noise")
+    return Meaning(dict.fromkeys(known.algo("noisy"), value))
 
 
 def _exploration(value: Any, known: Known) -> Meaning:
@@ -188,7 +245,12 @@ VALUES: dict[str, Callable[[Any, Known], Meaning]] = {
     "lr": _lr,
     "model": _model,
     "exploration_config": _exploration,
-    "rollout_fragment_length": _fragment,
+    **dict.fromkeys(("rollout_fragment_length", "sample_batch_size"), _fragment),
+    "optimization": _optimization,
+    "replay_buffer_config": _replay_buffer,
+    "use_huber": _use_huber,
+    "num_atoms": _atoms,
+    "noisy": _noisy,
     "target_network_update_freq": _target_update,
     "evaluation_interval": _evaluation_interval,
     "checkpoint_freq": _checkpoint_freq,
@@ -206,9 +268,13 @@ LAST = ("target_network_update_freq",)
 """Names that are translated after all others, whose values they depend on."""
 
 NOTHING: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "framework": ("there is only torch", ("torch",)),
+    **dict.fromkeys(("framework", "use_pytorch", "eager", "eager_tracing"), ("networks are torch's", ())),
+    **dict.fromkeys(
+        ("enable_connectors", "enable_rl_module_and_learner", "enable_env_runner_and_connector_v2"),
+        ("there is one way from the environment to the network", ()),
+    ),
     "explore": ("training explores, and tests do not", (True,)),
-    "batch_mode": ("fragments need not end with an episode", ("truncate_episodes",)),
+    "batch_mode": ("windows are cut by steps; the value of the next state stands for the rest of an episode", ()),
     "simple_optimizer": ("there is one", ()),
     "use_critic": ("it is always used", (True,)),
     "shuffle_sequences": ("minibatches are always shuffled", (True,)),
@@ -224,7 +290,10 @@ NOTHING: dict[str, tuple[str, tuple[Any, ...]]] = {
     "evaluation_num_workers": ("the driver evaluates", ()),
     "evaluation_config": ("evaluation does not explore", ({"explore": False}, {})),
     "evaluation_duration_unit": ("evaluation plays whole episodes", ("episodes",)),
-    "metrics_num_episodes_for_smoothing": ("progress.csv has the mean of each iteration", ()),
+    **dict.fromkeys(
+        ("metrics_num_episodes_for_smoothing", "metrics_smoothing_episodes", "smoothing_num_episodes"),
+        ("progress.csv has the mean of each iteration", ()),
+    ),
     "soft_horizon": ("an episode that max_step ends is followed by a reset", (False,)),
     "no_done_at_end": ("max_step truncates, and the value of the next state counts", (False,)),
     "render_env": ("env_cfg.render_mode renders", (False,)),
@@ -233,9 +302,7 @@ NOTHING: dict[str, tuple[str, tuple[Any, ...]]] = {
 """RLlib's name -> why nothing needs to be set, and the values for which that is so; none: all values."""
 
 REFUSED = {
-    "framework": "there is only torch",
     "explore": f"training explores; {PROGRAM} evaluate NAME plays without exploration",
-    "batch_mode": "windows of complete episodes are a setting of REINFORCE alone",
     "lr_schedule": "write algo_cfg.lr_schedule: linear or cosine (section algo_cfg of --config)",
     "multiagent": "write the section policies_cfg, with a policy for each entry",
     "evaluation_config": "evaluation uses the settings of the run; write them there",

@@ -321,6 +321,16 @@ def test_a_run_leaves_torch_to_no_garbage_collector(before: str, frozen: bool, t
         (["algo_cfg.lr="], "algo_cfg.lr: no value after =; write null for the default"),
         (["algo_cfg.learning_rate=1"], "unknown setting; it is called lr here"),
         (
+            ["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.learning_rate=1"],
+            "it is called actor_lr, critic_lr, alpha_lr here",
+        ),
+        (["--algo", "TRPO", "algo_cfg.learning_rate=1"], "it is called critic_lr here"),
+        (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.policy_lr=1"], "it is called actor_lr here"),
+        (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.Q_model=1"], "it is called critic_layers here"),
+        (["--algo", "TD3", "--env", "Pendulum-v1", "algo_cfg.noise_type=normal"], "it is called exploration_type here"),
+        (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.use_sde=true"], "noise that depends on the state is not"),
+        (["--algo", "CQL", "--env", "Pendulum-v1", "algo_cfg.min_q_weight=1"], "it is called cql_alpha here"),
+        (
             ["algo_cfg.clip_range=1"],
             "it is called eps_clip here, a setting of AIRL, GAIL, MAPPO, PPO and others, and algo_name is DQN",
         ),

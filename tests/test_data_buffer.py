@@ -737,3 +737,60 @@ def test_alpha_and_beta_are_numbers():
     buffer.set_beta(np.float32(0.5))
     with pytest.raises(joystick.JoystickError, match="alpha: got 'high'; expected a number above 0"):
         PrioritizedReplayBuffer(4, "high", 0.4)
+
+
+def test_none_is_a_value_of_info() -> None:
+    buffer = ReplayBuffer(3)
+    step = {"obs": 0, "act": 0, "rew": 1.0, "terminated": False, "truncated": False, "obs_next": 1}
+    buffer.add(**step, info={"extra": None, "n": 1})
+    assert buffer[0].info.extra is None
+    buffer.add(**step, info={"extra": 5, "n": 2})
+    assert list(buffer[:].info.extra) == [None, 5]
+
+
+@pytest.mark.parametrize("set_later", [False, True])
+def test_the_number_of_stacked_observations_can_be_set_later(set_later: bool) -> None:
+    buffer = ReplayBuffer(10, stack_num=1 if set_later else 4)
+    if set_later:
+        buffer.stack_num = 4
+    for step in range(6):
+        buffer.add(obs=step, act=0, rew=1.0, terminated=False, truncated=False, obs_next=step + 1)
+    assert buffer[:].obs.tolist()[-1] == [2, 3, 4, 5]
+    assert buffer[:].obs_next.tolist()[-1] == [3, 4, 5, 6]
+    with pytest.raises(joystick.JoystickError, match="stack_num: got 0"):
+        buffer.stack_num = 0
+
+
+def test_the_main_buffer_of_caches_has_the_episodes_that_ended(tmp_path: Path) -> None:
+    main = ReplayBuffer(5)
+    buffer = CachedReplayBuffer(main, 2, 4)
+    assert buffer.main is main
+
+    def play(first: int, ends: int) -> None:
+        """Two environments make steps; the episode of the first one ends after so many."""
+        for step in range(first, first + ends):
+            obs = np.array([step, 100 + step])
+            ended = np.array([step == first + ends - 1, False])
+            no = np.zeros(2, bool)
+            buffer.add(obs=obs, act=no, rew=obs, terminated=ended, truncated=no, obs_next=obs + 1)
+
+    play(0, 3)
+    assert main[:].obs.tolist() == [0, 1, 2]
+    play(3, 2)
+    assert main[:].obs.tolist() == [0, 1, 2, 3, 4]
+    play(5, 1)
+    assert sorted(main[:].obs.tolist()) == [1, 2, 3, 4, 5], "the oldest step went"
+    assert main.chronological().rew.tolist() == [1, 2, 3, 4, 5]
+    batch, indices = main.sample(8)
+    assert set(batch.obs.tolist()) <= {1, 2, 3, 4, 5}
+    assert set(indices.tolist()) <= set(range(5))
+    buffer.save(tmp_path / "buffer.npz")
+    assert CachedReplayBuffer.load(tmp_path / "buffer.npz").main.chronological().obs.tolist() == [1, 2, 3, 4, 5]
+    assert np.shares_memory(main.rings.flat["obs"], buffer.rings.flat["obs"]), "nothing is stored twice"
+
+
+def test_the_main_buffer_keeps_what_it_had() -> None:
+    main = ReplayBuffer(6)
+    main.add(obs=7, act=0, rew=1.0, terminated=True, truncated=False, obs_next=8)
+    buffer = CachedReplayBuffer(main, 1, 3)
+    assert main[:].obs.tolist() == buffer[:].obs.tolist() == [7]

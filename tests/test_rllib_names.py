@@ -106,7 +106,7 @@ def test_each_use_is_a_note() -> None:
     notes = of("PPO", num_workers=2, num_gpus=0.2, framework="torch", kl_coeff=0.3, seed=4).notes
     assert "--config: num_workers 2 -> mp_backend ray, n_workers 2" in notes
     assert "--config: num_gpus 0.2 -> device auto, num_gpus_per_learner 0.2 (the CPU where there is no GPU)" in notes
-    assert "--config: framework torch needs nothing here: there is only torch" in notes
+    assert "--config: framework torch needs nothing here: networks are torch's" in notes
     assert "not used: algo_cfg.kl_lambda (ppo_type is clip)" in notes
     assert not [note for note in notes if "seed" in note], "a name and value that are the same here need no note"
 
@@ -163,7 +163,6 @@ def test_our_sections_can_stand_beside_rllibs_names_and_a_word_wins_over_both() 
             '{"sgd_minibatch_size": 9}',
             "--config: sgd_minibatch_size: it is called sgd_batch_size here, a setting of AIRL, GAIL, MAPPO, PPO",
         ),
-        ('{"framework": "tf2"}', "--config: framework: there is only torch"),
         ('{"explore": false}', "--config: explore: training explores; python main.py evaluate NAME plays without"),
         (
             '{"model": {"conv_filters": []}}',
@@ -372,3 +371,44 @@ b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}
     assert Path("alone/results/train.csv").read_bytes() == (group / "b/results/train.csv").read_bytes()
     assert main(["resume", group.name]) == 2
     assert f"is a group of runs; name one of them, such as {group / 'a-1'}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings", "expected"),
+    [
+        ("SAC", {"optimization": {"actor_learning_rate": 1e-4, "critic_learning_rate": 2e-4}},
+         {"actor_lr": 1e-4, "critic_lr": 2e-4}),
+        ("SAC", {"learning_rate": 1e-4}, {"actor_lr": 1e-4, "critic_lr": 1e-4, "alpha_lr": 1e-4}),
+        ("DQN", {"replay_buffer_config": {"type": "MultiAgentPrioritizedReplayBuffer", "capacity": 5000}},
+         {"buffer_type": "PER", "buffer_size": 5000}),
+        ("DQN", {"num_atoms": 1, "noisy": False, "use_huber": True}, {"loss": "huber", "noisy": False}),
+        ("DQN", {"sample_batch_size": 8}, {"train_fre": 8}),
+        ("PPO", {"framework": "tf", "use_pytorch": False, "eager_tracing": False, "enable_connectors": True,
+                 "batch_mode": "complete_episodes", "metrics_smoothing_episodes": 5, "smoothing_num_episodes": 5}, {}),
+    ],
+)  # fmt: skip
+def test_names_of_older_and_newer_versions_are_understood(algo: str, settings: dict, expected: dict) -> None:
+    env = "Pendulum-v1" if algo == "SAC" else "CartPole-v1"
+    run = loaded(algo=algo, env=env, config=json.dumps(settings))
+    assert {key: getattr(run.algo, key) for key in expected} == expected
+
+
+def test_shared_layers_of_actor_and_critic_are_a_trunk() -> None:
+    model = {"model": {"vf_share_layers": True, "fcnet_hiddens": [32, 16]}}
+    run = loaded(algo="PPO", env="CartPole-v1", config=json.dumps(model))
+    for layers in (run.algo.actor_layers, run.algo.critic_layers):
+        assert [(layer.layer_size, layer.shared) for layer in layers] == [([32], "trunk_1"), ([16], "trunk_2")]
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("input", "it is called data here"),
+        ("output", "is traces here"),
+        ("output_compress_columns", "is traces_compress here"),
+        ("monitor", "is video_fre here"),
+    ],
+)
+def test_recorded_data_and_videos_have_a_door(key: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        loaded(algo="PPO", env="CartPole-v1", config=json.dumps({key: True}))

@@ -25,6 +25,22 @@ _NAMES = {
     "minatar": re.compile(r"^MinAtar/"),
 }
 """Package that registers its environments when imported -> pattern of their ids."""
+_OTHERS = {
+    "minigrid": ("minigrid", re.compile(r"^(MiniGrid|BabyAI)-")),
+    "highway_env": (
+        "highway-env",
+        re.compile(r"^(highway|merge|roundabout|parking|intersection|racetrack)(-\w+)*-v\d+$"),
+    ),
+    "flappy_bird_gymnasium": ("flappy-bird-gymnasium", re.compile(r"^FlappyBird-")),
+    "shimmy": ('"shimmy[dm-control]"', re.compile(r"^dm_control/")),
+    "gymnasium_robotics": (
+        "gymnasium-robotics",
+        re.compile(r"^(Fetch|Hand|Adroit|PointMaze|AntMaze|Point_|Ant_|FrankaKitchen)\w*-v\d+$"),
+    ),
+    "vizdoom.gymnasium_wrapper": ("vizdoom", re.compile(r"^Vizdoom")),
+}
+"""Module of another package that registers environments -> its name for pip, and pattern of their ids. A word of the
+user imports it: --allow-import."""
 _OLD_ATARI = re.compile(r"^(?P<game>[A-Z]\w*?)(-ram)?(NoFrameskip|Deterministic)?-v[04]$")
 """Ids of Atari games before the prefix ALE/. Other ids match too, such as MountainCar-v0."""
 _DRAWN_BY_PYGAME = {
@@ -110,6 +126,8 @@ def unknown_id(env_id: str) -> str:
         return f"{env_id} needs the package {pip}, which is not installed: pip install {pip}"
     if current := of_ale(name) or _current(name):
         return f"there is no {env_id}; the current version is {module}{colon}{of_ale(current) or current}"
+    if not module and (other := _of_another_package(name)):
+        return other
     hint = ""
     if near := nearest(name, gymnasium.registry, least=0.75):
         hint = f"; did you mean {near}?"
@@ -118,6 +136,16 @@ def unknown_id(env_id: str) -> str:
     if _OLD_ATARI.match(name) and importlib.util.find_spec("ale_py") is None:
         hint += " (an Atari game needs the package ale-py, which is not installed: pip install ale-py)"
     return f"there is no environment {env_id!r}{hint}"
+
+
+def _of_another_package(name: str) -> str | None:
+    """Returns how an environment is named that a package registers which is imported on the user's word alone."""
+    for module, (pip, names) in _OTHERS.items():
+        if names.search(name):
+            package = module.partition(".")[0]
+            missing = "" if importlib.util.find_spec(package) else f"; the package is not installed: pip install {pip}"
+            return f"{name} is registered by {module}; write --allow-import {package} --env {module}:{name}{missing}"
+    return None
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> str:

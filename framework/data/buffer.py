@@ -1,6 +1,7 @@
 """A replay buffer that a program fills and samples itself: a view of the rings that training uses."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -50,7 +51,7 @@ class ReplayBuffer:
 
     def _set_up(self, lengths: list[int], settings: Settings) -> None:
         """Makes an empty buffer of parts of these sizes."""
-        self.settings, self.stack_num, self.seed = settings, settings.stack_num, settings.seed
+        self.settings, self.seed = settings, settings.seed
         self._rng = stream(settings.seed, "memory")
         self._rings = self._rings_of(lengths)
         self._rings.make_room(1)
@@ -66,6 +67,16 @@ class ReplayBuffer:
     def lengths(self) -> list[int]:
         """Size of each part."""
         return [self._rings.length] * self._rings.count
+
+    @property
+    def stack_num(self) -> int:
+        """Number of observations that are returned together; may be set at any time, since each is stored once."""
+        return self.settings.stack_num
+
+    @stack_num.setter
+    def stack_num(self, count: int) -> None:
+        self.settings = replace(self.settings, stack_num=count)
+        self._reader.stack_num = count
 
     # adding -----------------------------------------------------------------------------------------------
 

@@ -35,6 +35,10 @@ class Table:
         """Name of a column -> shape of its values, and their rank."""
         self._needed: set[str] = set()
 
+    def share(self, other: "Table") -> None:
+        """Takes the keys of another table, whose rings have the columns of this one."""
+        self.tree, self._kinds, self._needed = other.tree, other._kinds, other._needed
+
     # writing ----------------------------------------------------------------------------------------------
 
     def fitted(self, values: dict[str, Any], rows: int | None) -> Columns:
@@ -80,6 +84,8 @@ class Table:
             elif value is not None:
                 name, value = self._new((*path, key), value, rows)
                 found[name] = value
+            elif path and node is None:  # None is a value of a nested key, such as one of `info`
+                found[self.add_column((*path, key), (), np.dtype(object))] = None
 
     def _new(self, path: tuple[str, ...], value: Any, rows: int | None) -> tuple[str, Any]:
         """Makes a column for values like this one. Returns its name, and the value as an array."""

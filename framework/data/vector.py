@@ -1,5 +1,6 @@
 """Buffers that are filled from several environments in turn: a ring for each of them."""
 
+from dataclasses import asdict
 from math import ceil
 from typing import Any
 
@@ -63,7 +64,8 @@ class UnevenRings(Rings):
 
 class CachedReplayBuffer(ReplayBuffer):
     """A buffer with a cache for each of n environments: an episode moves from its cache to the main part when it ends,
-    so that the main part holds whole episodes. The caches have the places after those of the main part."""
+    so that the main part holds whole episodes. The caches have the places after those of the main part. The main
+    buffer sees the main part: it has no columns of its own."""
 
     _of_rows = True
 
@@ -77,8 +79,29 @@ class CachedReplayBuffer(ReplayBuffer):
         )
         self._set_up([main.maxsize, *caches], main.settings)
         self._take_over(main)
+        self._main = main
+        self._show()
 
     _rings: UnevenRings
+
+    def _set_up(self, lengths: list[int], settings: Settings) -> None:
+        super()._set_up(lengths, settings)
+        self._main = ReplayBuffer(lengths[0], **asdict(settings))
+
+    @property
+    def main(self) -> ReplayBuffer:
+        """The main part as a buffer: whole episodes."""
+        self._show()
+        return self._main
+
+    def _show(self) -> None:
+        """Makes the main buffer a view of the main part."""
+        main, rings, size = self._main, self._rings, int(self._rings.lengths[0])
+        main._rings.added = rings.added[:1]
+        main._rings.flat = {name: whole[:size] for name, whole in rings.flat.items()}
+        main._rings.steps = {name: whole.reshape(size, 1, *whole.shape[1:]) for name, whole in main._rings.flat.items()}
+        main._table.share(self._table)
+        main._beyond = main._reader.beyond = self._beyond
 
     def _rings_of(self, lengths: list[int]) -> Rings:
         return UnevenRings(lengths)
@@ -102,6 +125,8 @@ class CachedReplayBuffer(ReplayBuffer):
         for row in np.flatnonzero(ended).tolist():
             moved = self._move(int(ring[row]))
             start[row], index[row] = moved[0], moved[-1]
+        if ended.any():
+            self._show()
         return added._replace(index=index, ep_start=start)
 
     def _move(self, ring: int) -> Array:
