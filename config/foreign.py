@@ -196,7 +196,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "input_config": ("data", "a task directory or data files (docs/offline.md)"),
     "output": ("general_cfg.traces", "a folder in the task directory, such as results/traces"),
     "output_compress_columns": ("general_cfg.traces_compress", "with traces"),
-    "monitor": ("general_cfg.video_fre", "a video of every so many training episodes"),
+    "monitor": ("general_cfg.video_fre", "number of training episodes between videos"),
     "callbacks": ("general_cfg.callbacks", "my_module:MyCallbacks"),
 }
 """Foreign name -> our settings, of which the first that exists is meant (in algo_cfg unless another section is

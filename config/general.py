@@ -189,7 +189,7 @@ class GeneralConfig(Strict):
     traces_file_mb: Positive = 64
     """Size in MiB at which a new trace file is started."""
     video_fre: Annotated[Int, Field(ge=0)] = 0
-    """Number of training episodes between videos: every so many episodes, one is repeated from its seed and its actions
+    """Number of training episodes between videos: every video_fre-th episode is repeated from its seed and its actions
     in an environment that draws, into videos/. 0: none. No number of the training changes. env_cfg.render_mode is
     not needed."""
     video_format: Annotated[Literal["gif", "mp4"], BeforeValidator(lower)] = "gif"

@@ -47,7 +47,7 @@ class Conv2d(Strict, Shareable):
     out_channel: PositiveInt
     """Number of filters."""
     in_channel: PositiveInt | None = None
-    """Number of input channels; null takes that of the layer before, a number is checked against it."""
+    """Number of input channels, which is checked; null: the number of output channels of the layer before."""
     kernel_size: PositiveInt = 4
     """Side of the square kernel, in pixels."""
     stride: PositiveInt = 4

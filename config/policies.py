@@ -53,9 +53,9 @@ class PolicyConfig(Strict):
     agents: Annotated[str | list[str], AfterValidator(_named)]
     """Agents of the policy: a name, a pattern such as car_*, a list of them, or a function as my_module:function with
     --allow-import my_module, which gets a name and returns True or False. They have equal spaces. If several policies
-    match an agent, one of them is drawn in each episode."""
+    match an agent, each episode draws one."""
     algo_name: str | None = None
-    """Algorithm of the policy; null: that of general_cfg.algo_name."""
+    """Algorithm of the policy; null: general_cfg.algo_name."""
     train: bool = True
     """false: the policy acts, and its weights never change. The default of Random, which cannot learn, is false."""
     joint: bool | None = None

@@ -1,4 +1,4 @@
-"""Defaults of A3C: those of A2C but for these."""
+"""Defaults of A3C: A2C's, except for these."""
 
 from typing import ClassVar
 

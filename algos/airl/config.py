@@ -1,4 +1,4 @@
-"""Defaults of AIRL: those of PPO, and a discriminator from which a reward function can be read."""
+"""Defaults of AIRL: PPO's, and a discriminator from which a reward function can be read."""
 
 from typing import ClassVar, Literal
 

@@ -7,7 +7,7 @@ from config.schema import Fraction, Layers, NonNegative, Positive, PositiveInt, 
 
 
 class Config(ReplayConfig, TargetConfig):
-    """BCQ: Q-learning from given data with the maximum over actions like those of the data, for continuous actions."""
+    """BCQ: Q-learning from given data with the maximum over actions like the data's, for continuous actions."""
 
     ACTION_SPACES: ClassVar = ("Box",)
     OFFLINE: ClassVar = True
@@ -31,7 +31,7 @@ class Config(ReplayConfig, TargetConfig):
     kl_weight: NonNegative = 0.5
     """Weight of the KL term in the autoencoder's loss. Low: varied actions; high: their mean."""
     min_weight: Fraction = 0.75
-    """Weight of the critics' minimum in a target; the rest is that of their maximum."""
+    """Weight of the critics' minimum in a target; their maximum has the weight 1 - min_weight."""
     perturbation: NonNegative = 0.05
     """Largest change of an action by the perturbation, with actions scaled to -1..1."""
     target_actions: PositiveInt = 10

@@ -1,4 +1,4 @@
-"""Defaults of C51: those of DQN, except for these."""
+"""Defaults of C51: DQN's, except for these."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar

@@ -114,7 +114,7 @@ class NetworkConfig(AlgoConfig):
     null flattens the whole observation into one vector."""
     reward_clip: RewardClip = "none"
     """Change of each reward before it is learned from, ahead of n-step returns and scaling: sign keeps only its sign
-    (-1, 0 or 1), clip limits it to [-1, 1]. Returns and evaluation scores stay those of the unchanged rewards."""
+    (-1, 0 or 1), clip limits it to [-1, 1]. Returns and evaluation scores count the unchanged rewards."""
     normalize_obs: bool = False
     """Subtract the running mean of the observations and divide by their standard deviation. Each collected observation
     counts once. Saved with the weights, frozen in evaluation and test. Discrete observations stay as they are."""
@@ -294,8 +294,8 @@ class ReplayConfig(GivenData, NetworkConfig):
     buffer_size: PositiveInt = 1_000_000
     """Capacity of the replay buffer, in transitions."""
     buffer_compress: bool = False
-    """Compress the images in the replay buffer (zlib): with those of games it takes a fifth of the memory or less, and
-    some milliseconds more for each minibatch."""
+    """Compress the images in the replay buffer (zlib): images of games then take a fifth of the memory or less, and each
+    minibatch some milliseconds more."""
     per_alpha: Fraction = 0.6
     """Exponent of the priorities, with buffer_type PER: 0 samples uniformly, 1 in proportion to the TD error."""
     per_beta: Fraction = 0.4

@@ -1,4 +1,4 @@
-"""Defaults of CQL: those of SAC, except for these."""
+"""Defaults of CQL: SAC's, except for these."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Defaults of CRR: those of AWAC, except for these."""
+"""Defaults of CRR: AWAC's, except for these."""
 
 from typing import Literal
 

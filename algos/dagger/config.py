@@ -1,4 +1,4 @@
-"""Defaults of DAgger: those of BC, and an expert that is asked."""
+"""Defaults of DAgger: BC's, and an expert that is asked."""
 
 from collections.abc import Iterator
 from dataclasses import replace

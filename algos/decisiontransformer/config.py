@@ -1,4 +1,4 @@
-"""Defaults of DecisionTransformer: those of the paper for continuous control, where it has one."""
+"""Defaults of DecisionTransformer: the paper's for continuous control, where it has one."""
 
 from collections.abc import Iterator
 from dataclasses import replace

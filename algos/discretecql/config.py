@@ -1,4 +1,4 @@
-"""Defaults of DiscreteCQL: those of DQN, except for these."""
+"""Defaults of DiscreteCQL: DQN's, except for these."""
 
 from typing import ClassVar
 

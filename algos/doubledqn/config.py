@@ -1,4 +1,4 @@
-"""Defaults of DoubleDQN: those of DQN, except for these."""
+"""Defaults of DoubleDQN: DQN's, except for these."""
 
 from typing import ClassVar
 

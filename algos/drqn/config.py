@@ -1,4 +1,4 @@
-"""Defaults of DRQN: those of DQN, except for these."""
+"""Defaults of DRQN: DQN's, except for these."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Defaults of DuelingDQN: those of DQN, except for these."""
+"""Defaults of DuelingDQN: DQN's, except for these."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Defaults of GAIL: those of PPO, and a discriminator."""
+"""Defaults of GAIL: PPO's, and a discriminator."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Defaults of IQN: those of DQN, except for these."""
+"""Defaults of IQN: DQN's, except for these."""
 
 from typing import ClassVar
 

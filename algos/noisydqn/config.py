@@ -1,4 +1,4 @@
-"""Defaults of NoisyDQN: those of DQN, except for these."""
+"""Defaults of NoisyDQN: DQN's, except for these."""
 
 from typing import ClassVar
 

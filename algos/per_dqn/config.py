@@ -1,4 +1,4 @@
-"""Defaults of PER_DQN: those of DQN, except for these."""
+"""Defaults of PER_DQN: DQN's, except for these."""
 
 from collections.abc import Iterator
 

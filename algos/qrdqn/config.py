@@ -1,4 +1,4 @@
-"""Defaults of QRDQN: those of DQN, except for these."""
+"""Defaults of QRDQN: DQN's, except for these."""
 
 from typing import Annotated, ClassVar
 

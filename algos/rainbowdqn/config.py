@@ -1,4 +1,4 @@
-"""Defaults of RainbowDQN, those of its paper."""
+"""Defaults of RainbowDQN, from its paper."""
 
 from algos.c51.config import Config as Family
 from algos.common.settings import Exploration, ReplayKind

@@ -1,4 +1,4 @@
-"""Defaults of RecurrentPPO: those of PPO but for these."""
+"""Defaults of RecurrentPPO: PPO's, except for these."""
 
 from collections.abc import Iterator
 

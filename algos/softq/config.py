@@ -1,4 +1,4 @@
-"""Defaults of SoftQ: those of DQN, except for these."""
+"""Defaults of SoftQ: DQN's, except for these."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Defaults of SQIL: those of DQN, except for these."""
+"""Defaults of SQIL: DQN's, except for these."""
 
 from typing import ClassVar
 

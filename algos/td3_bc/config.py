@@ -1,4 +1,4 @@
-"""Defaults of TD3_BC: those of TD3, except for these."""
+"""Defaults of TD3_BC: TD3's, except for these."""
 
 from typing import ClassVar
 

@@ -24,12 +24,12 @@ class Config(EnvConfig):
     id: Annotated[Literal["mini", "town", "full"], BeforeValidator(lower)] = "mini"
     """Domains: mini (restaurant), town (restaurant, hotel, attraction, train, taxi), full (also hospital, police)."""
     data_dir: str | None = None
-    """Folder with other databases, one file DOMAIN_db.json for each domain of the id. null: those of this project."""
+    """Folder with other databases, one file DOMAIN_db.json for each domain of the id. null: this project's."""
     vectorization: Annotated[Literal["auto", "sync", "async"], BeforeValidator(lower)] = "sync"
     """Vectorization of the n_envs rows: sync (one after the other), async (one process each), auto (by the clock)."""
 
     features: Annotated[Literal["full", "convlab"], BeforeValidator(lower)] = "full"
-    """Acts and numbers of the observation: full, or those of ConvLab-2 (convlab, with id full)."""
+    """Acts and numbers of the observation: full, or convlab (ConvLab-2's, with id full)."""
     actions: Annotated[Literal["bits", "one", "composite"], BeforeValidator(lower)] = "bits"
     """An action is a set of acts (bits: MultiBinary), one act (one: Discrete), or one act or a set that the rule policy
     often says (composite: Discrete)."""

@@ -1,4 +1,4 @@
-"""Defaults of env_name python: an environment of the user's own, by class or function."""
+"""Defaults of env_name python: your own environment, by class or function."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
