@@ -32,8 +32,8 @@ class Config(GivenData, NetworkConfig):
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
     head: Literal["gaussian", "mixture", "deterministic"] = "gaussian"
     """With Box actions, gaussian: the log density of a normal distribution, whose deviation is learned too; mixture:
-    the log density of a mixture of normal distributions, for data in which several unlike actions are right; deterministic: the
-    squared error of the action. Other actions always have the log probability."""
+    the log density of a mixture of normal distributions, for data in which several unlike actions are right;
+    deterministic: the squared error of the action. Other actions always have the log probability."""
     components: Annotated[Int, Field(ge=2)] = 5
     """Number of normal distributions, with head mixture."""
     entropy_coef: NonNegative = 0.0

@@ -294,8 +294,8 @@ class ReplayConfig(GivenData, NetworkConfig):
     buffer_size: PositiveInt = 1_000_000
     """Capacity of the replay buffer, in transitions."""
     buffer_compress: bool = False
-    """Compress the images in the replay buffer (zlib): images of games then take a fifth of the memory or less, and each
-    minibatch some milliseconds more."""
+    """Compress the images in the replay buffer (zlib): images of games then take a fifth of the memory or less, and
+    each minibatch some milliseconds more."""
     per_alpha: Fraction = 0.6
     """Exponent of the priorities, with buffer_type PER: 0 samples uniformly, 1 in proportion to the TD error."""
     per_beta: Fraction = 0.4
