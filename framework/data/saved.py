@@ -71,7 +71,7 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
             return _restored(classes[facts["class"]], facts, {name: archive[name] for name in archive.files})
     except DataError:
         raise
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError) as error:
+    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError, RecursionError) as error:
         if "allow_pickle" in str(error) and not allow_pickle:
             raise DataError(
                 f"{path} has columns of objects, which are pickled; load(path, allow_pickle=True) takes them. "

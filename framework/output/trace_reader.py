@@ -63,7 +63,7 @@ def _lines(path: Path) -> Iterator[dict[str | None, Columns]]:
                 yield {
                     policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
                 }
-            except (ValueError, KeyError, AttributeError, TypeError, EOFError, zlib.error) as error:
+            except (ValueError, KeyError, AttributeError, TypeError, EOFError, RecursionError, zlib.error) as error:
                 raise DataError(f"{path}: line {number} is no trace: {error}") from error
 
 
