@@ -94,7 +94,7 @@ class _Conversion:
         else:
             self.put("general_cfg", "env_name", kind)
         self.env = self.find_env.get(kind).Config
-        if env.get("id") in joyrl.ENVS:
+        if isinstance(env.get("id"), str) and env["id"] in joyrl.ENVS:
             name, arguments = joyrl.ENVS[env["id"]]
             self.put("env_cfg", "id", name, f"was {env.pop('id')}")
             for key, value in arguments.items():

@@ -86,3 +86,9 @@ def test_both_parsers_stop_at_the_same_depth():
         if not fine:
             with pytest.raises(yaml_reader.DocumentError, match="more than 50 levels"):
                 yaml_reader.parse(text, "file")
+
+
+def test_strange_configurations_are_answered():
+    """A share of those that tests/stress/configs.py reads."""
+    done = run(str(ROOT / "tests/stress/configs.py"), "--seed", "2", "--count", "60")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "60 configurations, 0 failures")
