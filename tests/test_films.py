@@ -110,7 +110,6 @@ def test_an_ffmpeg_that_does_nothing_is_named(body: str, tmp_path: Path, monkeyp
     path.write_text("older")
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(program))
     ffmpeg._io.get_first_available_h264_encoder.cache_clear()
-    ffmpeg._io.get_compiled_h264_encoders.cache_clear()
     writer = Mp4Writer(path, 30)
     with pytest.raises(OSError, match="ffmpeg does not work: pip install") as caught:
         writer.add(np.zeros((20, 20, 3), np.uint8))
