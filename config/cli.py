@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from config import arguments, bench_words, contradictions, convlab, tune_words
 from config.joyrl import SECTIONS
-from config.names import did_you_mean, printable
+from config.names import FULL_WIDTH, did_you_mean, full_width, halved, printable
 from config.program import PROGRAM, version
 
 WORDS = ("train", "test", "resume", "film", "evaluate", "export", "talk")
@@ -195,6 +195,10 @@ def _behind_permissions(argv: Sequence[str]) -> int:
 
 def _not_a_setting(word: str, after: Sequence[str], setting_of: SettingOf) -> str:
     """Returns what is wrong with a word that is neither a flag nor a setting, and what to type."""
+    if mark := next((mark for mark in word if mark in FULL_WIDTH), None):
+        plain = halved(word) if "=" in halved(word) else halved(word).replace(":", "=", 1)
+        if "=" in plain or plain.startswith("-"):
+            return f"{full_width(mark).partition(';')[0]}; write {plain}"
     if word.lower().endswith((".yaml", ".yml")):
         return f"{word!r}: a file is given as --yaml {word}"
     if word in COMMANDS:

@@ -29,7 +29,7 @@ class Fault(NamedTuple):
 def shown(value: Any) -> str:
     """Returns a value as it was written, cut to a readable length."""
     if isinstance(value, str):
-        return f"{value[:60]!r} (text)"
+        return f"{value[:60]!r} (text)".replace(r"\u3000", "\u3000")  # a blank of Chinese input, which is explained
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -195,4 +195,13 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         value = details["input"]
     near = did_you_mean(value, node.get("enum", ())) if isinstance(value, str) else ""
     tuned = f"; values to try are for: {PROGRAM} tune --yaml FILE" if written_kind(value) else ""
-    return f"got {shown(value)}; expected {expected(node, root)}{near}{tuned}"
+    several = several_algorithms(value) if loc == ("algo_name",) else ""
+    return f"got {shown(value)}; expected {expected(node, root)}{near}{several}{tuned}"
+
+
+def several_algorithms(names: Any) -> str:
+    """Returns the end of a sentence about a list of names, or names with commas, in place of one name."""
+    names = names.split(",") if isinstance(names, str) else names
+    if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+        return ""
+    return f"; for a run with each of them: --algo {','.join(name.strip() for name in names)}"

@@ -12,7 +12,7 @@ from config import convlab, joyrl, limits, own, packages, policies, presets, rll
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
-from config.names import did_you_mean, nearest, printable
+from config.names import did_you_mean, nearest, printable, with_full_width_named
 from config.policies import PolicyConfig
 from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, Strict
@@ -30,7 +30,7 @@ class ConfigError(Exception):
     """Everything that is wrong with a configuration, one sentence each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(printable(problem) for problem in problems)
+        self.problems = tuple(printable(with_full_width_named(problem)) for problem in problems)
         more = len(problems) - MOST_PROBLEMS
         shown = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
         super().__init__("\n".join(shown))
@@ -161,7 +161,7 @@ class _Assembly(Written):
             self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
         kept = source.sections.get("algo_cfg", {})
-        if theirs and ours and kept and self.find("algo_name", str(theirs))[0] is not self.find("algo_name", ours)[0]:
+        if theirs and ours and kept and self.find("algo_name", theirs)[0] is not self.find("algo_name", ours)[0]:
             self.notes.append(f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(kept)}")
 
     def _leave_out_policies(self, preset: sources.Source) -> None:
@@ -239,10 +239,7 @@ class _Assembly(Written):
         )
 
     def package(self, key: str) -> ModuleType | None:
-        name = self.general(key)
-        if not isinstance(name, str):
-            return None
-        package, problem = self.find(key, name)
+        package, problem = self.find(key, self.general(key))
         if problem:
             self.report("general_cfg", key, problem)
         return package

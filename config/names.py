@@ -1,5 +1,6 @@
 """Finds the name that was probably meant, and makes text from files safe to print. Case does not matter."""
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -11,6 +12,22 @@ _SYNONYMS = {
     "gpu": "cuda", "cartpole": "CartPole-v1",
 }  # fmt: skip
 """Words of other libraries that are not spelled like ours."""
+
+FULL_WIDTH = {
+    "：": ":", "，": ",", "、": ",", "＝": "=", "－": "-", "＋": "+", "．": ".", "＿": "_", "＃": "#", "　": " ",
+    "｛": "{", "｝": "}", "［": "[", "］": "]", "（": "(", "）": ")", "“": '"', "”": '"', "‘": "'", "’": "'",
+}  # fmt: skip
+"""Punctuation of Chinese input, and the characters that settings need in its place."""
+_MARK_NAMES = {
+    ":": "colon", ",": "comma", "=": "equals sign", "-": "minus", "+": "plus", ".": "point", "_": "underscore",
+    "#": "number sign", " ": "blank", "{": "brace", "}": "brace", "[": "bracket", "]": "bracket", "(": "parenthesis",
+    ")": "parenthesis", '"': "quotation mark", "'": "quotation mark",
+}  # fmt: skip
+_CHINESE, _MARKS = "[\u3400-\u9fff]", f"[{''.join(FULL_WIDTH)}]"
+SLIP = f"(?<!{_CHINESE}){_MARKS}(?!{_CHINESE})"
+"""Pattern of such a character that is not beside a Chinese one."""
+_SETTING = re.compile(r"(?:.*?:\d+|command line|Python|default of \S+|-\S+): ")
+"""Start of a sentence about a setting: its place."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
@@ -56,3 +73,24 @@ def printable(text: str) -> str:
         char.encode("unicode_escape").decode() if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char
         for char in text
     )
+
+
+def full_width(mark: str) -> str:
+    """Returns a sentence on punctuation of Chinese input: what it is, and what to write."""
+    ascii_mark = FULL_WIDTH[mark]
+    instead = {":": ": and a blank", " ": "a blank"}.get(ascii_mark, ascii_mark)
+    return f"{mark.strip() or 'U+3000'} is a full-width {_MARK_NAMES[ascii_mark]} (Chinese input); write {instead}"
+
+
+def halved(text: str) -> str:
+    """Returns text with the characters that settings need in place of Chinese punctuation."""
+    return text.translate(str.maketrans(FULL_WIDTH))
+
+
+def with_full_width_named(problem: str) -> str:
+    """Returns a sentence about a setting, and one on the Chinese punctuation in it, if there is any."""
+    place = _SETTING.match(problem)
+    mark = re.compile(SLIP).search(problem, place.end()) if place else None
+    if not mark or (sentence := full_width(mark[0])) in problem:
+        return problem
+    return f"{problem}{'' if problem.endswith('?') else '.'} {sentence}"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
 from config import joyrl, own, presets
+from config.error_text import several_algorithms
 from config.finder import Finder
 from config.names import did_you_mean
 from config.program import PROGRAM
@@ -36,6 +37,8 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
         return f"unknown name {name!r}; it is {ours} here"
     if key == "env_name" and name in joyrl.ENVS:
         return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"
+    if key == "algo_name" and (several := several_algorithms(name)):
+        return f"unknown name {name!r}{several}"
     kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
     if kinds:
         return f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"

@@ -31,7 +31,10 @@ class Written:
         value = values.get(key)
         return GeneralConfig.model_fields[key].default if value is None else value
 
-    def find(self, key: str, name: str) -> tuple[ModuleType | None, str]:
+    def find(self, key: str, name: Any) -> tuple[ModuleType | None, str]:
+        """Returns the package that a name means, or None and why. What is not text means none: its section says so."""
+        if not isinstance(name, str):
+            return None, ""
         return packages.find(key, name, self.finders[key], self.allow)
 
     def algo_of(self, section: str) -> str:

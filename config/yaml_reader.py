@@ -13,13 +13,11 @@ from typing import Any
 
 import yaml
 
-from config.names import did_you_mean
+from config.names import FULL_WIDTH, SLIP, did_you_mean, full_width, halved
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
 MAX_VALUES = 20_000
-MAX_FAST = 1 << 16
-"""Characters of a text that libyaml may read; in a longer one values are counted while they are read."""
 MAX_DIGITS = 400
 """Digits of a whole number; a float has 309 at most."""
 
@@ -75,10 +73,13 @@ _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 
-class _Composer(yaml.SafeLoader):
-    """PyYAML's parser with the scalar rules of YAML 1.2 and with limits."""
+_NUMBER = re.compile(f"{_SCALARS['int'][0]}|{_SCALARS['float'][0]}")
 
-    yaml_implicit_resolvers: dict[str | None, list[Any]] = {}
+
+class _Limited(yaml.composer.Composer):
+    """Builds the nodes of a text from a parser's events, and stops at the first one beyond the limits. No other code
+    goes down a level of nesting: libyaml's own composer would do so in C, until its stack overflows."""
+
     depth = 0
     count = 0
 
@@ -93,16 +94,30 @@ class _Composer(yaml.SafeLoader):
         return node
 
 
+class _Composer(_Limited, yaml.SafeLoader):
+    """PyYAML's parser with the scalar rules of YAML 1.2 and with limits."""
+
+    yaml_implicit_resolvers: dict[str | None, list[Any]] = {}
+
+
 for _name, (_pattern, _) in _SCALARS.items():
     if _name != "str":
         _Composer.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), None)
 
 
 def _fast_composer() -> Any:
-    """Returns the class of libyaml's parser with the same scalar rules; None if PyYAML was built without it."""
+    """Returns the class of libyaml's parser with the same rules and limits; None if PyYAML was built without it."""
     if not yaml.__with_libyaml__:
         return None
-    return type("Composer", (yaml.CSafeLoader,), {"yaml_implicit_resolvers": _Composer.yaml_implicit_resolvers})
+
+    class FastComposer(_Limited, yaml.CSafeLoader):
+        yaml_implicit_resolvers = _Composer.yaml_implicit_resolvers
+
+        def __init__(self, text: str) -> None:
+            yaml.CSafeLoader.__init__(self, text)
+            yaml.composer.Composer.__init__(self)
+
+    return FastComposer
 
 
 _FastComposer = _fast_composer()
@@ -177,6 +192,9 @@ class _Builder:
         rule = _SCALARS.get(node.tag.removeprefix(_TAG))
         if rule is None:
             raise self.error(node, f"the tag {node.tag!r} is not allowed; write plain values")
+        mark = next((mark for mark in node.value if mark in FULL_WIDTH), None) if not node.style else None
+        if mark and _NUMBER.fullmatch(halved(node.value)):
+            raise self.error(node, full_width(mark))
         try:
             return rule[1](node.value)
         except ValueError as error:
@@ -190,19 +208,21 @@ def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Doc
     try:
         node = yaml.compose(text, Loader=_Composer)
     except yaml.MarkedYAMLError as error:
+        slip = _slip_before(error, text)
         mark = error.problem_mark or error.context_mark
-        spot = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark and numbered else name
-        raise DocumentError(f"{spot}: {path + ': ' if path else ''}{_syntax(error)}") from None
+        spot = _line_and_column(text[: slip.start()]) if slip else f"{mark.line + 1}:{mark.column + 1}" if mark else ""
+        place = f"{name}:{spot}" if spot and numbered else name
+        reason = full_width(slip[0]) if slip else _syntax(error)
+        raise DocumentError(f"{place}: {path + ': ' if path else ''}{reason}") from None
     except yaml.YAMLError as error:
         raise DocumentError(f"{name}: {error}") from None
     return _document(node, text, name, path, numbered)
 
 
 def _parse_fast(text: str, name: str, path: str, numbered: bool) -> Document | None:
-    """Returns what parse returns, from libyaml, which is ten times as fast. None if it is not there, or if the text is
-    large or has faults: the messages and the limits are those of PyYAML's own parser, which is also stricter about tabs
-    and question marks."""
-    if _FastComposer is None or len(text) > MAX_FAST or re.search("[\t?]", text):
+    """Returns what parse returns, from libyaml, which is six times as fast. None if it is not there, or if the text has
+    faults: the messages are those of PyYAML's own parser, which is also stricter about tabs and question marks."""
+    if _FastComposer is None or re.search("[\t?]", text):
         return None
     try:
         return _document(yaml.compose(text, Loader=_FastComposer), text, name, path, numbered)
@@ -238,6 +258,22 @@ _PLAIN = {
 def _syntax(error: yaml.MarkedYAMLError) -> str:
     problem = error.problem or "is not YAML"
     return next((plain for words, plain in _PLAIN.items() if re.search(words, problem)), problem)
+
+
+_WRITTEN_SO = re.compile(
+    rf"""(?<![^\s,:\[\]{{}}])(?:"(?:\\.|[^"\\])*"|'(?:''|[^'])*')|(?<!\S)\#[^\n]*|(?P<slip>{SLIP})"""
+)
+"""Text between quotes and comments, in which any character is meant, or Chinese punctuation elsewhere."""
+
+
+def _slip_before(error: yaml.MarkedYAMLError, text: str) -> re.Match[str] | None:
+    """Returns the last Chinese punctuation in what a parser was reading when it failed; None without any."""
+    end = error.problem_mark
+    if end is None:
+        return None
+    first = min(error.context_mark.line if error.context_mark else end.line, max(end.line - 1, 0))
+    begin = sum(len(line) + 1 for line in text.split("\n")[:first])
+    return next((part for part in reversed([*_WRITTEN_SO.finditer(text, begin, end.index + 1)]) if part["slip"]), None)
 
 
 def read(path: str | Path) -> Document:

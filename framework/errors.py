@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from typing import TextIO
 
 MISTAKE = 2
@@ -38,6 +39,25 @@ class TaskDirError(JoystickError):
 
 class RayError(JoystickError):
     """Ray is missing, broken, or cannot be reached, or this machine is too small for its processes."""
+
+
+_NO_MEMORY = re.compile(
+    "out of memory|can.?t allocate memory|cannot allocate memory|can't start new thread|failed to map segment|"
+    "could not create a (primitive|memory)",
+    re.IGNORECASE,
+)
+"""What Python, the system, torch and its libraries say when there is none."""
+
+
+def without_memory(error: BaseException) -> str | None:
+    """Returns what to say of an error for which a lack of memory is to blame; None for another error."""
+    reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+    if not isinstance(error, MemoryError) and not _NO_MEMORY.search(reason):
+        return None
+    return (
+        f"no memory is left: {reason.rstrip('.')}. Free some, raise the limit of this process (ulimit -v), or use a "
+        "smaller n_envs, buffer_size or batch_size"
+    )
 
 
 def silence(stream: TextIO | None) -> None:

@@ -8,10 +8,17 @@ import numpy as np
 
 from algos.base import Tree
 from envs.base import Array, Step, VectorEnv
+from framework.errors import JoystickError
 
 Columns = dict[str, Array]
 RETURN = "return_"
 """Beginning of the names of the numbers that are the return of a policy's agents."""
+
+
+def check_finite(obs: Array, call: str) -> None:
+    """Raises JoystickError for observations with NaN or infinity, as an environment in training would."""
+    if obs.dtype.kind == "f" and not np.isfinite(obs).all():
+        raise JoystickError(f"{call}: the observation is not finite: {' '.join(str(obs).split())[:200]}")
 
 
 class Origin(NamedTuple):

@@ -1,5 +1,6 @@
 """Knows which call into an environment is running, so that a watchdog in another thread can tell when one hangs."""
 
+import threading
 from types import TracebackType
 
 from envs.base import Array, EnvError
@@ -11,7 +12,7 @@ class Watch:
     An environment that calls sys.exit raises SystemExit through our code; it becomes an EnvError here.
     """
 
-    __slots__ = ("action", "call", "calls")
+    __slots__ = ("action", "call", "calls", "held")
 
     def __init__(self) -> None:
         self.call = ""
@@ -20,6 +21,9 @@ class Watch:
         """Number of calls that have begun."""
         self.action: Array | None = None
         """Action of the latest step, for a message."""
+        self.held = threading.RLock()
+        """Held by a watchdog that saves and ends the process: a call that returns or fails meanwhile, since the
+        environment's processes are being killed, goes no further."""
 
     def __call__(self, call: str, action: Array | None = None) -> "Watch":
         self.call, self.action = call, action
@@ -30,7 +34,8 @@ class Watch:
         pass
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        call, self.call = self.call, ""
+        with self.held:
+            call, self.call = self.call, ""
         if isinstance(error, SystemExit):
             raise EnvError(f"the environment called sys.exit({error.code}) in {call}") from error
 

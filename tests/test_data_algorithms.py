@@ -54,6 +54,13 @@ def test_every_algorithm_collects_and_learns(algo: str) -> None:
     assert Collector(policy, envs[0], seed=2).collect(n_episode=1)["n/ep"] == 1
 
 
+def test_an_observation_that_is_not_finite_is_refused() -> None:
+    policy = joystick.policy("PPO", ["CartPole-v1"], seed=1)
+    with pytest.raises(JoystickError, match=r"^PPO: the observation is not finite: \[\[ ?0"):
+        policy(Batch(obs=np.array([[0, np.nan, 0, 0]], np.float32)))
+    policy(Batch(obs=np.zeros((1, 4), np.float32)))
+
+
 @pytest.mark.parametrize("algo", REFUSED)
 def test_an_algorithm_that_learns_from_something_else_is_refused(algo: str) -> None:
     with pytest.raises(ConfigError, match=REFUSED[algo]):

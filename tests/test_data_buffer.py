@@ -1,7 +1,9 @@
 """Replay buffers: what is stored where, what is read back, and how they answer bad use."""
 
 import copy
+import io
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -471,10 +473,27 @@ def test_a_file_of_another_class_or_a_broken_one_is_told(tmp_path: Path):
         path.write_bytes(broken)
         with pytest.raises(joystick.JoystickError, match="not a whole file of a buffer"):
             ReplayBuffer.load(path)
+    for member, content in (
+        ("facts", array_file(np.array("[" * 100_000))),
+        ("column_0", b"\x93NUMPY\x02\x00" + b"\0\0\0\x40" + b" " * 2**20),
+        ("column_0", array_file(np.zeros(3)).replace(b"(3,)", b"(9" + b"9" * 9 + b",)")),
+    ):
+        path.write_bytes(whole)
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr(f"{member}.npy", content)
+        with pytest.raises(joystick.JoystickError, match="not a whole file of a buffer: ") as caught:
+            ReplayBuffer.load(path)
+        assert str(caught.value).startswith(str(path))
     with pytest.raises(joystick.JoystickError, match="cannot be written: No such file or directory"):
         every_kind()[2].save(tmp_path / "nothing" / "file.npz")
     with pytest.raises(joystick.JoystickError, match="does not exist"):
         ReplayBuffer.load(tmp_path / "nothing.npz")
+
+
+def array_file(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 def test_a_copy_of_a_buffer_has_arrays_of_its_own():

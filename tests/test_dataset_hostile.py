@@ -263,6 +263,16 @@ def test_a_header_that_promises_more_than_there_is_allocates_nothing(tmp_path: P
     refused(path, f"{path}: ")
 
 
+@pytest.mark.parametrize("name", ["observations", "next_observations"])
+def test_a_long_header_is_not_read(tmp_path: Path, name: str) -> None:
+    """SEC-4: a megabyte that is deflated makes a header of a gigabyte."""
+    columns = {NAMES[column]: array(values) for column, values in GOOD.items()}
+    text = repr({"descr": "<f4", "fortran_order": False, "shape": (7,)}).encode()
+    long = b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**26) + text.ljust(2**26) + bytes(28)
+    path = archive(tmp_path / "a.npz", {**columns, name: long}, zipfile.ZIP_DEFLATED)
+    refused(path, f"{name}.npy has a header of 67,108,864 bytes; 10,000 are read")
+
+
 def test_an_archive_that_claims_more_than_its_size_can_hold_is_refused(tmp_path: Path) -> None:
     """SEC-4: the directory of a zip file says what each entry unfolds into."""
     columns = {NAMES[column]: array(values) for column, values in GOOD.items()}

@@ -88,6 +88,35 @@ def test_the_old_gym_interface_is_recognised_and_the_way_on_is_shown(wrapped):
     assert "the old gym step with done" in message
 
 
+def test_every_fault_of_a_reset_and_a_step_is_listed_once():
+    """ENV-1: with a list for an array, values out of bounds, an array for a reward, and wrong flags."""
+    factory = corridor_with(
+        reset=lambda self, seed=None, options=None: ([50.0], {}),
+        step=lambda self, action: ([60.0], np.ones(1), None, False, []),
+    )
+    first, *lines = said(factory).splitlines()
+    assert first == "mine does not follow the Gymnasium API:"
+    starts = (
+        "obs of reset: expected an array",
+        "obs of reset: expected values from",
+        "reward:",
+        "terminated:",
+        "info of step:",
+    )
+    assert [next((start for start in starts if line.startswith(f"  {start}")), line) for line in lines] == list(starts)
+    old = corridor_with(reset=lambda self: np.zeros(1), step=lambda self, action: (np.zeros(1), 0.0, False, {}))
+    assert [line.split(":")[0] for line in said(old).splitlines()[1:]] == ["  reset", "  reset", "  step"]
+
+
+def test_a_step_that_fails_behind_a_wrong_reset_hides_nothing():
+    def step(self, action):
+        raise ValueError("no state")
+
+    message = said(corridor_with(reset=lambda self, seed=None, options=None: ([0.0], {}), step=step))
+    assert message.splitlines()[1].startswith("  obs of reset: expected an array")
+    assert "failed in its first step" in said(corridor_with(step=step))
+
+
 @pytest.mark.parametrize("reward", [1, 1.5, True, np.float64(2), np.int32(2), np.float32(1), np.array(3.0)])
 def test_any_finite_number_is_a_reward(reward):
     """ENV-3: Python's and numpy's numbers, and arrays without dimensions."""

@@ -101,6 +101,23 @@ def test_an_ffmpeg_that_fails_leaves_the_older_video(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["ffmpeg", "video.mp4"]
 
 
+@pytest.mark.parametrize("body", ["exit 1", "exit 0", "kill -9 $$", "echo ffmpeg version 7", "cat > /dev/null"])
+def test_an_ffmpeg_that_does_nothing_is_named(body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says of its encoders cannot be read."""
+    program, path = tmp_path / "ffmpeg", tmp_path / "video.mp4"
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o755)
+    path.write_text("older")
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(program))
+    ffmpeg._io.get_first_available_h264_encoder.cache_clear()
+    writer = Mp4Writer(path, 30)
+    with pytest.raises(OSError, match="ffmpeg does not work: pip install") as caught:
+        writer.add(np.zeros((20, 20, 3), np.uint8))
+    assert str(caught.value).startswith(str(program))
+    writer.abandon()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["ffmpeg", "video.mp4"]
+
+
 @pytest.mark.parametrize("name", ["video.gif", "video.mp4"])
 @pytest.mark.parametrize("columns", [0, 2])
 def test_a_video_that_breaks_off_leaves_the_older_one(name: str, columns: int, tmp_path: Path) -> None:

@@ -88,6 +88,34 @@ def test_a_call_that_never_returns_ends_the_run_which_is_saved(at, number):
     assert CheckpointStore(Path("run/models")).numbers()
 
 
+@pytest.mark.parametrize(("at", "number"), [("step", 3), ("step", 8), ("step", 33), ("reset", 3)])
+def test_rows_in_processes_of_their_own_end_it_with_the_same_words_and_no_traceback(at, number):
+    """Killing them ends the call that waits for them with an error, while the run is being saved."""
+    done = run(at, number, "env_cfg.vectorization=async", "env_cfg.n_envs=3", "general_cfg.max_total_step=200")
+    assert done.returncode == 2, done.stderr
+    said, resume = [line for line in done.stderr.splitlines() if line and not line.startswith("evaluation")]
+    assert said.startswith(f"error: stuck:Stuck-v0 has not answered for 2 s, in {at}")
+    assert said.endswith("The run was saved")
+    assert resume.startswith("to resume: python main.py --allow-import stuck resume ")
+    assert not others_here()
+
+
+def test_a_call_that_returns_while_the_watchdog_acts_waits_for_it():
+    watch, order = Watch(), []
+
+    def alarm() -> None:
+        order.append("alarm")
+        time.sleep(0.5)
+        order.append("saved")
+
+    with Watchdog(0.1, watch, alarm):
+        with watch("step"):
+            while not order:
+                time.sleep(0.01)
+        order.append("went on")
+    assert order == ["alarm", "saved", "went on"]
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_an_environment_that_is_never_made_is_no_run_that_waits(number):
     """The first is made to see whether it fits the algorithm, a later one by the run itself."""

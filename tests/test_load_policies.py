@@ -46,6 +46,23 @@ def test_agents_act_by_name_and_keep_their_own_state(tmp_path: Path) -> None:
     assert np.allclose(states[0], states[len(states) // 2])
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_observation_that_is_not_finite_is_refused_as_in_training(tmp_path: Path, bad: float) -> None:
+    policies = loaded(tmp_path / "run", "poles", POLES)
+    alone = loaded(tmp_path / "run", "poles", POLES, policy="a")
+    good = np.zeros(4, np.float32)
+    with pytest.raises(joystick.JoystickError, match=r"^act: agent 'pole_1': the observation is not finite: \[ ?0"):
+        policies.act({"pole_0": good, "pole_1": np.array([0, 0, bad, 0], np.float32)})
+    with pytest.raises(joystick.JoystickError, match=r"^act: agent 'pole_0': the observation is not finite"):
+        alone.act([0.0, bad, 0.0, 0.0])
+    assert set(policies.act({"pole_0": good})) == {"pole_0"}
+    assert main(["env_cfg.id=CartPole-v1", "general_cfg.max_total_step=40", "--into", str(tmp_path / "one")]) == 0
+    single = joystick.load(tmp_path / "one", "latest")
+    with pytest.raises(joystick.JoystickError, match=r"^act: the observation is not finite: \[ ?0"):
+        single.act([0.0, bad, 0.0, 0.0])
+    assert single.act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+
+
 def test_masks_are_obeyed(tmp_path: Path) -> None:
     pytest.importorskip("pettingzoo")
     both = {"x": ["agents=player_1", *PPO], "o": ["agents=player_2", *PPO]}

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -145,7 +146,7 @@ def test_a_signal_saves_and_stops_and_the_run_can_be_gone_on_with(tmp_path):
 
 def test_nothing_listens_where_others_can_reach_it_and_nothing_lives_after_the_driver_was_killed(tmp_path):
     """RAY-9: every socket of ours is on the loopback interface, also where learners meet. RAY-4: kill -9 of the driver;
-    and no folder is left."""
+    and no folder is left. Nor does anybody else reach Ray's files."""
     words = ("general_cfg.n_learners=2", "general_cfg.n_workers=2", "general_cfg.model_save_fre=50")
     run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=1000", *words)
     facts = run.facts()
@@ -155,6 +156,8 @@ def test_nothing_listens_where_others_can_reach_it_and_nothing_lives_after_the_d
     assert any(listening(pid) for pid in facts["processes"]["learners"]), "the learners meet somewhere"
     folder = folder_of(run.process.pid)
     mine = of_ray(str(folder))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700, "Ray lets everybody write to its own folders below this one"
+    assert list(folder.glob("r/session_*/sockets/raylet"))
     run.process.kill()
     run.process.wait()
     assert len(mine) >= 10, "gcs, raylet, two agents, two workers, two learners, a data server, the reaper"

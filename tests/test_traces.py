@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import re
+import tracemalloc
 import zlib
 from collections import defaultdict
 from pathlib import Path
@@ -448,6 +449,30 @@ def test_a_pickle_in_a_column_is_not_opened(tmp_path: Path) -> None:
     file = tmp_path / "one.json"
     file.write_text(json.dumps({"type": "SampleBatch", "obs": text}) + "\n")
     with pytest.raises(ValueError, match="line 1 is not a trace"):
+        read_traces(file)
+
+
+def test_an_array_that_says_that_it_is_larger_than_its_line_allocates_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "one.json"
+    large = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2000000000,)}"
+    for content, said in (
+        (
+            b"\x93NUMPY\x01\x00" + bytes([len(large), 0]) + large,
+            r"a column is damaged: an array of shape \(2000000000,\)",
+        ),
+        (b"\x93NUMPY\x01\x00" + bytes([len(large) - 9, 0]) + large, "a column is damaged: its header cannot be read"),
+        (b"\x93NUMPY\x02\x00" + b"\xff\xff\xff\x7f" + b"{}", "a column has a header of 2,147,483,647 bytes"),
+    ):
+        text = base64.b64encode(zlib.compress(content)).decode()
+        file.write_text(json.dumps({"type": "SampleBatch", "obs": text}) + "\n")
+        tracemalloc.start()
+        with pytest.raises(JoystickError, match=said):
+            read_traces(file)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 2**22
+    file.write_text("[" * 100_000 + "\n")
+    with pytest.raises(JoystickError, match="line 1 is no trace"):
         read_traces(file)
 
 

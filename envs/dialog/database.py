@@ -139,7 +139,7 @@ def _read(folder: Path, domain: str) -> Any:
         raise DatabaseError(f"{path} is missing; each domain of the id has its file") from None
     except OSError as error:
         raise DatabaseError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DatabaseError(f"{path} is not JSON: {error}") from None
 
 

@@ -1,10 +1,9 @@
 """Scores of series, what is within noise, and what it takes to reach a threshold."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from framework.output import statistics
 from framework.output.csv_table import MOST_BYTES, read_csv
 from framework.output.curves import UPDATES, Array, window_for
 from framework.output.formatting import short
+from framework.output.json_lines import objects
 from framework.runs.runs_table import Curve, Curves, curves_of
 from framework.runs.task_dir import TaskDir
 
@@ -243,11 +243,10 @@ def _clock(path: Path, count: str) -> tuple[Array, Array]:
     except OSError:
         lines = []
     points = [(0.0, 0.0)]
-    for line in lines:
+    for result in objects(lines):
         try:
-            result: Mapping[str, Any] = json.loads(line)
             points.append((float(result[count]), float(result["seconds_total"])))
-        except (ValueError, TypeError, LookupError, RecursionError, OverflowError):
+        except (ValueError, TypeError, LookupError, OverflowError):
             continue  # a line that a crash has cut costs one point
     steps, seconds = np.array(points).T
     return steps, seconds

@@ -19,7 +19,7 @@ from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
 from framework.data.settings import at_least_1
 from framework.errors import JoystickError
-from framework.fragment import Columns
+from framework.fragment import Columns, check_finite
 from framework.learner import Learned, Learner
 from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk
@@ -88,6 +88,7 @@ class AlgorithmPolicy(Policy):
         """Returns actions with exploration while training, otherwise those of an evaluation; `policy` holds the columns
         that the algorithm needs to learn, such as log_prob."""
         obs, mask = np.asarray(batch.obs), batch.get("action_mask")
+        check_finite(obs, self.name)
         given = self.agent.initial_state(len(obs)) if state is None else state
         if self.training:
             act = self.agent.sample_action(obs, given, self._progress(), self._rng, mask)

@@ -11,10 +11,12 @@ import numpy as np
 
 from algos.base import restore_stream, stream_state
 from framework.checkpoint import atomic
+from framework.checkpoint.array_headers import read_header
 from framework.data import places
 from framework.data.batch import Batch
 from framework.data.priorities import Priorities
 from framework.data.settings import Settings
+from framework.dataset.archives import member_of
 from framework.errors import DataError
 
 _FORMAT = 1
@@ -63,6 +65,7 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
     try:
         if not zipfile.is_zipfile(path):  # numpy would take everything else for a pickle
             raise DataError(f"{path} is not a whole file of a buffer")
+        _check_sizes(path)
         with np.load(path, allow_pickle=allow_pickle) as archive:
             facts = json.loads(str(archive["facts"]))
             classes = {kind.__name__: kind for kind in (of, *of.__subclasses__())}
@@ -71,13 +74,33 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
             return _restored(classes[facts["class"]], facts, {name: archive[name] for name in archive.files})
     except DataError:
         raise
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        zipfile.BadZipFile,
+        EOFError,
+        OSError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         if "allow_pickle" in str(error) and not allow_pickle:
             raise DataError(
                 f"{path} has columns of objects, which are pickled; load(path, allow_pickle=True) takes them. "
                 "Do that with files of your own only: loading could run code of whoever wrote it"
             ) from None
         raise DataError(f"{path} is not a whole file of a buffer: {error}") from None
+
+
+def _check_sizes(path: Path) -> None:
+    """Raises DataError if an array says that it is larger than the file."""
+    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            with member_of(archive, info, file) as member:
+                try:
+                    read_header(member, info.filename, info.file_size)
+                except DataError as error:
+                    raise DataError(f"{path} is not a whole file of a buffer: {error}") from None
 
 
 def _restored(kind: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:

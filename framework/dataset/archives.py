@@ -10,6 +10,7 @@ from typing import IO, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
+from framework.checkpoint.array_headers import read_header
 from framework.checkpoint.atomic import regular
 from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, renamed
 from framework.errors import DataError
@@ -28,7 +29,7 @@ def read(path: Path) -> Iterator[Block]:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         names = renamed(members)
         columns = {
-            column: _Array(column, members[name], stack.enter_context(_opened(archive, members[name], file)))
+            column: _Array(column, members[name], stack.enter_context(member_of(archive, members[name], file)))
             for column, name in names.items()
         }
         yield from _blocks(columns)
@@ -58,7 +59,8 @@ def content(array: np.ndarray) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
-def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -> IO[bytes]:
+def member_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -> IO[bytes]:
+    """Opens a part of an archive; file: the archive's own. DataError if the part says that it is larger than it is."""
     size = os.fstat(file.fileno()).st_size
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataError(f"{info.filename} is compressed in a way that np.savez_compressed does not use")
@@ -91,21 +93,12 @@ class _Array:
 
     def __init__(self, name: str, info: zipfile.ZipInfo, file: IO[bytes]) -> None:
         self._name, self._file = name, file
-        version = npy.read_magic(file)
-        if version not in ((1, 0), (2, 0)):
-            raise DataError(f"{info.filename} has version {version} of the format of arrays; 1.0 and 2.0 are read")
-        header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, in_columns, self.dtype = header(file)
+        shape, in_columns, self.dtype = read_header(file, info.filename, info.file_size)
         check_dtype(info.filename, self.dtype)
         if not shape:
             raise DataError(f"{info.filename} is a single number; an array with an entry for each step is needed")
         self.count, self.shape = shape[0], shape[1:]
-        promised = int(np.prod(shape, dtype=object)) * self.dtype.itemsize
-        if min(shape) < 0 or promised != info.file_size - file.tell():
-            raise DataError(
-                f"{info.filename} is damaged: an array of shape {shape} does not fit its {info.file_size:,} bytes"
-            )
-        self._whole = self._in_columns(promised, shape) if in_columns and len(shape) > 1 else None
+        self._whole = self._in_columns(self.count * self.step_bytes, shape) if in_columns and len(shape) > 1 else None
 
     @property
     def step_bytes(self) -> int:

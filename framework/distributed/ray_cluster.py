@@ -101,7 +101,7 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
                 num_gpus=None if torch.cuda.is_available() else 0,
                 include_dashboard=False,
                 object_store_memory=max(LEAST_STORE, store_bytes),
-                _temp_dir=str(folder),
+                _temp_dir=str(folder / "r"),  # Ray lets everybody write to it; nobody else gets through the one above
             )
         _silence()
         must_have_room(ray, cfg, "GPU", learner=cfg.gpus)
@@ -208,7 +208,7 @@ def _no_hangup() -> Iterator[None]:
 def _short_folder() -> str | None:
     """Returns a folder for temporary files whose path is short: paths of sockets have at most 107 characters."""
     folder = tempfile.gettempdir()
-    return folder if len(folder) <= 24 else "/tmp"
+    return folder if len(folder) <= 22 else "/tmp"
 
 
 def _silence() -> None:

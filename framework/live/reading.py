@@ -1,13 +1,13 @@
 """Reads what runs write while they write it: the end of a file, and a column of a table that grows."""
 
 import errno
-import json
 import math
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from framework.checkpoint.atomic import regular
+from framework.output.json_lines import objects
 
 MOST_POINTS = 400
 """Number of points of a line; a page cannot show more of them."""
@@ -42,15 +42,7 @@ def last_lines(path: Path, most_bytes: int) -> list[str]:
 
 def last_objects(path: Path, most_bytes: int) -> list[dict[str, Any]]:
     """Returns the JSON objects in the lines at the end of a file."""
-    found = []
-    for line in last_lines(path, most_bytes):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found
+    return list(objects(last_lines(path, most_bytes)))
 
 
 class Thinned:

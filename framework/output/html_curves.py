@@ -12,6 +12,7 @@ from framework.checkpoint.atomic import read_regular
 from framework.output.csv_table import MOST_BYTES, read_csv
 from framework.output.curves import STEPS, UPDATES, Array, Rows, column_of
 from framework.output.html_page import CHART_SCRIPT, CHART_STYLE, paragraph, section, text
+from framework.output.json_lines import objects
 
 MOST_POINTS = 600
 """Number of points of a curve; of more rows, each point is a mean of several."""
@@ -125,15 +126,7 @@ def _iterations(path: Path) -> list[dict[str, Any]]:
         lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
     except OSError:
         return []
-    found = []
-    for line in lines:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found
+    return list(objects(lines))
 
 
 def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

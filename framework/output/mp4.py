@@ -52,7 +52,13 @@ class Mp4Writer(VideoWriter):
             str(unfinished(self.path)), self._even, fps=1000 / self.delay, macro_block_size=2, quality=None,
             ffmpeg_log_level="error", output_params=["-crf", "20", "-f", "mp4", "-movflags", "+faststart"],
         )  # fmt: skip
-        self._frames.send(None)
+        try:
+            self._frames.send(None)
+        except OSError:
+            raise
+        except Exception as error:  # whatever comes of reading what a broken ffmpeg says of itself
+            program = imageio_ffmpeg.get_ffmpeg_exe()
+            raise OSError(f"{program} does not work: {INSTALL}, or general_cfg.video_format=gif") from error
 
     def _write(self, picture: np.ndarray, delay: float) -> None:
         height, width = picture.shape[:2]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from framework.checkpoint.array_headers import read_header
 from framework.errors import DataError
 
 NAME = re.compile(r"output-[\d_-]+_worker-(\d+)_(\d+)\.json")
@@ -63,7 +64,16 @@ def _lines(path: Path) -> Iterator[dict[str | None, Columns]]:
                 yield {
                     policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
                 }
-            except (ValueError, KeyError, AttributeError, TypeError, EOFError, zlib.error) as error:
+            except (
+                ValueError,
+                KeyError,
+                AttributeError,
+                TypeError,
+                EOFError,
+                DataError,
+                RecursionError,
+                zlib.error,
+            ) as error:
                 raise DataError(f"{path}: line {number} is not a trace: {error}") from error
 
 
@@ -83,6 +93,7 @@ def _column(value: Any) -> np.ndarray:
         data = unzip.decompress(b64decode(value, validate=True), MOST_BYTES)
         if unzip.unconsumed_tail:
             raise ValueError(f"a column has more than {MOST_BYTES:,} bytes")
+        read_header(io.BytesIO(data), "a column", len(data))
         return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
     if value and isinstance(value[0], dict):
         infos = np.empty(len(value), object)

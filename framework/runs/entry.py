@@ -11,7 +11,7 @@ from config.tuning import Tuning
 from envs.base import EnvError
 from framework import compatibility
 from framework.dataset.sources import files, naming_setting
-from framework.errors import MISTAKE, JoystickError, Stopped, silence
+from framework.errors import MISTAKE, JoystickError, Stopped, silence, without_memory
 from framework.output.formatting import counted
 from framework.output.terminal import choose, print_error
 from framework.runs.signals import StopSignals, Watchdog, leave
@@ -278,4 +278,9 @@ def _guarded(work: Callable[[], int]) -> int:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
         place = f"error: {error.filename or 'writing'}: {error.strerror or error}"
         print_error("\n".join([place, *getattr(error, "__notes__", [])]))
+        return MISTAKE
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if (said := without_memory(error)) is None:
+            raise
+        print_error("\n".join([f"error: {said}", *getattr(error, "__notes__", [])]))
         return MISTAKE

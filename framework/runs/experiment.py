@@ -371,7 +371,7 @@ class Experiment:
             yield
         except Lost:
             raise
-        except (JoystickError, EnvError, OSError) as error:
+        except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
             self.console.log_traceback(error)
             if isinstance(error, EnvError | CallbackError) and self.loaded:
                 self.trainer.save()

@@ -12,6 +12,7 @@ from config.names import did_you_mean
 from envs.base import VectorEnv
 from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
+from framework.fragment import check_finite
 from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.slots import JointSlots
 from framework.output import LOGGER
@@ -52,6 +53,7 @@ class TrainedPolicy:
             raise JoystickError(f"act: the observation does not fit {wanted}: {error}") from error
         if found.shape != wanted.shape:
             raise JoystickError(f"act: the observation has shape {found.shape}; expected {wanted.shape}")
+        check_finite(found, "act")
         return found
 
     def _decoded(self, action: Array) -> Any:
@@ -131,6 +133,9 @@ class TrainedPolicies:
 def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array]) -> Array:
     """Returns a record [1] of a joint observation in which these slots act."""
     records: Array = env.joint.decode(env.encode(obs)[None])
+    for slot in obs:
+        number, place = env.joint.place(slot)
+        check_finite(records[f"t{number}"]["obs"][0, place], f"act: agent {slot!r}")
     for slot, mask in masks.items():
         number, place = env.joint.place(slot)
         if not env.joint.types[number].masked:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from framework.output import figures, statistics
 from framework.output.csv_table import read_csv, read_table
 from framework.output.curves import STEPS, UPDATES, column_of
 from framework.output.formatting import clock, counted, short, spread
-from framework.runs.task_dir import TaskDir
+from framework.runs.task_dir import TaskDir, add_facts
 
 Curve = tuple[np.ndarray, np.ndarray]
 """Environment steps (or updates) [n], returns [n]."""
@@ -96,9 +95,7 @@ def summary(results: Iterable[Result]) -> dict[str, Any]:
 
 def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     """Adds facts to group.json."""
-    path = folder / "group.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    write_whole(path, (json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n").encode())
+    add_facts(folder / "group.json", facts)
 
 
 def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:

@@ -83,11 +83,12 @@ class Watchdog:
     def _watch(self) -> None:
         seen, since = -1, time.monotonic()
         while not self._done.wait(min(1.0, self.seconds / 4)):
-            if self.watch.calls != seen or not self.watch.call:
-                seen, since = self.watch.calls, time.monotonic()
-            elif time.monotonic() - since >= self.seconds:
-                self.alarm()
-                return
+            with self.watch.held:
+                if self.watch.calls != seen or not self.watch.call:
+                    seen, since = self.watch.calls, time.monotonic()
+                elif time.monotonic() - since >= self.seconds:
+                    self.alarm()
+                    return
 
     def close(self) -> None:
         """Stops watching. Waits for the thread: one that wakes up while Python ends aborts the process."""

@@ -27,7 +27,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
                 if not end(reason):
                     return signals.exit_status
                 return MISTAKE if training.trainer.unsaved else 0
-        except (JoystickError, EnvError, OSError) as error:
+        except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
             if command := _resume(training):
                 error.add_note(command)
             raise

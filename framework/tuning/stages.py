@@ -1,6 +1,5 @@
 """A stage takes a task directory to its next pause. All that is known of a trial is read from such directories."""
 
-import json
 import math
 import sys
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from config.program import MAIN
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore
 from framework.output.csv_table import read_csv
+from framework.output.json_lines import objects
 from framework.runs.task_dir import TaskDir
 
 
@@ -104,10 +104,10 @@ def score(task: Path, until: int | None, what: str, mode: str) -> float | None:
 def reported(task: Path) -> list[dict[str, Any]]:
     """Returns what a function of the user's own has reported."""
     try:
-        *lines, _torn = (task / "results" / "result.json").read_text(encoding="utf-8").split("\n")
+        *lines, _torn = (task / "results" / "result.json").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return []
-    return [json.loads(line) for line in lines]
+    return list(objects(lines))
 
 
 def best(task: Path, mode: str) -> float | None:
