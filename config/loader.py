@@ -13,6 +13,7 @@ from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.names import did_you_mean, nearest, printable
+from config.opening import fault_below, named
 from config.policies import PolicyConfig
 from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, Strict
@@ -108,7 +109,7 @@ def load(
 def _read(path: str | Path) -> Document:
     """Returns a file's document; an unreadable file leaves nothing else to check."""
     try:
-        return read(path)
+        return read(path, named)
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
 
@@ -188,7 +189,9 @@ class _Assembly(Written):
             return None
 
     def earlier(self, task: Path) -> Document:
-        """Returns the settings of the run that is loaded."""
+        """Returns the settings of the run that is loaded, after a look at everything that is in its directory."""
+        if fault := fault_below(task):
+            raise ConfigError([*self.problems, fault])
         try:
             config = load_task_config(task)
         except DocumentError as error:

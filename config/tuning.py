@@ -1,6 +1,6 @@
 """Section tune_cfg, and a file whose leaves are values to try: read once, and then a configuration for each trial."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from config.experiments import experiments
 from config.general import address
 from config.loader import ConfigError, load
 from config.names import did_you_mean
+from config.opening import fault_below, named, regular
 from config.program import PROGRAM
 from config.run_config import RunConfig
 from config.schema import Int, PositiveInt, Problem, Strict, lower
@@ -127,19 +128,27 @@ def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], 
     """Returns what a file and the words of a command ask for. flags: settings of tune_cfg, by name, and algo and env;
     options: finders, allow_import, into, and
     leaves: values to try by section.key."""
+    return _of_file(Path(path), named, words, flags, **options)
+
+
+def _of_file(
+    path: Path, opener: Callable[[str, int], int], words: Iterable[str], flags: Mapping[str, Any], **options: Any
+) -> Tuning:
     try:
-        document = read(path)
+        document = read(path, opener)
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
     return _tuning(document, str(path), words, flags, "--", **options)
 
 
 def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
-    """Returns the tuning in a folder, as from_file does."""
+    """Returns the tuning in a folder, as from_file does, after a look at everything that is in the folder."""
+    if folder.is_dir() and (fault := fault_below(folder, "a tuning")):
+        raise ConfigError([fault])
     file = folder / "config.yaml"
     if file.exists() and not (folder / "tune.json").exists():  # which is written first
         raise ConfigError([f"{folder} is no tuning: it has no tune.json"])
-    return from_file(file, words, flags, **options)
+    return _of_file(file, regular, words, flags, **options)
 
 
 def from_values(values: Mapping[str, Any], words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:

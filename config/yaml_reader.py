@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from config.names import did_you_mean
+from config.opening import regular
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
@@ -240,14 +241,14 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     return next((plain for words, plain in _PLAIN.items() if re.search(words, problem)), problem)
 
 
-def read(path: str | Path) -> Document:
-    """Returns the document in a file."""
-    return parse(_decode(_bytes(Path(path)), str(path)), str(path))
+def read(path: str | Path, opener: Callable[[str, int], int] = regular) -> Document:
+    """Returns the document in a file. opener: `named` for a file that the user has named."""
+    return parse(_decode(_bytes(Path(path), opener), str(path)), str(path))
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, opener: Callable[[str, int], int]) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=opener) as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise DocumentError(f"{path}: no such file{_near_files(path)}") from None

@@ -13,9 +13,10 @@ import pytest
 from helpers_io_faults import ALGORITHMS, COMMON, LIMITS
 
 from config.loader import load
+from config.opening import read_regular
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint import store
-from framework.checkpoint.atomic import read_regular, write_whole
+from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.errors import CheckpointError, TaskDirError
 from framework.output.trajectories import TrajectoryWriter

@@ -24,10 +24,10 @@ from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
 from config import machine
+from config.opening import read_regular
 from framework.checkpoint.atomic import (
     aside,
     discard,
-    read_regular,
     recover,
     remove_folder,
     replace_folder,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from algos.base import restore_stream, stream_state
+from config.opening import named, regular
 from framework.checkpoint import atomic
 from framework.data import places
 from framework.data.batch import Batch
@@ -46,7 +47,7 @@ def save(buffer: Any, path: Path) -> None:
         arrays["priority"] = priorities.tree.of(stored)
     arrays["facts"] = np.array(json.dumps(facts))
     try:
-        with open(atomic.unfinished(path), "wb", opener=atomic.regular) as file:
+        with open(atomic.unfinished(path), "wb", opener=regular) as file:
             np.savez(file, **arrays)
             atomic.finish(file, path)
     except OSError as error:
@@ -61,9 +62,11 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
     if not path.exists():
         raise DataError(f"{path} does not exist")
     try:
-        if not zipfile.is_zipfile(path):  # numpy would take everything else for a pickle
-            raise DataError(f"{path} is not a whole file of a buffer")
-        with np.load(path, allow_pickle=allow_pickle) as archive:
+        with open(path, "rb", opener=named) as file:
+            if not zipfile.is_zipfile(file):  # numpy would take everything else for a pickle
+                raise DataError(f"{path} is not a whole file of a buffer")
+            file.seek(0)
+            archive = np.load(file, allow_pickle=allow_pickle)
             facts = json.loads(str(archive["facts"]))
             classes = {kind.__name__: kind for kind in (of, *of.__subclasses__())}
             if facts["class"] not in classes:

@@ -9,8 +9,9 @@ from zlib import crc32
 
 import numpy as np
 
+from config.opening import regular
 from config.policies import NAMES
-from framework.checkpoint.atomic import discard, finish, naming, regular, sync_folder, unfinished
+from framework.checkpoint.atomic import discard, finish, naming, sync_folder, unfinished
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.dataset.convert import convert

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from framework.checkpoint.atomic import regular
+from config.opening import regular
 
 MOST_POINTS = 400
 """Number of points of a line; a page cannot show more of them."""

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from algos.base import Tree
 from config.general import GeneralConfig
-from framework.checkpoint.atomic import regular
+from config.opening import regular
 from framework.evaluator import Evaluation
 from framework.fragment import RETURN, Episode
 from framework.iteration import Count, Row

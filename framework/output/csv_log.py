@@ -11,7 +11,8 @@ from zlib import crc32
 
 import numpy as np
 
-from framework.checkpoint.atomic import naming, regular, sync_folder
+from config.opening import regular
+from framework.checkpoint.atomic import naming, sync_folder
 from framework.errors import TaskDirError
 
 FLUSH_SECONDS = 2.0

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from framework.checkpoint.atomic import finish, regular, unfinished
+from config.opening import regular
+from framework.checkpoint.atomic import finish, unfinished
 from framework.errors import JoystickError
 from framework.output.video import VideoWriter
 

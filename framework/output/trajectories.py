@@ -18,7 +18,8 @@ from zlib import crc32
 
 import numpy as np
 
-from framework.checkpoint.atomic import naming, read_regular, regular, sync_folder
+from config.opening import read_regular, regular
+from framework.checkpoint.atomic import naming, sync_folder
 from framework.output import LOGGER, safe_pickle
 from framework.output.csv_log import checksum
 

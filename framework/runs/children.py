@@ -12,12 +12,15 @@ from typing import BinaryIO, Protocol
 
 from config import machine
 from config.loader import RunConfig
+from config.opening import read_regular, regular
 from config.program import ENVIRONMENT, PROGRAM
 from framework.runs import signals
 from framework.runs.task_dir import take_lock
 
 POLL_SECONDS = 0.1
 """Pause between two looks at the processes."""
+MOST_BYTES = 2**30
+"""Size of the largest stderr that is read."""
 
 
 class Process(Protocol):
@@ -82,7 +85,7 @@ class Child:
         """Starts the process. Returns False if the process of an earlier session still runs: until it ends, its stderr
         stays locked."""
         self.began = time.monotonic()
-        with open(self.errors, "ab") as errors:
+        with open(self.errors, "ab", opener=regular) as errors:
             if not take_lock(errors):
                 return False
             self.process = begin(errors)
@@ -115,7 +118,7 @@ class Child:
         may be any warning."""
         lines: list[str] = []
         with contextlib.suppress(OSError):
-            lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            lines = read_regular(self.errors, MOST_BYTES).decode(errors="replace").strip().splitlines()
         for n, line in enumerate(lines):
             if line.startswith("error: "):
                 return "\n".join(lines[n:])

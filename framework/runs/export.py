@@ -13,7 +13,7 @@ from config.loader import RunConfig
 from config.names import did_you_mean
 from config.program import version
 from framework import build
-from framework.checkpoint.atomic import write_whole
+from framework.checkpoint.atomic import write_together
 from framework.compare.find import group_of
 from framework.errors import JoystickError
 from framework.evaluator import Interrupted
@@ -125,8 +125,7 @@ class _Export:
         module = FileModule(policy, mask is not None, *self.starts).eval()
         facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
         files = dict(self._files(module, seen, facts))
-        for place, data in files.items():
-            write_whole(place, data)
+        write_together(files)
         print(f"{self.model.saved.path}: written as {' and '.join(map(str, files))}")
         print(self.checked)
         print("\nTo use it:\n")

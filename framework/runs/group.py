@@ -19,7 +19,7 @@ from framework.output.formatting import begin_command, clock, compare_command, c
 from framework.runs import runs_table
 from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import TaskDir, circumstances
+from framework.runs.task_dir import TaskDir, add_facts, circumstances
 
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the runs."""
@@ -96,8 +96,8 @@ class _Group:
         """Settings and circumstances are on disk before the first run starts."""
         for file, config in {run.member.file: run.member.config for run in self.runs}.items():
             write_whole(self.folder / file, config.to_yaml().encode())
-        runs_table.write_facts(
-            self.folder,
+        add_facts(
+            self.folder / "group.json",
             {
                 **circumstances(command_line),
                 "preset": self.config.preset,
@@ -200,7 +200,7 @@ class _Group:
         figure, configs = None, [run.member.config for run in self.runs]
         if len({getattr(config.env, "id", config.general.env_name) for config in configs}) == 1:
             figure = runs_table.draw(self.folder, configs, results, groups, show, self.screen.say)
-        runs_table.write_facts(self.folder, facts)
+        add_facts(self.folder / "group.json", facts)
         rows = [("curves", str(figure))] if figure else []
         rows.append(("table", str(runs_table.write_table(self.folder, self.what, results))))
         if figure:

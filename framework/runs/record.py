@@ -9,6 +9,8 @@ import torch
 
 from config.general import GeneralConfig
 from config.loader import RunConfig
+from config.opening import read_regular
+from config.yaml_reader import MAX_BYTES
 from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.runs.exactness import Exactness
@@ -45,7 +47,7 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
     plain = json.dumps(settings.as_dict(), indent=2, ensure_ascii=False) + "\n"
     for path, text in ((task.config, settings.to_yaml()), (task.params, plain)):
         data = text.encode()
-        if not path.is_file() or path.read_bytes() != data:
+        if not path.is_file() or read_regular(path, MAX_BYTES) != data:
             write_whole(path, data)
     task.write_run(facts)
 

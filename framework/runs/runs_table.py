@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,13 +91,6 @@ def summary(results: Iterable[Result]) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------------- files
-
-
-def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Adds facts to group.json."""
-    path = folder / "group.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    write_whole(path, (json.dumps({**known, **facts}, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:

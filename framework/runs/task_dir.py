@@ -8,13 +8,14 @@ import platform
 import subprocess
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+from config.opening import fault_below, read_regular, regular
 from config.program import MAIN
-from framework.checkpoint.atomic import make_folder, read_regular, regular, sync_folder, write_whole
+from framework.checkpoint.atomic import make_folder, sync_folder, write_whole
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
@@ -66,15 +67,9 @@ class TaskDir:
             raise TaskDirError(f"{self.path} is being written by another run; wait for it, or stop it first")
 
     def check(self) -> None:
-        """Raises TaskDirError if anything below is neither a file nor a folder. A directory from a stranger may hold
-        links that lead out of it, pipes on which a read waits forever, and devices."""
-        try:
-            for entry in entries_below(self.path):
-                if not entry.is_file(follow_symlinks=False):
-                    kind = "a link" if entry.is_symlink() else "a pipe or a device"
-                    raise TaskDirError(f"{entry.path} is {kind}; a task directory holds files and folders only")
-        except OSError as error:
-            raise TaskDirError(f"cannot read {error.filename}: {error.strerror}") from error
+        """Raises TaskDirError if anything below is neither a file nor a folder."""
+        if fault := fault_below(self.path):
+            raise TaskDirError(fault)
 
     def close(self) -> None:
         """Releases the lock."""
@@ -104,23 +99,6 @@ def read_facts(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError, MemoryError):
         return {}
     return facts if isinstance(facts, dict) else {}
-
-
-def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
-    """Yields everything below a folder that is no folder itself; follows no links. strict: False skips what cannot be
-    read, as a running training deletes it."""
-    waiting = [str(folder)]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        yield entry
-        except OSError:
-            if strict:
-                raise
 
 
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:

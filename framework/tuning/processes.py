@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from config.opening import regular
 from framework.runs.children import Child, Children, of_command
 from framework.runs.task_dir import take_lock
 from framework.tuning.stages import Stage
@@ -117,5 +118,5 @@ def is_locked(stage: Stage) -> bool:
     """Returns True if a process of an earlier session still runs for a task directory."""
     if not stage.errors.exists():
         return False
-    with open(stage.errors, "ab") as errors:
+    with open(stage.errors, "ab", opener=regular) as errors:
         return not take_lock(errors)
