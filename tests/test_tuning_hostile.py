@@ -26,8 +26,8 @@ env_cfg: {{id: shifted}}
 algo_cfg: {{lr: {{grid: [0.1, 0.5]}}}}
 """
 NAMES = (
-    "trials", "trials/001", "trials/001.errors.txt", "trials/001.yaml", "trials/001.tmp", "trials/000/results/train.csv",
-    "tune.json", "trials.csv", "report.html", "config.yaml", ".lock",
+    "trials", "trials/001", "trials/001.errors.txt", "trials/001.yaml", "trials/001.tmp",
+    "trials/000/results/train.csv", "tune.json", "trials.csv", "report.html", "config.yaml", ".lock",
 )  # fmt: skip
 KINDS = ("link to a file", "link to a folder", "link to nothing", "pipe")
 
@@ -125,7 +125,7 @@ def test_a_whole_tuning_goes_on(folder: Path) -> None:
     assert [row["state"] for row in table("tuning")] == ["finished"] * 2
 
 
-# --------------------------------------------------------------------------- where nobody has looked at the folder before
+# ----------------------------------------------------------------------- where nobody has looked at the folder before
 
 
 def stage(folder: Path, seed: str = "") -> Stage:

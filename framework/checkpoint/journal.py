@@ -89,7 +89,7 @@ class Journal:
                 sync_folder(self.folder)
         except OSError:
             if path.exists():
-                os.truncate(path, start.offset)
+                _cut(path, start.offset)
             raise
         self.end = Position(start.segment, end)
         return start
@@ -124,7 +124,7 @@ class Journal:
                 path.unlink()
         path = self._path(end.segment)
         if path.exists():
-            os.truncate(path, end.offset)
+            _cut(path, end.offset)
         self.end = end
 
     def drop_before(self, segment: int) -> None:
@@ -150,6 +150,12 @@ class JournalPart:
         """Reads every frame once; CheckpointError if one is damaged."""
         for frame in self:
             del frame
+
+
+def _cut(path: Path, size: int) -> None:
+    """Drops what is behind this size of a file."""
+    with open(path, "r+b", opener=regular) as file:
+        file.truncate(size)
 
 
 def _write_frame(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:

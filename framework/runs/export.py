@@ -68,8 +68,11 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
                     f"policy {each.name or each.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
                     "played, so its file cannot be compared with it; --policy NAME exports another one"
                 )
-        for each, place in zip(chosen, places, strict=True):
-            _Export(config, model, each, place).write(modules[each.name], seen[each.name])
+        exports = [_Export(config, model, each, place) for each, place in zip(chosen, places, strict=True)]
+        files = [each.files(modules[each.policy.name], seen[each.policy.name]) for each in exports]
+        write_together({place: data for several in files for place, data in several.items()})
+        for each in exports:
+            each.tell()
     return 0
 
 
@@ -119,17 +122,23 @@ class _Export:
         self.agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
         self.starts = (0, 0) if several else (model.env.observation_start, model.env.action_start)
 
-    def write(self, policy: Any, seen: list[Seen]) -> None:
-        """Writes the file, prints how it compares with the agent, and an example."""
+    def files(self, policy: Any, seen: list[Seen]) -> dict[Path, bytes]:
+        """Returns the files by their places, after a comparison with the agent."""
         mask = seen[0].mask
         module = FileModule(policy, mask is not None, *self.starts).eval()
         facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
         files = dict(self._files(module, seen, facts))
-        write_together(files)
-        print(f"{self.model.saved.path}: written as {' and '.join(map(str, files))}")
-        print(self.checked)
-        print("\nTo use it:\n")
-        print(self._example(module, () if mask is None else mask.shape[1:]))
+        self.said = (
+            f"{self.model.saved.path}: written as {' and '.join(map(str, files))}",
+            str(self.checked),
+            "\nTo use it:\n",
+            self._example(module, () if mask is None else mask.shape[1:]),
+        )
+        return files
+
+    def tell(self) -> None:
+        """Prints how the files compare with the agent, and an example."""
+        print(*self.said, sep="\n")
 
     def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
         """Yields the files; compares what is in them with the agent first."""
