@@ -14,6 +14,7 @@ from config.finder import Finder
 from config.general import GeneralConfig
 from config.names import did_you_mean, nearest, printable
 from config.opening import fault_below, named
+from config.paths import fixed
 from config.policies import PolicyConfig
 from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, Strict
@@ -100,8 +101,9 @@ def load(
         if source and work.promises and work.same_task(source, preset)
         else None,
         preset=str(preset) if preset else None,
-        task=task,
-        into=Path(into) if into else None,
+        task=fixed(task) if task else None,
+        into=fixed(Path(into)) if into else None,
+        root=fixed(task_root),
         pause_at_step=pause_at_step,
     )
 

@@ -10,6 +10,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from config.paths import as_written
+
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 """Flag that keeps an open from waiting for the other end of a pipe."""
@@ -83,7 +85,7 @@ def fault_below(folder: Path, what: str = "a task directory") -> str:
         for entry in entries_below(folder):
             if not entry.is_file(follow_symlinks=False):
                 kind = "a link" if entry.is_symlink() else "a pipe or a device"
-                return f"{entry.path} is {kind}; {what} holds files and folders only"
+                return f"{as_written(Path(entry.path))} is {kind}; {what} holds files and folders only"
     except OSError as error:
-        return f"cannot read {error.filename}: {error.strerror}"
+        return f"cannot read {as_written(Path(error.filename))}: {error.strerror}"
     return ""

@@ -16,6 +16,7 @@ from config.general import address
 from config.loader import ConfigError, load
 from config.names import did_you_mean
 from config.opening import fault_below, named, regular
+from config.paths import fixed
 from config.program import PROGRAM
 from config.run_config import RunConfig
 from config.schema import Int, PositiveInt, Problem, Strict, lower
@@ -91,6 +92,8 @@ class Tuning:
     notes: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each setting of tune_cfg."""
+    root: Path = field(default_factory=lambda: fixed(Path("tasks")))
+    """Folder of the runs, as RunConfig has it."""
 
     def where(self, key: str) -> str:
         """Returns where a setting of tune_cfg is written."""
@@ -192,7 +195,7 @@ def _tuning(
     notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
     notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
     where = {str(key): place.text for key, place in places.items()}
-    return Tuning(settings, document, domains, options, name, Path(into) if into else None, tuple(notes), where)
+    return Tuning(settings, document, domains, options, name, fixed(Path(into)) if into else None, tuple(notes), where)
 
 
 def _add_words(document: Document, words: Iterable[str], problems: list[str]) -> None:

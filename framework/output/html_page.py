@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from config.opening import read_regular
+from config.paths import as_written
 from framework.output.formatting import short
 
 MOST_ROWS = 200
@@ -185,7 +186,7 @@ def video(title: str, path: Path) -> str:
 
 
 def _too_large(title: str, path: Path) -> str:
-    return section(title, paragraph(f"{path} (too large to be shown here)"))
+    return section(title, paragraph(f"{as_written(path)} (too large to be shown here)"))
 
 
 def _data(path: Path, kind: str) -> str:

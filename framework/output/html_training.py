@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from config.opening import read_regular
+from config.paths import as_written
 from config.program import PROGRAM
 from framework.fragment import RETURN
 from framework.iteration import EPISODE_COLUMNS
@@ -100,7 +101,7 @@ def _commands(task: Path, run: Facts) -> str:
     allowed = tuple(map(str, run.get("allow_import") or ()))
     commands = [
         ("Resume training", resume_command(task, allowed)),
-        ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(task / 'config.yaml'))}"),
+        ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(as_written(task / 'config.yaml')))}"),
     ]
     if run.get("can_film", True):
         commands.insert(0, ("Film the best model", video_command(task, allowed)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from config.opening import regular
+from config.paths import as_written
 from framework.checkpoint.atomic import finish, unfinished
 from framework.errors import JoystickError
 from framework.output.video import VideoWriter
@@ -65,7 +66,7 @@ class Mp4Writer(VideoWriter):
     def _finish(self) -> None:
         self._frames.close()  # which hides how ffmpeg ended
         if not _frames_in(unfinished(self.path)):
-            raise OSError(f"ffmpeg failed, and {self.path} was not written")
+            raise OSError(f"ffmpeg failed, and {as_written(self.path)} was not written")
         finish(open(unfinished(self.path), "r+b", opener=regular), self.path)  # noqa: SIM115  # finish closes it
 
     def _discard(self) -> None:

@@ -39,13 +39,14 @@ Begin = Callable[[BinaryIO], Process]
 """Starts a process whose stderr is this file."""
 
 
-def of_command(command: list[str]) -> Begin:
+def of_command(command: list[str], start: Path | None = None) -> Begin:
     """Returns how to start a command, in a process group of its own, so that Ctrl-C reaches it only through this
-    process, and once."""
+    process, and once. start: its working directory; None: that of this process."""
 
     def begin(errors: BinaryIO) -> Process:
         return subprocess.Popen(
             command,
+            cwd=start,
             env={**os.environ, ENVIRONMENT: PROGRAM},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

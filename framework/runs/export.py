@@ -11,6 +11,7 @@ import numpy as np
 from algos.base import UnfitError
 from config.loader import RunConfig
 from config.names import did_you_mean
+from config.paths import as_written, fixed
 from config.program import version
 from framework import build
 from framework.checkpoint.atomic import write_together
@@ -40,9 +41,9 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
     if kind == "onnx":
         onnx_file.check_packages()
     assert config.task is not None
-    target = Path(out) if out else _place(config.task.resolve(), kind)
+    target = fixed(Path(out) if out else _place(config.task.resolve(), kind))
     if target.suffix != f".{kind}":
-        raise JoystickError(f"--out: {target} does not end in .{kind}")
+        raise JoystickError(f"--out: {as_written(target)} does not end in .{kind}")
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
@@ -88,7 +89,7 @@ def _check_new(places: Iterable[Path], kind: str) -> None:
     for place in places:
         for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
             if os.path.lexists(file):
-                raise JoystickError(f"{file} exists; --out names another file")
+                raise JoystickError(f"{as_written(file)} exists; --out names another file")
 
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
@@ -129,7 +130,7 @@ class _Export:
         facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
         files = dict(self._files(module, seen, facts))
         self.said = (
-            f"{self.model.saved.path}: written as {' and '.join(map(str, files))}",
+            f"{as_written(self.model.saved.path)}: written as {' and '.join(str(as_written(file)) for file in files)}",
             str(self.checked),
             "\nTo use it:\n",
             self._example(module, () if mask is None else mask.shape[1:]),
@@ -180,8 +181,8 @@ class _Export:
 
     def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
         if self.place.suffix != ".onnx":
-            return example.tensors_example(self.place)
+            return example.tensors_example(as_written(self.place))
         env, spec = self.config.env, self.agent.spec
         changed = bool(masks or spec.parts or getattr(env, "wrappers", None))
         made = example.making(self.config.general.env_name, spec.id, env.constructor, changed)
-        return example.onnx_example(self.place, module, spec.observation_space, masks, made)
+        return example.onnx_example(as_written(self.place), module, spec.observation_space, masks, made)

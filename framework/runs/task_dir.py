@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from config.opening import fault_below, read_regular, regular
+from config.paths import as_written, fixed
 from config.program import MAIN
 from framework.checkpoint.atomic import make_folder, sync_folder, write_whole
 from framework.errors import TaskDirError
@@ -34,7 +35,7 @@ class TaskDir:
     """Paths of one run, and the lock that keeps out a second process."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path = fixed(path)
         self.config = path / "config.yaml"
         self.params = path / "params.json"
         """The settings once more, as JSON."""
@@ -62,9 +63,11 @@ class TaskDir:
             sync_folder(self.path)
             self._lock = held_lock(self.path)
         except OSError as error:
-            raise TaskDirError(f"cannot write to {self.path}: {error.strerror}") from error
+            raise TaskDirError(f"cannot write to {as_written(self.path)}: {error.strerror}") from error
         if self._lock is None:
-            raise TaskDirError(f"{self.path} is being written by another run; wait for it, or stop it first")
+            raise TaskDirError(
+                f"{as_written(self.path)} is being written by another run; wait for it, or stop it first"
+            )
 
     def check(self) -> None:
         """Raises TaskDirError if anything below is neither a file nor a folder."""
@@ -102,7 +105,9 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:
-    """Creates the folder of a run. A second run in the same second gets a suffix, never the same folder."""
+    """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
+    the same folder."""
+    into, root = into and fixed(into), fixed(root)
     safe = env_id.replace("/", "-").replace(":", "-")
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
     suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))
@@ -112,9 +117,11 @@ def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root
         except FileExistsError:
             continue
         except OSError as error:
-            raise TaskDirError(f"cannot make the task directory {path}: {error.strerror}") from error
+            raise TaskDirError(f"cannot make the task directory {as_written(path)}: {error.strerror}") from error
         return path
-    raise TaskDirError(f"{into} exists; --into names a new folder" if into else f"no free name like {name} in {root}")
+    if into:
+        raise TaskDirError(f"{as_written(into)} exists; --into names a new folder")
+    raise TaskDirError(f"no free name like {name} in {as_written(root)}")
 
 
 _held: "weakref.WeakSet[IO[str]]" = weakref.WeakSet()

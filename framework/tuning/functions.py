@@ -19,6 +19,7 @@ from yaml.representer import RepresenterError
 from config import space
 from config.loader import ConfigError
 from config.opening import regular
+from config.paths import as_written
 from config.tuning import Tuning
 from config.yaml_reader import Dumper, read
 from framework.checkpoint.atomic import make_folder
@@ -62,7 +63,7 @@ class FunctionPlan(Plan):
             raise ConfigError(problems)
 
     def resume_command(self, folder: Path) -> str:
-        return f"joystick.tune(function, resume={str(folder)!r})"
+        return f"joystick.tune(function, resume={str(as_written(folder))!r})"
 
     def ready(self, settings: Settings) -> Ready:
         value = space.filled(self.tuning.document.value, self.domains, settings)

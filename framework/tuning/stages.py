@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from config.opening import read_regular
+from config.paths import as_written
 from config.program import MAIN
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore
@@ -54,14 +55,21 @@ class Stage:
         else:
             self._refuse_links()
             remove_folder(self.task)
-            words += ["--yaml", str(self.file), "--into", str(self.task), *self.words, *self._branch()]
+            words += [
+                "--yaml",
+                str(as_written(self.file)),
+                "--into",
+                str(as_written(self.task)),
+                *self.words,
+                *self._branch(),
+            ]
         return words if self.until is None else [*words, "--pause-at-step", str(self.until)]
 
     def _refuse_links(self) -> None:
         """Raises TaskDirError if a link would lead what is deleted out of the folder of the trials."""
         for folder in (self.task, *self.task.parents):
             if folder.is_symlink():
-                raise TaskDirError(f"{folder} is a link; a tuning holds files and folders only")
+                raise TaskDirError(f"{as_written(folder)} is a link; a tuning holds files and folders only")
             if folder == self.file.parent:
                 return
 

@@ -16,6 +16,7 @@ from typing import Any
 from config.error_text import shown
 from config.general import GeneralConfig
 from config.opening import read_regular
+from config.paths import as_written
 from config.yaml_reader import MAX_BYTES
 from framework.checkpoint.atomic import make_folder, recover, write_whole
 from framework.errors import JoystickError, TaskDirError
@@ -136,8 +137,8 @@ class Tuner:
             write_whole(path, data)
         elif read_regular(path, MAX_BYTES) != data:
             raise JoystickError(
-                f"{path} has other settings than {self.folder / 'config.yaml'} gives trial {trial.name} now: one of "
-                "them, or the program, has changed; start a new tuning"
+                f"{as_written(path)} has other settings than {as_written(self.folder / 'config.yaml')} gives trial "
+                f"{trial.name} now: one of them, or the program, has changed; start a new tuning"
             )
 
     def file(self, trial: Trial) -> Path:
@@ -291,8 +292,8 @@ def _failures(file: Path) -> dict[str, Any]:
     if isinstance(failed, dict) and all(isinstance(each, dict) and each.keys() >= _FAILURE for each in failed.values()):
         return failed
     raise TaskDirError(
-        f"{file}: failed: got {shown(failed)}; expected status and reason of each trial that has failed, by its name; "
-        "without the entry all of them are trained"
+        f"{as_written(file)}: failed: got {shown(failed)}; expected status and reason of each trial that has failed, "
+        "by its name; without the entry all of them are trained"
     )
 
 
