@@ -103,7 +103,6 @@ def load(
         preset=str(preset) if preset else None,
         task=fixed(task) if task else None,
         into=fixed(Path(into)) if into else None,
-        root=fixed(task_root),
         pause_at_step=pause_at_step,
     )
 

@@ -7,9 +7,10 @@ _WRITTEN: dict[str, Path] = {}
 """Absolute path -> the path as it was written, from the working directory of that moment."""
 
 
-def fixed(path: Path) -> Path:
-    """Returns a path as an absolute one."""
-    absolute = path.absolute()
+def fixed(path: Path, start: Path | None = None) -> Path:
+    """Returns a path as an absolute one. start: working directory that a relative one counts from; None: the current
+    one."""
+    absolute = (start or Path.cwd()) / path
     if absolute != path:
         _WRITTEN[str(absolute)] = path
     return absolute

@@ -11,7 +11,6 @@ import yaml
 from config import policies
 from config.general import GeneralConfig
 from config.help_texts import help_text
-from config.paths import fixed
 from config.schema import AlgoConfig, EnvConfig, Strict
 from config.yaml_reader import Dumper
 
@@ -39,8 +38,8 @@ class RunConfig:
     """Task directory that load_path names, if load_checkpoint is true."""
     into: Path | None = None
     """New folder for the run, from --into, in place of one under tasks/."""
-    root: Path = field(default_factory=lambda: fixed(Path("tasks")))
-    """Folder of the runs: tasks/ in the working directory of the moment when the settings were read."""
+    start: Path = field(default_factory=Path.cwd)
+    """Working directory when the settings were read, from which relative paths count; an environment may change it."""
     pause_at_step: int | None = None
     """Environment step at which training pauses, from --pause-at-step; limits and schedules do not depend on it."""
     allow_import: tuple[str, ...] = ()

@@ -92,8 +92,8 @@ class Tuning:
     notes: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each setting of tune_cfg."""
-    root: Path = field(default_factory=lambda: fixed(Path("tasks")))
-    """Folder of the runs, as RunConfig has it."""
+    start: Path = field(default_factory=Path.cwd)
+    """Working directory when the settings were read, as RunConfig has it."""
 
     def where(self, key: str) -> str:
         """Returns where a setting of tune_cfg is written."""

@@ -44,7 +44,7 @@ def run(config: RunConfig, command_line: list[str], number: int, signals: StopSi
 
     taped = _taped(config, source, number, watch)
     task = TaskDir.create(
-        "test", getattr(config.env, "id", config.general.env_name), config.algorithms, config.into, config.root
+        "test", getattr(config.env, "id", config.general.env_name), config.algorithms, config.into, config.start
     )
     with contextlib.closing(task):
         console = Console(task.logs / "log.txt", config.general)

@@ -19,7 +19,7 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     """Plays whole episodes: so many, or as many as make at least so many steps. out: file with a line of JSON for each.
     Returns the exit status."""
     if out:
-        file = fixed(Path(out))
+        file = fixed(Path(out), config.start)
         check_place("--out", file, config.task)
 
     def check() -> None:

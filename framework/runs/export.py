@@ -41,9 +41,10 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
     if kind == "onnx":
         onnx_file.check_packages()
     assert config.task is not None
-    target = fixed(Path(out) if out else _place(config.task.resolve(), kind))
+    written = Path(out) if out else _place(config.task.resolve(), kind)
+    target = fixed(written, config.start)
     if target.suffix != f".{kind}":
-        raise JoystickError(f"--out: {as_written(target)} does not end in .{kind}")
+        raise JoystickError(f"--out: {written} does not end in .{kind}")
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
@@ -56,7 +57,7 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
             print(model.note)
         chosen = _chosen(config, model, policy)
         places = [target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target for each in chosen]
-        _check_new(places, kind)
+        _check_new(places, kind, written)
         modules = {each.name: _module(each, model) for each in chosen}
         evaluator = build.make_evaluator(config, model.env, check, model.watch)
         try:
@@ -69,7 +70,7 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
                     f"policy {each.name or each.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
                     "played, so its file cannot be compared with it; --policy NAME exports another one"
                 )
-        exports = [_Export(config, model, each, place) for each, place in zip(chosen, places, strict=True)]
+        exports = [_Export(config, model, each, place, written) for each, place in zip(chosen, places, strict=True)]
         files = [each.files(modules[each.policy.name], seen[each.policy.name]) for each in exports]
         write_together({place: data for several in files for place, data in several.items()})
         for each in exports:
@@ -84,12 +85,12 @@ def _place(task: Path, kind: str) -> Path:
     return Path(f"{'_'.join(names)}.{kind}")
 
 
-def _check_new(places: Iterable[Path], kind: str) -> None:
-    """Raises JoystickError if a file would be replaced."""
+def _check_new(places: Iterable[Path], kind: str, written: Path) -> None:
+    """Raises JoystickError if a file would be replaced. written: one of them, as it was written."""
     for place in places:
         for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
             if os.path.lexists(file):
-                raise JoystickError(f"{as_written(file)} exists; --out names another file")
+                raise JoystickError(f"{written.with_name(file.name)} exists; --out names another file")
 
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
@@ -117,8 +118,9 @@ def _module(policy: PolicyPlan, model: Model) -> Any:
 class _Export:
     """One policy and its file."""
 
-    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path) -> None:
-        self.config, self.model, self.policy, self.place = config, model, policy, place
+    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path, written: Path) -> None:
+        """written: a file in the same folder, as it was written."""
+        self.config, self.model, self.policy, self.place, self.written = config, model, policy, place, written
         several = isinstance(model.agent, MultiPolicyAgent)
         self.agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
         self.starts = (0, 0) if several else (model.env.observation_start, model.env.action_start)
@@ -129,8 +131,9 @@ class _Export:
         module = FileModule(policy, mask is not None, *self.starts).eval()
         facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
         files = dict(self._files(module, seen, facts))
+        names = [str(self.written.with_name(file.name)) for file in files]
         self.said = (
-            f"{as_written(self.model.saved.path)}: written as {' and '.join(str(as_written(file)) for file in files)}",
+            f"{as_written(self.model.saved.path)}: written as {' and '.join(names)}",
             str(self.checked),
             "\nTo use it:\n",
             self._example(module, () if mask is None else mask.shape[1:]),
@@ -180,9 +183,10 @@ class _Export:
         }
 
     def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
+        place = self.written.with_name(self.place.name)
         if self.place.suffix != ".onnx":
-            return example.tensors_example(as_written(self.place))
+            return example.tensors_example(place)
         env, spec = self.config.env, self.agent.spec
         changed = bool(masks or spec.parts or getattr(env, "wrappers", None))
         made = example.making(self.config.general.env_name, spec.id, env.constructor, changed)
-        return example.onnx_example(as_written(self.place), module, spec.observation_space, masks, made)
+        return example.onnx_example(place, module, spec.observation_space, masks, made)

@@ -126,7 +126,7 @@ class _Group:
                 waiting.clear()
             for _ in range(min(self.children.free, len(waiting))):
                 run = waiting.pop(0)
-                self.children.start(run.child, of_command(self._command(run), self.config.root.parent))
+                self.children.start(run.child, of_command(self._command(run), self.config.start))
             if not self.children.running:
                 return
             time.sleep(POLL_SECONDS)

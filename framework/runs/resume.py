@@ -79,7 +79,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
 
 
 def _new(config: RunConfig, spec: EnvSpec) -> Start:
-    task = TaskDir.create("train", spec.id, config.algorithms, config.into, config.root)
+    task = TaskDir.create("train", spec.id, config.algorithms, config.into, config.start)
     return Start(task, CheckpointStore(task.models))
 
 

@@ -24,7 +24,7 @@ INTERRUPTED = 130
 def run(config: RunConfig, record: str | None) -> int:
     """Plays one episode with a person. record: file for the dialogue. Returns the exit status."""
     if record:
-        file = fixed(Path(record))
+        file = fixed(Path(record), config.start)
         check_place("--record", file, config.task)
     config = _of_one_episode(with_seed(config))
     with opened(config) as model:

@@ -48,9 +48,11 @@ class TaskDir:
         self._lock: IO[str] | None = None
 
     @classmethod
-    def create(cls, mode: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> "TaskDir":
+    def create(
+        cls, mode: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None
+    ) -> "TaskDir":
         """Creates and opens a new folder under tasks/, or the one that --into names."""
-        task = cls(new_folder(mode, env_id, algo, into, root))
+        task = cls(new_folder(mode, env_id, algo, into, start))
         task.open(training=mode == "train")
         return task
 
@@ -104,10 +106,10 @@ def read_facts(path: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:
+def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None) -> Path:
     """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
-    the same folder."""
-    into, root = into and fixed(into), fixed(root)
+    the same folder. start: working directory that into and tasks/ are in; None: the current one."""
+    into, root = into and fixed(into, start), fixed(ROOT, start)
     safe = env_id.replace("/", "-").replace(":", "-")
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
     suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))

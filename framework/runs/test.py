@@ -42,7 +42,7 @@ def run(
     if fault := wanted.fault(config):
         raise JoystickError(fault)
     with opened(config) as model:
-        task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into, config.root)
+        task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into, config.start)
         with contextlib.closing(task):
             return _Test(config, model, task, signals, wanted).go(command_line)
 

@@ -109,7 +109,7 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     jobs = int(min(tuning.settings.jobs or machine.cores(), len(plan.first)))
     runner = Functions(function, jobs)
     if folder is None:
-        folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into, tuning.root)
+        folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into, tuning.start)
         add_facts(folder / "tune.json", circumstances(sys.argv))
         write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
     return session.drive(plan, folder, runner, screen)

@@ -54,7 +54,7 @@ def _runner(plan: RunPlan, found: Sequence[Checked], screen: Screen) -> Iterator
         return
     configs = [plan.config(settings) for settings in plan.first] * cfg.seeds
     count = at_once(configs, cfg.jobs, min((each.fitting for each in found), default=math.inf))
-    yield Processes(count, plan.tuning.root.parent)
+    yield Processes(count, plan.tuning.start)
 
 
 def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
@@ -80,8 +80,8 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
 def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
     """Creates the folder, once there is room for what the trials write."""
     config = plan.config(plan.first[0])
-    _room(plan, found, tuning.into or tuning.root.parent, screen)
-    folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into, tuning.root)
+    _room(plan, found, tuning.into or tuning.start, screen)
+    folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into, tuning.start)
     add_facts(folder / "tune.json", circumstances(command_line))
     write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
     for note in dict.fromkeys([*tuning.notes, *config.notes]):
