@@ -143,6 +143,7 @@ def _nothing_started(error: "ConfigError") -> int:
 def _tune(request: argparse.Namespace, argv: list[str]) -> int:
     from config import tuning
     from config.loader import ConfigError
+    from config.paths import fixed
     from framework.catalog import ALGOS, ENVS
 
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
@@ -155,7 +156,7 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
         return _nothing_started(error)
     from framework.runs import entry
 
-    return entry.tune(asked, argv, folder)
+    return entry.tune(asked, argv, fixed(folder) if folder else None)
 
 
 def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:

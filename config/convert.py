@@ -12,6 +12,7 @@ from config.finder import Finder
 from config.general import GeneralConfig
 from config.loader import ConfigError
 from config.names import printable
+from config.opening import named
 from config.run_config import SECTIONS
 from config.schema import AlgoConfig, EnvConfig, Strict
 from config.yaml_reader import DocumentError, Dumper, read
@@ -26,7 +27,7 @@ NEEDLESS = "Left out, since nothing is needed here:"
 def converted(path: str, find_algo: Finder, find_env: Finder) -> str:
     """Returns the text of the new file. Keys without a counterpart become comments at its top."""
     try:
-        document = read(path)
+        document = read(path, named)
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
     value = document.value

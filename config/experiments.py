@@ -11,6 +11,7 @@ from config.error_text import shown
 from config.joyrl import SECTIONS
 from config.loader import ConfigError, load
 from config.names import did_you_mean
+from config.opening import named
 from config.program import PROGRAM
 from config.run_config import RunConfig
 from config.sources import Source
@@ -37,7 +38,7 @@ def load_all(
             raise ConfigError([problem])
         return _each({name: partial(load, None, words, algo=name, **options) for name in names})
     try:
-        document = read(yaml_path) if yaml_path else None
+        document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
     found = experiments(document) if document else {}

@@ -13,6 +13,8 @@ from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
 from config.names import did_you_mean, nearest, printable, with_full_width_named
+from config.opening import fault_below, named
+from config.paths import fixed
 from config.policies import PolicyConfig
 from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, Strict
@@ -99,8 +101,8 @@ def load(
         if source and work.promises and work.same_task(source, preset)
         else None,
         preset=str(preset) if preset else None,
-        task=task,
-        into=Path(into) if into else None,
+        task=fixed(task) if task else None,
+        into=fixed(Path(into)) if into else None,
         pause_at_step=pause_at_step,
     )
 
@@ -108,7 +110,7 @@ def load(
 def _read(path: str | Path) -> Document:
     """Returns a file's document; an unreadable file leaves nothing else to check."""
     try:
-        return read(path)
+        return read(path, named)
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
 
@@ -188,7 +190,9 @@ class _Assembly(Written):
             return None
 
     def earlier(self, task: Path) -> Document:
-        """Returns the settings of the run that is loaded."""
+        """Returns the settings of the run that is loaded, after a look at everything that is in its directory."""
+        if fault := fault_below(task):
+            raise ConfigError([*self.problems, fault])
         try:
             config = load_task_config(task)
         except DocumentError as error:

@@ -38,6 +38,8 @@ class RunConfig:
     """Task directory that load_path names, if load_checkpoint is true."""
     into: Path | None = None
     """New folder for the run, from --into, in place of one under tasks/."""
+    start: Path = field(default_factory=Path.cwd)
+    """Working directory when the settings were read, from which relative paths count; an environment may change it."""
     pause_at_step: int | None = None
     """Environment step at which training pauses, from --pause-at-step; limits and schedules do not depend on it."""
     allow_import: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from config import policies
+from config.opening import read_regular
 from config.yaml_reader import Document, DocumentError, Dumper, parse, read
 
 MOST_BYTES = 64 * 2**20
@@ -78,9 +79,7 @@ def _recorded(models: Path) -> tuple[Path, dict[str, Any]] | None:
 def _facts(path: Path) -> dict[str, Any] | None:
     """Returns the facts in a manifest; None if it is damaged. Its last line is the SHA-256 of the rest."""
     try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return None
-        text, _, digest = path.read_bytes().rstrip(b"\n").rpartition(b"\n")
+        text, _, digest = read_regular(path, MOST_BYTES).rstrip(b"\n").rpartition(b"\n")
         if hashlib.sha256(text).hexdigest().encode() != digest:
             return None
         facts = json.loads(text)["facts"]

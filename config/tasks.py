@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from config.names import nearest
+from config.opening import read_regular
 from config.task_config import has_config
 
 MOST_BYTES = 1 << 20
@@ -72,8 +73,7 @@ def _tested(folder: Path) -> str | None:
     if not folder.name.startswith("Test_") or not run.is_file() or any((folder / "models").glob("*")):
         return None
     try:
-        with run.open("rb") as file:
-            checkpoint = json.loads(file.read(MOST_BYTES)).get("checkpoint")
+        checkpoint = json.loads(read_regular(run, MOST_BYTES)).get("checkpoint")
     except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return Path(checkpoint).parent.parent.name if isinstance(checkpoint, str) else None

@@ -1,6 +1,6 @@
 """Section tune_cfg, and a file whose leaves are values to try: read once, and then a configuration for each trial."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,6 +15,8 @@ from config.experiments import experiments
 from config.general import address
 from config.loader import ConfigError, load
 from config.names import did_you_mean
+from config.opening import fault_below, named, regular
+from config.paths import fixed
 from config.program import PROGRAM
 from config.run_config import RunConfig
 from config.schema import Int, PositiveInt, Problem, Strict, lower
@@ -90,6 +92,8 @@ class Tuning:
     notes: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each setting of tune_cfg."""
+    start: Path = field(default_factory=Path.cwd)
+    """Working directory when the settings were read, as RunConfig has it."""
 
     def where(self, key: str) -> str:
         """Returns where a setting of tune_cfg is written."""
@@ -127,19 +131,27 @@ def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], 
     """Returns what a file and the words of a command ask for. flags: settings of tune_cfg, by name, and algo and env;
     options: finders, allow_import, into, and
     leaves: values to try by section.key."""
+    return _of_file(Path(path), named, words, flags, **options)
+
+
+def _of_file(
+    path: Path, opener: Callable[[str, int], int], words: Iterable[str], flags: Mapping[str, Any], **options: Any
+) -> Tuning:
     try:
-        document = read(path)
+        document = read(path, opener)
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
     return _tuning(document, str(path), words, flags, "--", **options)
 
 
 def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
-    """Returns the tuning in a folder, as from_file does."""
+    """Returns the tuning in a folder, as from_file does, after a look at everything that is in the folder."""
+    if folder.is_dir() and (fault := fault_below(folder, "a tuning")):
+        raise ConfigError([fault])
     file = folder / "config.yaml"
     if file.exists() and not (folder / "tune.json").exists():  # which is written first
         raise ConfigError([f"{folder} is not a tuning folder: it has no tune.json"])
-    return from_file(file, words, flags, **options)
+    return _of_file(file, regular, words, flags, **options)
 
 
 def from_values(values: Mapping[str, Any], words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
@@ -183,7 +195,7 @@ def _tuning(
     notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
     notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
     where = {str(key): place.text for key, place in places.items()}
-    return Tuning(settings, document, domains, options, name, Path(into) if into else None, tuple(notes), where)
+    return Tuning(settings, document, domains, options, name, fixed(Path(into)) if into else None, tuple(notes), where)
 
 
 def _add_words(document: Document, words: Iterable[str], problems: list[str]) -> None:

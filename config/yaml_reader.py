@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from config.names import FULL_WIDTH, SLIP, did_you_mean, full_width, halved
+from config.opening import regular
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
@@ -276,14 +277,14 @@ def _slip_before(error: yaml.MarkedYAMLError, text: str) -> re.Match[str] | None
     return next((part for part in reversed([*_WRITTEN_SO.finditer(text, begin, end.index + 1)]) if part["slip"]), None)
 
 
-def read(path: str | Path) -> Document:
-    """Returns the document in a file."""
-    return parse(_decode(_bytes(Path(path)), str(path)), str(path))
+def read(path: str | Path, opener: Callable[[str, int], int] = regular) -> Document:
+    """Returns the document in a file. opener: `named` for a file that the user has named."""
+    return parse(_decode(_bytes(Path(path), opener), str(path)), str(path))
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, opener: Callable[[str, int], int]) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=opener) as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise DocumentError(f"{path}: no such file{_near_files(path)}") from None

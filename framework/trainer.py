@@ -391,6 +391,7 @@ class Trainer:
         """Restores a checkpoint. branch: the run continues in another directory, with new logs. Returns the rows whose
         running episodes could not be replayed."""
         tree = saved.tree
+        _check_numbers(tree)
         self.count = Count(**tree["count"])
         self.phases.load(tree.get("phase"))
         different = self.backend.load_state(tree, saved.journal or ())
@@ -409,3 +410,18 @@ class Trainer:
                 if (name := type(observer).__name__) in tree["observers"]:
                     observer.load_state(tree["observers"][name])
         return different
+
+
+def _check_numbers(tree: Tree) -> None:
+    """Raises ValueError if a state has something else where training needs a number."""
+    for part, names in (
+        (tree, ("elapsed", "reached", "saved")),
+        (tree["count"], Count._fields),
+        (tree["iteration"], ("number", "first_step", "steps", "began")),
+    ):
+        for name in names:
+            if type(part[name]) not in (int, float):
+                raise ValueError(f"{name} is not a number: {part[name]!r}")
+    for name in ("best", "last_return"):
+        if tree[name] is not None and type(tree[name]) not in (int, float):
+            raise ValueError(f"{name} is neither a number nor null: {tree[name]!r}")

@@ -119,7 +119,9 @@ def _become(work: Callable[[], int], out: IO[str], err: IO[str]) -> None:
 class ForkedPopen:
     """subprocess.Popen for the runs of a group or a tuning: commands of main.py."""
 
-    def __init__(self, command: Sequence[str], *, stderr: BinaryIO, process_group: int, **_: Any) -> None:
+    def __init__(
+        self, command: Sequence[str], *, stderr: BinaryIO, process_group: int, cwd: Path | None = None, **_: Any
+    ) -> None:
         sys.stdout.flush()
         self.returncode: int | None = None
         self.pid = os.fork()
@@ -128,6 +130,7 @@ class ForkedPopen:
         status = 1
         try:
             os.setpgid(0, process_group)
+            os.chdir(cwd or Path())
             os.dup2(stderr.fileno(), 2)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.closerange(3, 1000)  # as exec does: among them is the lock of the tuner

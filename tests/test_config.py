@@ -625,7 +625,7 @@ def test_a_run_of_a_group_has_the_name_that_the_list_of_runs_gives_it(
     (here / "seeds").mkdir(parents=True)
     run.rename(here / "seeds" / "seed_1")
     monkeypatch.chdir(here)
-    assert loaded(None, resume="seeds/seed_1", task_root=task_root).task == Path("seeds/seed_1")
+    assert loaded(None, resume="seeds/seed_1", task_root=task_root).task == here / "seeds" / "seed_1"
 
 
 def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_a_place_that_cannot_be_written_is_an_error_and_not_silence(tmp_path):
     with pytest.raises(OSError, match="models"):
         Run(tmp_path / "models").work().save()
     with pytest.raises(TaskDirError, match="cannot make the task directory"):
-        TaskDir.create("train", "X", "Y", root=tmp_path / "models")
+        TaskDir.create("train", "X", "Y", start=tmp_path / "models")
 
 
 def test_a_model_that_has_become_nan_does_not_take_the_place_of_a_good_one(folder):

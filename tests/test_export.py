@@ -1,6 +1,7 @@
 """Exported policies: the module of an agent, the files, their comparison with the agent, and the printed examples."""
 
 import contextlib
+import errno
 import json
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from test_contract import TOYS, agent_for, small, spaces_suit
 import algos
 import joystick
 from algos.base import Agent, EnvSpec, PolicyModule, UnfitError
+from framework.checkpoint import atomic
 from framework.errors import JoystickError
 from framework.export import check, example, onnx_file
 from framework.export.played import Seen
@@ -343,6 +345,29 @@ def test_a_file_that_acts_otherwise_is_not_written(
         capsys.readouterr().err
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_no_half_of_a_pair(
+    cartpole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the next try would be refused, since a file exists."""
+    write, place = atomic.write_durably, tmp_path / "policy.safetensors"
+
+    def full(path: Path, data: bytes) -> None:
+        write(path, data[:100])
+        if path.name.startswith("policy.json"):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(atomic, "write_durably", full)
+    words = ["export", str(cartpole), "--to", "safetensors", "--out", str(place)]
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "No space left on device" in said.err
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    assert main(words) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["policy.json", "policy.safetensors"]
 
 
 def test_an_output_that_is_not_finite_where_the_agents_is_is_refused() -> None:

@@ -13,9 +13,10 @@ import pytest
 from helpers_io_faults import ALGORITHMS, COMMON, LIMITS
 
 from config.loader import load
+from config.opening import read_regular
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint import store
-from framework.checkpoint.atomic import read_regular, write_whole
+from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.errors import CheckpointError, TaskDirError
 from framework.output.trajectories import TrajectoryWriter
@@ -170,6 +171,22 @@ def test_the_best_update_is_not_a_path(run, name, capsys):
     assert resume(run) == 2
     assert "best_update" in capsys.readouterr().err
     assert sorted(path.name for path in run.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "place", ["elapsed", "reached", "saved", "best", "last_return", "count.step", "iteration.number"]
+)
+@pytest.mark.parametrize("value", ["text", True, [1]])
+def test_a_number_of_another_kind_is_refused_in_a_sentence(run, place, value, capsys):
+    def change(tree):
+        *above, name = place.split(".")
+        for part in above:
+            tree = tree[part]["$dict"]
+        tree[name] = value
+
+    reseal(run, change)
+    assert resume(run) == 2
+    assert f"models/80 does not fit this run: {place.rpartition('.')[2]} is " in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------- pipes and devices

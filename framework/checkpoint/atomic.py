@@ -1,43 +1,15 @@
-"""Writes files and folders so that a crash leaves the old or the new one, and opens files without following links."""
+"""Writes files and folders so that a crash leaves the old or the new one."""
 
 import contextlib
-import errno
 import os
 import shutil
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""Flags that refuse a link, and keep an open from waiting for the other end of a pipe."""
+from config.opening import regular
 
-
-# ------------------------------------------------------------------------------------------------------ opening
-
-
-def regular(path: str, flags: int) -> int:
-    """Opens a regular file, as `opener` of `open`. Raises OSError for a link, a pipe or a device: a task directory may
-    come from a stranger, and nothing in it may lead to a file outside of it."""
-    try:
-        descriptor = os.open(path, flags | _SAFE_FLAGS, 0o666)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "is a link, which is not followed inside a task directory", str(path)) from None
-        raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "is not a regular file", str(path))
-    return descriptor
-
-
-def read_regular(path: Path, most_bytes: int) -> bytes:
-    """Returns the content of a regular file, or raises OSError. The size is compared before anything is allocated."""
-    with open(path, "rb", opener=regular) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > most_bytes:
-            raise OSError(errno.EFBIG, f"is larger than {most_bytes / 2**20:,.0f} MiB", str(path))
-        return file.read(size)
+# ------------------------------------------------------------------------------------------------------ errors
 
 
 @contextlib.contextmanager
@@ -56,15 +28,23 @@ def naming(path: Path) -> Iterator[None]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Replaces the content of a file durably. After a crash or an OSError the file holds the old or the new bytes."""
-    new = unfinished(path)
+    write_together({path: data})
+
+
+def write_together(files: Mapping[Path, bytes]) -> None:
+    """Replaces the content of files of one folder durably: none gets its name before the content of all is on the
+    disk."""
     try:
-        write_durably(new, data)
-        os.replace(new, path)
+        for path, data in files.items():
+            write_durably(unfinished(path), data)
+        for path in files:
+            os.replace(unfinished(path), path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
+        for path in files:
+            with contextlib.suppress(OSError):
+                unfinished(path).unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync_folder(next(iter(files)).parent)
 
 
 def unfinished(path: Path) -> Path:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from safetensors.numpy import load as load_arrays
 
+from config.opening import regular
 from framework.checkpoint.atomic import sync_folder
 from framework.errors import CheckpointError
 
@@ -77,7 +78,7 @@ class Journal:
         path = self._path(start.segment)
         is_new = not path.exists()
         try:
-            with open(path, "wb" if is_new else "r+b") as file:
+            with open(path, "wb" if is_new else "r+b", opener=regular) as file:
                 file.truncate(start.offset)
                 file.seek(start.offset)
                 _write_frame(file, arrays)
@@ -88,7 +89,7 @@ class Journal:
                 sync_folder(self.folder)
         except OSError:
             if path.exists():
-                os.truncate(path, start.offset)
+                _cut(path, start.offset)
             raise
         self.end = Position(start.segment, end)
         return start
@@ -105,7 +106,7 @@ class Journal:
                     f"(mode test); to train on, choose one of the newest checkpoints ({KEPT_JOURNALS}, or as many as "
                     "general_cfg.keep_checkpoints says)"
                 )
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=regular) as file:
                 size = os.fstat(file.fileno()).st_size
                 stop = span.end.offset if segment == span.end.segment else size
                 if stop > size:
@@ -123,7 +124,7 @@ class Journal:
                 path.unlink()
         path = self._path(end.segment)
         if path.exists():
-            os.truncate(path, end.offset)
+            _cut(path, end.offset)
         self.end = end
 
     def drop_before(self, segment: int) -> None:
@@ -149,6 +150,12 @@ class JournalPart:
         """Reads every frame once; CheckpointError if one is damaged."""
         for frame in self:
             del frame
+
+
+def _cut(path: Path, size: int) -> None:
+    """Drops what is behind this size of a file."""
+    with open(path, "r+b", opener=regular) as file:
+        file.truncate(size)
 
 
 def _write_frame(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:

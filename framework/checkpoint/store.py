@@ -24,10 +24,11 @@ from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
 from config import machine
+from config.opening import read_regular
+from config.paths import as_written
 from framework.checkpoint.atomic import (
     aside,
     discard,
-    read_regular,
     recover,
     remove_folder,
     replace_folder,
@@ -145,25 +146,30 @@ class CheckpointStore:
         path = self._place(name)
         if not path.exists():
             known = [str(number) for number in self.numbers()] + (["best"] if self.has_best() else [])
-            raise CheckpointError(f"no checkpoint {name} in {self.folder}; it has {', '.join(known[-12:]) or 'none'}")
+            raise CheckpointError(
+                f"no checkpoint {name} in {as_written(self.folder)}; it has {', '.join(known[-12:]) or 'none'}"
+            )
         if not path.is_dir():
             raise CheckpointError(
-                f"{path} is a single file, not one of our checkpoints (a folder with manifest.json); it was not opened"
+                f"{as_written(path)} is a single file, not one of our checkpoints (a folder with manifest.json); it "
+                "was not opened"
             )
         try:
             manifest = _read_manifest(path / "manifest.json")
             if manifest["format"] != FORMAT:
-                raise CheckpointError(f"{path} has format {manifest['format']}; this version reads format {FORMAT}")
+                raise CheckpointError(
+                    f"{as_written(path)} has format {manifest['format']}; this version reads format {FORMAT}"
+                )
             data = read_regular(path / "state.safetensors", _most_bytes())
             if hashlib.sha256(data).hexdigest() != manifest["state_sha256"]:
-                raise CheckpointError(f"{path} is damaged: state.safetensors does not match its checksum")
+                raise CheckpointError(f"{as_written(path)} is damaged: state.safetensors does not match its checksum")
             tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
             span = Span.from_json(manifest["journal"])
             part = JournalPart(self.journal, span) if with_journal and span else None
             if part is not None:
                 part.verify()
         except BAD_CONTENT as error:
-            raise CheckpointError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+            raise CheckpointError(f"{as_written(path)} is damaged: {type(error).__name__}: {error}") from error
         return Saved(path, tree, facts, part)
 
     def newest(self, say: Callable[[str], None]) -> Saved:
@@ -174,7 +180,7 @@ class CheckpointStore:
                 return self.read(number)
             except CheckpointError as error:
                 say(f"{error}; going back to the one before")
-        raise CheckpointError(f"no whole checkpoint in {self.folder}" if numbers else f"no checkpoint in {self.folder}")
+        raise CheckpointError(f"no {'whole ' if numbers else ''}checkpoint in {as_written(self.folder)}")
 
     # writing ----------------------------------------------------------------------------------------------
 
@@ -263,7 +269,7 @@ def _manifest_bytes(body: dict[str, Any]) -> bytes:
 def _read_manifest(path: Path) -> dict[str, Any]:
     text, _, digest = read_regular(path, MOST_MANIFEST_BYTES).rstrip(b"\n").rpartition(b"\n")
     if hashlib.sha256(text).hexdigest().encode() != digest:
-        raise CheckpointError(f"{path} is damaged: it does not match its own checksum")
+        raise CheckpointError(f"{as_written(path)} is damaged: it does not match its own checksum")
     return json.loads(text)
 
 

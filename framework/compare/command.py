@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.names import printable
+from config.paths import as_written
 from framework.checkpoint.atomic import write_whole
 from framework.compare import measure, page, table
 from framework.compare.find import find
@@ -48,7 +49,7 @@ def run(words: Sequence[str], threshold: float | None, into: Path | None) -> int
         ("compare.html", page.html(found.several, found.left_out, about)),
     ):
         write_whole(folder / name, content.encode(errors="replace"))
-    screen.say(f"\npage   {folder / 'compare.html'}\ntable  {folder / 'compare.csv'}")
+    screen.say(f"\npage   {as_written(folder / 'compare.html')}\ntable  {as_written(folder / 'compare.csv')}")
     return 0
 
 

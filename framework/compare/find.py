@@ -11,6 +11,7 @@ from config.tasks import GROUPS
 from framework.errors import TaskDirError
 from framework.output.csv_table import read_csv
 from framework.runs import task_list
+from framework.runs.task_dir import TaskDir
 
 MOST_LEVELS = 3
 """Folders between a run and the folder of its tuning: trials/5/seed_1."""
@@ -55,6 +56,8 @@ def _runs(folder: Path) -> list[Path]:
     tables = [read_csv(folder / name) for name in ("seeds.csv", "runs.csv")]
     order = {str(row.get("folder")): place for place, row in enumerate(row for rows in tables for row in rows)}
     members = [run for _, run in task_list.members(folder) if has_config(run)]
+    for run in members:
+        TaskDir(run).check()
     return sorted(members, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from framework.checkpoint.atomic import read_regular
+from config.opening import read_regular
 from framework.compare.series import Run, Series
 from framework.errors import TaskDirError
 from framework.output import statistics

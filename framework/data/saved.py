@@ -5,11 +5,12 @@ import json
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from algos.base import restore_stream, stream_state
+from config.opening import named, regular
 from framework.checkpoint import atomic
 from framework.checkpoint.array_headers import read_header
 from framework.data import places
@@ -48,7 +49,7 @@ def save(buffer: Any, path: Path) -> None:
         arrays["priority"] = priorities.tree.of(stored)
     arrays["facts"] = np.array(json.dumps(facts))
     try:
-        with open(atomic.unfinished(path), "wb", opener=atomic.regular) as file:
+        with open(atomic.unfinished(path), "wb", opener=regular) as file:
             np.savez(file, **arrays)
             atomic.finish(file, path)
     except OSError as error:
@@ -63,10 +64,12 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
     if not path.exists():
         raise DataError(f"{path} does not exist")
     try:
-        if not zipfile.is_zipfile(path):  # numpy would take everything else for a pickle
-            raise DataError(f"{path} is not a whole file of a buffer")
-        _check_sizes(path)
-        with np.load(path, allow_pickle=allow_pickle) as archive:
+        with open(path, "rb", opener=named) as file:
+            if not zipfile.is_zipfile(file):  # numpy would take everything else for a pickle
+                raise DataError(f"{path} is not a whole file of a buffer")
+            _check_sizes(path, file)
+            file.seek(0)
+            archive = np.load(file, allow_pickle=allow_pickle)
             facts = json.loads(str(archive["facts"]))
             classes = {kind.__name__: kind for kind in (of, *of.__subclasses__())}
             if facts["class"] not in classes:
@@ -92,9 +95,10 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
         raise DataError(f"{path} is not a whole file of a buffer: {error}") from None
 
 
-def _check_sizes(path: Path) -> None:
+def _check_sizes(path: Path, file: BinaryIO) -> None:
     """Raises DataError if an array says that it is larger than the file."""
-    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+    file.seek(0)
+    with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             with member_of(archive, info, file) as member:
                 try:

@@ -10,8 +10,8 @@ from typing import IO, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
+from config.opening import regular
 from framework.checkpoint.array_headers import read_header
-from framework.checkpoint.atomic import regular
 from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, renamed
 from framework.errors import DataError
 

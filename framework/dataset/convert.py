@@ -8,8 +8,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from config.opening import regular
 from config.program import PROGRAM
-from framework.checkpoint.atomic import discard, finish, regular, unfinished
+from framework.checkpoint.atomic import discard, finish, unfinished
 from framework.dataset import archives, lines, minari_sets, sources
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from framework.checkpoint.atomic import regular
+from config.opening import regular
 from framework.dataset import archives, lines, minari_sets, pickles, sources
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions

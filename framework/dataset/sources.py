@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from config.opening import fault_below
 from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
 
@@ -81,7 +82,10 @@ def _in_folder(folder: Path) -> list[Path]:
         return [folder]
     for place in (folder / "results", folder):
         if found := [path for path in place.glob("trajs*") if suffix_of(path)]:
-            return [_usable(path) for path in found]
+            files = [_usable(path) for path in found]
+            if place != folder and (fault := fault_below(folder)):
+                raise DataError(fault)
+            return files
     raise DataError(
         f"{folder} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run write them"
     )

@@ -9,8 +9,10 @@ from zlib import crc32
 
 import numpy as np
 
+from config.opening import regular
+from config.paths import as_written
 from config.policies import NAMES
-from framework.checkpoint.atomic import discard, finish, naming, regular, sync_folder, unfinished
+from framework.checkpoint.atomic import discard, finish, naming, sync_folder, unfinished
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.dataset.convert import convert
@@ -192,7 +194,9 @@ def _read(path: Path) -> Columns:
     try:
         return joined([block.columns for block in archives.read(path)]) if path.exists() else {}
     except Exception as error:  # each damage has an error of its own
-        raise ValueError(f"{path} is damaged: {error}; general_cfg.collect_traj=false resumes without it") from error
+        raise ValueError(
+            f"{as_written(path)} is damaged: {error}; general_cfg.collect_traj=false resumes without it"
+        ) from error
 
 
 class _Series:
@@ -277,7 +281,8 @@ class _Series:
             found = _read(path)
             if len(found.get("reward", ())) < steps:
                 raise ValueError(
-                    f"{path} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes without it"
+                    f"{as_written(path)} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes "
+                    "without it"
                 )
             self._keep(rows(found, slice(steps)))
             self._episodes = int(end["episodes"])

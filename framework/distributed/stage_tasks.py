@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.general import GeneralConfig
+from config.opening import read_regular
+from config.yaml_reader import MAX_BYTES
 from framework.backend import Lost
 from framework.checkpoint.atomic import discard, replace_folder, unfinished, write_whole
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
 from framework.runs import signals
-from framework.runs.children import POLL_SECONDS, Child, of_command
+from framework.runs.children import MOST_BYTES, POLL_SECONDS, Child, of_command
 from framework.tuning.processes import Ended, end_of
 from framework.tuning.stages import Stage
 
@@ -89,7 +91,7 @@ class StageActor:
                 task=folder / "task",
                 source=folder / "source" if stage.source else None,
             )
-            here.file.write_bytes(settings)
+            write_whole(here.file, settings)
             for data, place in ((task, here.task), (source, here.source)):
                 if data and place:
                     unpack(data, place)
@@ -100,7 +102,7 @@ class StageActor:
                 child.start(of_command(here.command()))
             self._wait(child)
             ended = end_of(here, child)
-            errors = here.errors.read_bytes() if here.errors.exists() and not ended.stopped else b""
+            errors = read_regular(here.errors, MOST_BYTES) if here.errors.exists() and not ended.stopped else b""
             return Result(ended.status or 0, ended.stopped, ended.complaint, packed(here.task), errors)
         finally:
             watch.close()
@@ -153,7 +155,7 @@ class StageTasks:
         actor = self._new_actor()
         source = packed(stage.source) if stage.source else b""
         begun = actor.begun.remote()
-        result = actor.run.remote(stage, stage.file.read_bytes(), packed(stage.task), source)
+        result = actor.run.remote(stage, read_regular(stage.file, MAX_BYTES), packed(stage.task), source)
         self._running.append(_Running(stage, actor, begun, result))
 
     def poll(self) -> list[Ended]:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from framework.checkpoint.atomic import regular
+from config.opening import regular
 from framework.output.json_lines import objects
 
 MOST_POINTS = 400

@@ -13,7 +13,8 @@ from typing import Any, TextIO
 
 from algos.base import Tree
 from config.general import GeneralConfig
-from framework.checkpoint.atomic import regular
+from config.opening import regular
+from config.paths import as_written
 from framework.evaluator import Evaluation
 from framework.fragment import RETURN, Episode
 from framework.iteration import Count, Row
@@ -208,7 +209,14 @@ class Console(Observer):
         if numbers:
             rows.append(("policies" if all(name.startswith(RETURN) for name in numbers) else "means", listed(numbers)))
         rows += [("compared", compared)] if compared else []
-        self._table([*rows, ("model", str(model)), *_files(task), ("episodes", str(task / "results" / "test.csv"))])
+        self._table(
+            [
+                *rows,
+                ("model", str(as_written(model))),
+                *_files(task),
+                ("episodes", str(as_written(task / "results" / "test.csv"))),
+            ]
+        )
 
     def close(self) -> None:
         """Removes the live block and closes the log."""
@@ -322,7 +330,8 @@ def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
         rows.append(("score", scored(outcome.score) + _compared(outcome)))
     if outcome.best is not None:
         at = "" if outcome.best_update is None else f" at update {outcome.best_update:,}"
-        rows.append(("best", f"{short(outcome.best)}{at}{f'   {outcome.best_model}' if outcome.best_model else ''}"))
+        where = f"   {as_written(outcome.best_model)}" if outcome.best_model else ""
+        rows.append(("best", f"{short(outcome.best)}{at}{where}"))
     numbers = {"episode": count.episode, "step": count.step, "update": count.update}
     trained = ", ".join(counted(number, noun) for noun, number in numbers.items())
     rows.append(("trained", f"{trained} in {clock(outcome.seconds)}"))
@@ -363,7 +372,7 @@ _FILES = (
 
 def _files(task: Path) -> list[terminal.Row]:
     """Returns the files of a task directory that a person may want to open."""
-    return [(label, str(task / path)) for label, path in _FILES if (task / path).exists()]
+    return [(label, str(as_written(task / path))) for label, path in _FILES if (task / path).exists()]
 
 
 def _of(name: str, done: int, limit: int) -> str:

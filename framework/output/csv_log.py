@@ -11,7 +11,9 @@ from zlib import crc32
 
 import numpy as np
 
-from framework.checkpoint.atomic import naming, regular, sync_folder
+from config.opening import regular
+from config.paths import as_written
+from framework.checkpoint.atomic import naming, sync_folder
 from framework.errors import TaskDirError
 
 FLUSH_SECONDS = 2.0
@@ -51,7 +53,9 @@ class LineLog(ABC):
                 self._crc = checksum(self._file, self._size)
                 return
             if not header.startswith(first):
-                raise TaskDirError(f"{self.path} has other columns than this run; move it away, or start a new run")
+                raise TaskDirError(
+                    f"{as_written(self.path)} has other columns than this run; move it away, or start a new run"
+                )
             self._file.truncate(0)  # a crash cut off the header itself
             self._write(header)
         sync_folder(self.path.parent)
@@ -123,7 +127,8 @@ class LineLog(ABC):
         self._file.seek(max(position - 1, 0))
         if position < self._least or (position and self._file.read(1) != b"\n"):
             raise ValueError(
-                f"{self.path} is shorter than at the checkpoint or was edited; a row cannot end at {position}"
+                f"{as_written(self.path)} is shorter than at the checkpoint or was edited; a row cannot end at "
+                f"{position}"
             )
         self._file.truncate(position)
         self._size, self._crc = position, checksum(self._file, position)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from config.paths import as_written
 from config.program import PROGRAM
 
 
@@ -53,14 +54,14 @@ def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
 
 def tune_command(folder: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that continues a tuning."""
-    return f"{PROGRAM}{_allow(allowed)} tune --resume {shlex.quote(str(folder))}"
+    return f"{PROGRAM}{_allow(allowed)} tune --resume {shlex.quote(str(as_written(folder)))}"
 
 
 def begin_command(settings: Path, words: tuple[str, ...], task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that trains with the settings of a file and of these words, in this task directory if it does
     not exist yet."""
-    into = [] if task.exists() else ["--into", str(task)]
-    return f"{PROGRAM}{_allow(allowed)} {shlex.join(['--yaml', str(settings), *into, *words])}"
+    into = [] if task.exists() else ["--into", str(as_written(task))]
+    return f"{PROGRAM}{_allow(allowed)} {shlex.join(['--yaml', str(as_written(settings)), *into, *words])}"
 
 
 def play_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
@@ -80,12 +81,13 @@ def compare_command(group: Path) -> str:
 
 def _name(task: Path) -> str:
     """Returns a name under tasks/ for the shell, or a path."""
-    return shlex.quote(task.name) if task.parent == Path("tasks") else _place(task)
+    return shlex.quote(task.name) if as_written(task).parent == Path("tasks") else _place(task)
 
 
 def _place(task: Path) -> str:
     """Returns a path for the shell; a bare name would be looked for under tasks/."""
-    return shlex.quote(str(task if len(task.parts) > 1 else task.absolute()))
+    short_path = as_written(task)
+    return shlex.quote(str(short_path if len(short_path.parts) > 1 else task.absolute()))
 
 
 def _allow(packages: tuple[str, ...]) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 from PIL import Image
 from PIL.GifImagePlugin import getdata
 
-from framework.checkpoint.atomic import finish, regular, unfinished
+from config.opening import regular
+from framework.checkpoint.atomic import finish, unfinished
 from framework.output.video import VideoWriter
 
 SHORTEST_DELAY = 20

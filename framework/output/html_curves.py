@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from framework.checkpoint.atomic import read_regular
+from config.opening import read_regular
 from framework.output.csv_table import MOST_BYTES, read_csv
 from framework.output.curves import STEPS, UPDATES, Array, Rows, column_of
 from framework.output.html_page import CHART_SCRIPT, CHART_STYLE, paragraph, section, text

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from config.opening import read_regular
+from config.paths import as_written
 from framework.output.formatting import short
 
 MOST_ROWS = 200
@@ -170,7 +172,7 @@ def image(title: str, path: Path, kind: str, drawn: bool = False) -> str:
     if path.stat().st_size > MOST_IMAGE_BYTES:
         return _too_large(title, path)
     look = ' class="drawn"' if drawn else ""
-    return section(title, f'<figure><img{look} alt="{text(title)}" src="{_data(path.read_bytes(), kind)}"></figure>')
+    return section(title, f'<figure><img{look} alt="{text(title)}" src="{_data(path, kind)}"></figure>')
 
 
 def video(title: str, path: Path) -> str:
@@ -179,13 +181,13 @@ def video(title: str, path: Path) -> str:
         return ""
     if path.stat().st_size > MOST_IMAGE_BYTES:
         return _too_large(title, path)
-    shown = f'<video controls loop muted playsinline src="{_data(path.read_bytes(), "video/mp4")}"></video>'
+    shown = f'<video controls loop muted playsinline src="{_data(path, "video/mp4")}"></video>'
     return section(title, f"<figure>{shown}</figure>")
 
 
 def _too_large(title: str, path: Path) -> str:
-    return section(title, paragraph(f"{path} (too large to be shown here)"))
+    return section(title, paragraph(f"{as_written(path)} (too large to be shown here)"))
 
 
-def _data(content: bytes, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+def _data(path: Path, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(read_regular(path, MOST_IMAGE_BYTES)).decode()}"

@@ -12,6 +12,7 @@ import algos
 import envs
 from config import policies
 from config.general import GeneralConfig
+from config.opening import regular
 from config.program import PROGRAM
 from config.task_config import load_task_config
 from config.yaml_reader import DocumentError
@@ -171,7 +172,7 @@ _WARNING = re.compile(r"\S+ \S+ WARNING (.*)")
 def _warnings(log: Path) -> str:
     """Returns the warnings in logs/log.txt, each once, the latest last."""
     try:
-        with open(log, encoding="utf-8", errors="replace") as lines:
+        with open(log, encoding="utf-8", errors="replace", opener=regular) as lines:
             found = dict.fromkeys(match[1] for line in lines if (match := _WARNING.match(line)))
     except OSError:
         return ""

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from config.opening import read_regular
+from config.paths import as_written
 from config.program import PROGRAM
 from framework.fragment import RETURN
 from framework.iteration import EPISODE_COLUMNS
 from framework.output import figures
-from framework.output.csv_table import read_csv, read_table
+from framework.output.csv_table import MOST_BYTES, read_csv, read_table
 from framework.output.curves import known
 from framework.output.formatting import clock, counted, not_above_random, resume_command, scored, spread, video_command
 from framework.output.html_curves import curves
@@ -89,7 +91,7 @@ def film(folder: Path) -> str:
     path = folder / "dialogue.txt"
     if not path.is_file():
         return image("Video", folder / "video.gif", "image/gif") or video("Video", folder / "video.mp4")
-    spoken = path.read_text(errors="replace").splitlines()
+    spoken = read_regular(path, MOST_BYTES).decode(errors="replace").splitlines()
     more = paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
     shown = f"<pre>{text(chr(10).join(spoken[:MOST_LINES]))}</pre>"
     return section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
@@ -99,7 +101,7 @@ def _commands(task: Path, run: Facts) -> str:
     allowed = tuple(map(str, run.get("allow_import") or ()))
     commands = [
         ("Resume training", resume_command(task, allowed)),
-        ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(task / 'config.yaml'))}"),
+        ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(as_written(task / 'config.yaml')))}"),
     ]
     if run.get("can_film", True):
         commands.insert(0, ("Film the best model", video_command(task, allowed)))

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from framework.checkpoint.atomic import finish, regular, unfinished
+from config.opening import regular
+from config.paths import as_written
+from framework.checkpoint.atomic import finish, unfinished
 from framework.errors import JoystickError
 from framework.output.video import VideoWriter
 
@@ -70,7 +72,7 @@ class Mp4Writer(VideoWriter):
     def _finish(self) -> None:
         self._frames.close()  # which hides how ffmpeg ended
         if not _frames_in(unfinished(self.path)):
-            raise OSError(f"ffmpeg failed, and {self.path} was not written")
+            raise OSError(f"ffmpeg failed, and {as_written(self.path)} was not written")
         finish(open(unfinished(self.path), "r+b", opener=regular), self.path)  # noqa: SIM115  # finish closes it
 
     def _discard(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from algos.base import Tree
+from config.paths import as_written
 from framework.evaluator import Evaluation
 from framework.fragment import RETURN, Episode
 from framework.iteration import Count, EpisodeRows, Result, Row, progress_row
@@ -146,7 +147,9 @@ class RunLog(Observer):
         names = known if isinstance(known, list) else []
         name = str(path.relative_to(self.task.path))
         self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
-        self.console.warn(f"{path} was altered or damaged since the checkpoint; the run continues, the file is kept")
+        self.console.warn(
+            f"{as_written(path)} was altered or damaged since the checkpoint; the run continues, the file is kept"
+        )
 
     def close(self) -> None:
         """Writes buffered rows and closes the files."""

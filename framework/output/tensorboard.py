@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 
 from algos.base import Tree
-from framework.checkpoint.atomic import naming, regular
+from config.opening import regular
+from framework.checkpoint.atomic import naming
 from framework.loggers import Logger, flat
 
 GROUPS = ("interact", "model")

@@ -5,12 +5,13 @@ import json
 import re
 import zlib
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from config.opening import named, regular
 from framework.checkpoint.array_headers import read_header
 from framework.errors import DataError
 
@@ -30,8 +31,8 @@ def read_traces(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist")
-    files = [file for file, _, _ in trace_files(path)] if path.is_dir() else [path]
-    lines = [line for file in files for line in _lines(file)]
+    files, opener = ([file for file, _, _ in trace_files(path)], regular) if path.is_dir() else ([path], named)
+    lines = [line for file in files for line in _lines(file, opener)]
     if not lines:
         raise DataError(f"{path} holds no traces")
     batches: dict[str | None, list[Columns]] = {}
@@ -53,9 +54,13 @@ def _joined(path: Path, batches: list[Columns]) -> Columns:
     return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
 
 
-def _lines(path: Path) -> Iterator[dict[str | None, Columns]]:
+def _lines(path: Path, opener: Callable[[str, int], int]) -> Iterator[dict[str | None, Columns]]:
     """Yields the columns of each line by policy, None for a single agent; not of a last one that is being written."""
-    with open(path, "rb") as file:
+    try:
+        file = open(path, "rb", opener=opener)  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    with file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.general import task_folder
+from config.paths import as_written
 from envs.base import Array, Step, VectorEnv
 from framework.fragment import Fragment, Record, Recorder
 from framework.output.csv_log import JsonLog
@@ -207,7 +208,7 @@ def _cut(folder: Path, ends: Mapping[int, Mapping[str, Any]]) -> dict[int, JsonL
         match = NAME.fullmatch(end["name"])
         if match is None or not (folder / end["name"]).is_file():
             raise ValueError(
-                f"{folder / end['name']}, which the checkpoint continues, is missing; "
+                f"{as_written(folder / end['name'])}, which the checkpoint continues, is missing; "
                 "general_cfg.traces=null resumes without it"
             )
         last[worker] = int(match[2])

@@ -18,7 +18,9 @@ from zlib import crc32
 
 import numpy as np
 
-from framework.checkpoint.atomic import naming, read_regular, regular, sync_folder
+from config.opening import read_regular, regular
+from config.paths import as_written
+from framework.checkpoint.atomic import naming, sync_folder
 from framework.output import LOGGER, safe_pickle
 from framework.output.csv_log import checksum
 
@@ -109,7 +111,8 @@ class TrajectoryWriter:
         # a crash may have cut the file at the offset before the stop byte was written
         if size < offset and state["episodes"]:
             raise ValueError(
-                f"{path} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes without it"
+                f"{as_written(path)} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes "
+                "without it"
             )
         crc = 0
         if path.exists():

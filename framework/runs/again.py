@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from config.loader import RunConfig
+from config.paths import as_written
 from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.dataset import open_data
@@ -42,12 +43,16 @@ def run(config: RunConfig, command_line: list[str], number: int, signals: StopSi
             raise Interrupted
 
     taped = _taped(config, source, number, watch)
-    task = TaskDir.create("test", getattr(config.env, "id", config.general.env_name), config.algorithms, config.into)
+    task = TaskDir.create(
+        "test", getattr(config.env, "id", config.general.env_name), config.algorithms, config.into, config.start
+    )
     with contextlib.closing(task):
         console = Console(task.logs / "log.txt", config.general)
         try:
             write_whole(task.config, config.to_yaml().encode())
-            facts: dict[str, Any] = {"filmed": {"run": str(source.path), "episode": number, "seed": taped.episode.seed}}
+            facts: dict[str, Any] = {
+                "filmed": {"run": str(as_written(source.path)), "episode": number, "seed": taped.episode.seed}
+            }
             task.write_run({**circumstances(command_line), **facts})
             with console.during(f"filming episode {number:,}"):
                 place = task.videos / file_name(config)
@@ -62,7 +67,7 @@ def run(config: RunConfig, command_line: list[str], number: int, signals: StopSi
     write_meta(place.with_suffix(".meta.json"), taped, not different)
     task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
     print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {_total(taped)}")
-    print(f"{made.text}   {made.path}")
+    print(f"{made.text}   {as_written(made.path)}")
     return 0
 
 
@@ -79,7 +84,7 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
         raise JoystickError(f"--episode {number}: train.csv has the episodes {known}")
     at = int(places[0])
     try:
-        data = open_data(str(source.path))
+        data = open_data(str(as_written(source.path)))
     except DataError as error:
         raise JoystickError(f"--episode needs the trajectories of the run: {error}") from None
     # collected until the end, perhaps not from the beginning
@@ -87,7 +92,9 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
     steps = next(islice(episodes(data.pieces()), place, None), None) if place >= 0 else None
     episode = _episode(rows[at])
     if steps is None or not _fits(steps, episode):
-        raise JoystickError(f"--episode {number}: the trajectories of {source.path} do not have it in its place")
+        raise JoystickError(
+            f"--episode {number}: the trajectories of {as_written(source.path)} do not have it in its place"
+        )
     with build.opened_env(config, 1, watch) as env:
         if not env.replayable:
             raise JoystickError("--episode: the environment cannot be repeated from seeds and actions")

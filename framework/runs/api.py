@@ -17,6 +17,7 @@ import numpy as np
 from algos.base import Agent, Array
 from config import own
 from config.loader import ConfigError, RunConfig, load
+from config.paths import as_written
 from config.schema import RolloutSpec
 from config.tasks import find as find_task
 from envs.base import EnvContext
@@ -201,7 +202,8 @@ class Run:
     @property
     def _known_as(self) -> str:
         """Name by which `resume` finds the run, or its folder."""
-        return self.task.name if self.task.parent == ROOT else str(self.task)
+        place = as_written(self.task)
+        return place.name if place.parent == ROOT else str(place)
 
     @property
     def count(self) -> Count:
@@ -277,7 +279,9 @@ class Run:
         """Returns the name of a checkpoint in models/."""
         path = Path(str(checkpoint))
         if path.name != str(checkpoint) and path.resolve().parent != self._experiment.store.folder.resolve():
-            raise JoystickError(f"{path} is not a checkpoint of {self.task}; Run.branch continues from another run")
+            raise JoystickError(
+                f"{path} is not a checkpoint of {as_written(self.task)}; Run.branch continues from another run"
+            )
         return path.name
 
     def sample(self, steps: int) -> Batch:
@@ -387,7 +391,7 @@ class Run:
 
     def __repr__(self) -> str:
         state = "closed, " if self._closed else ""
-        return f"<joystick.Run {self.task}: {state}{counted(self.count.step, 'step')}>"
+        return f"<joystick.Run {as_written(self.task)}: {state}{counted(self.count.step, 'step')}>"
 
     # inside -----------------------------------------------------------------------------------------------
 
@@ -458,5 +462,5 @@ _OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()
 def _close_all() -> None:
     """Saves and closes the runs that the program has left open."""
     for run in list(_OPEN):
-        print(f"joystick: {run.task} was left open; it is saved and closed", file=sys.stderr)
+        print(f"joystick: {as_written(run.task)} was left open; it is saved and closed", file=sys.stderr)
         run._close(complete=False)

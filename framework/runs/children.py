@@ -12,12 +12,15 @@ from typing import BinaryIO, Protocol
 
 from config import machine
 from config.loader import RunConfig
+from config.opening import read_regular, regular
 from config.program import ENVIRONMENT, PROGRAM
 from framework.runs import signals
 from framework.runs.task_dir import take_lock
 
 POLL_SECONDS = 0.1
 """Pause between two looks at the processes."""
+MOST_BYTES = 2**30
+"""Size of the largest stderr that is read."""
 
 
 class Process(Protocol):
@@ -36,13 +39,14 @@ Begin = Callable[[BinaryIO], Process]
 """Starts a process whose stderr is this file."""
 
 
-def of_command(command: list[str]) -> Begin:
+def of_command(command: list[str], start: Path | None = None) -> Begin:
     """Returns how to start a command, in a process group of its own, so that Ctrl-C reaches it only through this
-    process, and once."""
+    process, and once. start: its working directory; None: that of this process."""
 
     def begin(errors: BinaryIO) -> Process:
         return subprocess.Popen(
             command,
+            cwd=start,
             env={**os.environ, ENVIRONMENT: PROGRAM},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -82,7 +86,7 @@ class Child:
         """Starts the process. Returns False if the process of an earlier session still runs: until it ends, its stderr
         stays locked."""
         self.began = time.monotonic()
-        with open(self.errors, "ab") as errors:
+        with open(self.errors, "ab", opener=regular) as errors:
             if not take_lock(errors):
                 return False
             self.process = begin(errors)
@@ -115,7 +119,7 @@ class Child:
         may be any warning."""
         lines: list[str] = []
         with contextlib.suppress(OSError):
-            lines = self.errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            lines = read_regular(self.errors, MOST_BYTES).decode(errors="replace").strip().splitlines()
         for n, line in enumerate(lines):
             if line.startswith("error: "):
                 return "\n".join(lines[n:])

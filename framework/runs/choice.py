@@ -1,6 +1,7 @@
 """Chooses the best model of a finished run, by evaluating its checkpoints as they are on disk."""
 
 from algos.base import Agent
+from config.paths import as_written
 from envs.base import EnvError
 from framework.checkpoint.store import BAD_CONTENT, Saved
 from framework.errors import CheckpointError
@@ -29,7 +30,7 @@ def choose_best(trainer: Trainer, agent: Agent) -> Score:
             warn(f"the last models could not all be evaluated: {error}")
             break
         except (*BAD_CONTENT, RuntimeError) as error:
-            warn(f"{saved.path} does not fit this run: {error}")
+            warn(f"{as_written(saved.path)} does not fit this run: {error}")
             continue
         better = best.mean is None or evaluation.mean >= best.mean
         if better:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from config.loader import ConfigError, RunConfig
+from config.paths import as_written
 from config.tuning import Tuning
 from envs.base import EnvError
 from framework import compatibility
@@ -276,7 +277,8 @@ def _guarded(work: Callable[[], int]) -> int:
         return 0
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
-        place = f"error: {error.filename or 'writing'}: {error.strerror or error}"
+        name = as_written(Path(error.filename)) if isinstance(error.filename, str) else "writing"
+        place = f"error: {name}: {error.strerror or error}"
         print_error("\n".join([place, *getattr(error, "__notes__", [])]))
         return MISTAKE
     except (MemoryError, RuntimeError, ImportError) as error:

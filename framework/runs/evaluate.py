@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from config.loader import RunConfig
+from config.paths import as_written, fixed
 from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.errors import JoystickError
@@ -18,7 +19,8 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     """Plays whole episodes: so many, or as many as make at least so many steps. out: file with a line of JSON for each.
     Returns the exit status."""
     if out:
-        check_place("--out", Path(out), config.task)
+        file = fixed(Path(out), config.start)
+        check_place("--out", file, config.task)
 
     def check() -> None:
         if signals.received is not None:
@@ -33,23 +35,25 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
         except Interrupted:
             return signals.exit_status
     if out:
-        write_whole(Path(out), lines(evaluation).encode())
+        write_whole(file, lines(evaluation).encode())
     if model.note:
         print(model.note)
     taken = sum(episode.length for episode in evaluation.episodes)
     returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
-    print(f"{model.saved.path}: {scored(evaluation.facts())}{returns}, {taken:,} steps")
+    print(f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}, {taken:,} steps")
     return 0
 
 
 def check_place(flag: str, out: Path, task: Path | None) -> None:
     """Raises JoystickError if the file that a flag names cannot be written, or would replace one of the run."""
     if out.is_dir():
-        raise JoystickError(f"{flag}: {out} is a folder; name a file")
+        raise JoystickError(f"{flag}: {as_written(out)} is a folder; name a file")
     if not out.parent.is_dir():
-        raise JoystickError(f"{flag}: the folder {out.parent} does not exist")
+        raise JoystickError(f"{flag}: the folder {as_written(out).parent} does not exist")
     if task is not None and out.resolve().is_relative_to(task.resolve()):
-        raise JoystickError(f"{flag}: {out} is inside the task directory, which is not changed; name another place")
+        raise JoystickError(
+            f"{flag}: {as_written(out)} is inside the task directory, which is not changed; name another place"
+        )
 
 
 def lines(evaluation: Evaluation) -> str:

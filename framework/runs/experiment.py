@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from algos.base import Agent
 from config.general import GeneralConfig
 from config.loader import RunConfig
+from config.paths import as_written
 from envs.base import EnvError
 from framework import build, resources
 from framework.backend import Backend, Lost, SingleProcess
@@ -105,7 +106,7 @@ class Experiment:
                 for note in (
                     *self.config.notes,
                     *self._disk_notes(),
-                    f"task directory: {self.task.path}",
+                    f"task directory: {as_written(self.task.path)}",
                     f"seed: {self.config.general.seed}",
                     *self._compile_notes(),
                 ):
@@ -239,10 +240,10 @@ class Experiment:
             try:
                 different = self._restore(saved, self.start.branch)
             except EnvError as error:
-                error.add_note(f"It failed while the running episodes of {saved.path} were repeated.")
+                error.add_note(f"It failed while the running episodes of {as_written(saved.path)} were repeated.")
                 raise
             except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
-                raise CheckpointError(f"{saved.path} does not fit this run: {error}") from error
+                raise CheckpointError(f"{as_written(saved.path)} does not fit this run: {error}") from error
             if not self.start.branch:
                 self.store.continue_from(saved)
             self._note_exactness(saved, different)
@@ -268,7 +269,7 @@ class Experiment:
 
     def _note_exactness(self, saved: Saved, different: list[str]) -> None:
         count = self.trainer.count
-        self.console.note(f"resuming from {saved.path}: {count.episode} episodes, {count.step} steps")
+        self.console.note(f"resuming from {as_written(saved.path)}: {count.episode} episodes, {count.step} steps")
         rows = different if self.env.replayable else ["all"]
         verdict = exactness.compare(saved.facts.get("exactness"), self.numbers, self.start.changed, rows)
         (self.console.warn if rows else self.console.note)(str(verdict))

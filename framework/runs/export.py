@@ -11,9 +11,10 @@ import numpy as np
 from algos.base import UnfitError
 from config.loader import RunConfig
 from config.names import did_you_mean
+from config.paths import as_written, fixed
 from config.program import version
 from framework import build
-from framework.checkpoint.atomic import write_whole
+from framework.checkpoint.atomic import write_together
 from framework.compare.find import group_of
 from framework.errors import JoystickError
 from framework.evaluator import Interrupted
@@ -40,9 +41,10 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
     if kind == "onnx":
         onnx_file.check_packages()
     assert config.task is not None
-    target = Path(out) if out else _place(config.task.resolve(), kind)
+    written = Path(out) if out else _place(config.task.resolve(), kind)
+    target = fixed(written, config.start)
     if target.suffix != f".{kind}":
-        raise JoystickError(f"--out: {target} does not end in .{kind}")
+        raise JoystickError(f"--out: {written} does not end in .{kind}")
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
@@ -55,7 +57,7 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
             print(model.note)
         chosen = _chosen(config, model, policy)
         places = [target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target for each in chosen]
-        _check_new(places, kind)
+        _check_new(places, kind, written)
         modules = {each.name: _module(each, model) for each in chosen}
         evaluator = build.make_evaluator(config, model.env, check, model.watch)
         try:
@@ -68,8 +70,11 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
                     f"policy {each.name or each.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
                     "played, so its file cannot be compared with it; --policy NAME exports another one"
                 )
-        for each, place in zip(chosen, places, strict=True):
-            _Export(config, model, each, place).write(modules[each.name], seen[each.name])
+        exports = [_Export(config, model, each, place, written) for each, place in zip(chosen, places, strict=True)]
+        files = [each.files(modules[each.policy.name], seen[each.policy.name]) for each in exports]
+        write_together({place: data for several in files for place, data in several.items()})
+        for each in exports:
+            each.tell()
     return 0
 
 
@@ -80,12 +85,12 @@ def _place(task: Path, kind: str) -> Path:
     return Path(f"{'_'.join(names)}.{kind}")
 
 
-def _check_new(places: Iterable[Path], kind: str) -> None:
-    """Raises JoystickError if a file would be replaced."""
+def _check_new(places: Iterable[Path], kind: str, written: Path) -> None:
+    """Raises JoystickError if a file would be replaced. written: one of them, as it was written."""
     for place in places:
         for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
             if os.path.lexists(file):
-                raise JoystickError(f"{file} exists; --out names another file")
+                raise JoystickError(f"{written.with_name(file.name)} exists; --out names another file")
 
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
@@ -113,24 +118,31 @@ def _module(policy: PolicyPlan, model: Model) -> Any:
 class _Export:
     """One policy and its file."""
 
-    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path) -> None:
-        self.config, self.model, self.policy, self.place = config, model, policy, place
+    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path, written: Path) -> None:
+        """written: a file in the same folder, as it was written."""
+        self.config, self.model, self.policy, self.place, self.written = config, model, policy, place, written
         several = isinstance(model.agent, MultiPolicyAgent)
         self.agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
         self.starts = (0, 0) if several else (model.env.observation_start, model.env.action_start)
 
-    def write(self, policy: Any, seen: list[Seen]) -> None:
-        """Writes the file, prints how it compares with the agent, and an example."""
+    def files(self, policy: Any, seen: list[Seen]) -> dict[Path, bytes]:
+        """Returns the files by their places, after a comparison with the agent."""
         mask = seen[0].mask
         module = FileModule(policy, mask is not None, *self.starts).eval()
         facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
         files = dict(self._files(module, seen, facts))
-        for place, data in files.items():
-            write_whole(place, data)
-        print(f"{self.model.saved.path}: written as {' and '.join(map(str, files))}")
-        print(self.checked)
-        print("\nTo use it:\n")
-        print(self._example(module, () if mask is None else mask.shape[1:]))
+        names = [str(self.written.with_name(file.name)) for file in files]
+        self.said = (
+            f"{as_written(self.model.saved.path)}: written as {' and '.join(names)}",
+            str(self.checked),
+            "\nTo use it:\n",
+            self._example(module, () if mask is None else mask.shape[1:]),
+        )
+        return files
+
+    def tell(self) -> None:
+        """Prints how the files compare with the agent, and an example."""
+        print(*self.said, sep="\n")
 
     def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
         """Yields the files; compares what is in them with the agent first."""
@@ -171,9 +183,10 @@ class _Export:
         }
 
     def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
+        place = self.written.with_name(self.place.name)
         if self.place.suffix != ".onnx":
-            return example.tensors_example(self.place)
+            return example.tensors_example(place)
         env, spec = self.config.env, self.agent.spec
         changed = bool(masks or spec.parts or getattr(env, "wrappers", None))
         made = example.making(self.config.general.env_name, spec.id, env.constructor, changed)
-        return example.onnx_example(self.place, module, spec.observation_space, masks, made)
+        return example.onnx_example(place, module, spec.observation_space, masks, made)

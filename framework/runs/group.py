@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from config.general import GeneralConfig
 from config.loader import RunConfig
+from config.paths import as_written
 from config.program import MAIN
 from framework import build
 from framework.checkpoint.atomic import write_whole
@@ -19,7 +20,7 @@ from framework.output.formatting import begin_command, clock, compare_command, c
 from framework.runs import runs_table
 from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import TaskDir, circumstances
+from framework.runs.task_dir import TaskDir, add_facts, circumstances
 
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the runs."""
@@ -96,8 +97,8 @@ class _Group:
         """Settings and circumstances are on disk before the first run starts."""
         for file, config in {run.member.file: run.member.config for run in self.runs}.items():
             write_whole(self.folder / file, config.to_yaml().encode())
-        runs_table.write_facts(
-            self.folder,
+        add_facts(
+            self.folder / "group.json",
             {
                 **circumstances(command_line),
                 "preset": self.config.preset,
@@ -109,7 +110,7 @@ class _Group:
         runs_table.write_table(self.folder, self.what, self.results())
         for note in dict.fromkeys(note for run in self.runs for note in run.member.config.notes):
             self.screen.say(note)
-        self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {self.folder}")
+        self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {as_written(self.folder)}")
         device = self.config.general.device
         if device != "cpu" and self.at_once > 1 and build.device_of(self.config).type != "cpu":
             self.screen.say(f"they share one GPU ({device}); --jobs 1 runs them one after the other")
@@ -125,7 +126,7 @@ class _Group:
                 waiting.clear()
             for _ in range(min(self.children.free, len(waiting))):
                 run = waiting.pop(0)
-                self.children.start(run.child, of_command(self._command(run)))
+                self.children.start(run.child, of_command(self._command(run), self.config.start))
             if not self.children.running:
                 return
             time.sleep(POLL_SECONDS)
@@ -134,10 +135,10 @@ class _Group:
             self._look()
 
     def _command(self, run: Run) -> list[str]:
-        words = [sys.executable, str(MAIN), "--yaml", str(self.folder / run.member.file)]
+        words = [sys.executable, str(MAIN), "--yaml", str(as_written(self.folder / run.member.file))]
         for package in self.config.allow_import:
             words += ["--allow-import", package]
-        return [*words, "--into", str(run.task.path), *run.member.words]
+        return [*words, "--into", str(as_written(run.task.path)), *run.member.words]
 
     def end_all(self) -> None:
         """Terminates the processes that are left after an error."""
@@ -200,9 +201,9 @@ class _Group:
         figure, configs = None, [run.member.config for run in self.runs]
         if len({getattr(config.env, "id", config.general.env_name) for config in configs}) == 1:
             figure = runs_table.draw(self.folder, configs, results, groups, show, self.screen.say)
-        runs_table.write_facts(self.folder, facts)
-        rows = [("curves", str(figure))] if figure else []
-        rows.append(("table", str(runs_table.write_table(self.folder, self.what, results))))
+        add_facts(self.folder / "group.json", facts)
+        rows = [("curves", str(as_written(figure)))] if figure else []
+        rows.append(("table", str(as_written(runs_table.write_table(self.folder, self.what, results)))))
         if figure:
             rows.append(("compare", compare_command(self.folder) + ("" if groups else " OTHER")))
         for run in self.runs:

@@ -28,7 +28,7 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: Sequence[int], 
     found = checked(config)
     config, show = beside_others(config), config.general.show_fig
     members = [Member(n, f"seed {n}", f"seed_{n}", config, words=(f"general_cfg.seed={n}",)) for n in seeds]
-    folder = new_folder("seeds", found.env_id, config.algorithms, config.into)
+    folder = new_folder("seeds", found.env_id, config.algorithms, config.into, config.start)
     return group.run("seed", members, folder, command_line, jobs, found.fitting, show)
 
 
@@ -58,7 +58,7 @@ def run_experiments(
         member for name, config in configs.items() for member in _members(name, folders[name], config, seeds or ())
     ]
     [safe] = file_names([title])
-    folder = new_folder("runs", safe, str(len(members)), members[0].config.into)
+    folder = new_folder("runs", safe, str(len(members)), members[0].config.into, members[0].config.start)
     return group.run("run", members, folder, command_line, jobs, fitting, show)
 
 

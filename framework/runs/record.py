@@ -9,6 +9,9 @@ import torch
 
 from config.general import GeneralConfig
 from config.loader import RunConfig
+from config.opening import read_regular
+from config.paths import as_written
+from config.yaml_reader import MAX_BYTES
 from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.runs.exactness import Exactness
@@ -31,7 +34,7 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
         entry = {"from": saved.path.name, **facts, "changed": list(start.changed)}
         facts = {"resumes": [*(earlier if isinstance(earlier, list) else []), entry]}
     elif saved is not None:
-        facts["branched_from"] = str(saved.path)
+        facts["branched_from"] = str(as_written(saved.path))
     facts |= {"changed": list(start.changed)} if start.changed else {}
     facts |= {"expected_return": config.expected_return, "preset": config.preset}
     facts |= {
@@ -45,7 +48,7 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
     plain = json.dumps(settings.as_dict(), indent=2, ensure_ascii=False) + "\n"
     for path, text in ((task.config, settings.to_yaml()), (task.params, plain)):
         data = text.encode()
-        if not path.is_file() or path.read_bytes() != data:
+        if not path.is_file() or read_regular(path, MAX_BYTES) != data:
             write_whole(path, data)
     task.write_run(facts)
 

@@ -9,6 +9,7 @@ from typing import Any
 from algos.base import EnvSpec
 from config import policies
 from config.loader import ConfigError, RunConfig
+from config.paths import as_written
 from config.task_config import load_task_config
 from framework.checkpoint.store import CheckpointStore, Saved
 from framework.errors import CheckpointError, TaskDirError
@@ -61,7 +62,8 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
         return replace(_new(config, spec), saved=saved, branch=True, changed=changed)
     if config.into is not None:
         raise TaskDirError(
-            f"the run continues in {config.task}; leave out --into, or say which load_model_step to branch at"
+            f"the run continues in {as_written(config.task)}; leave out --into, or say which load_model_step to branch "
+            "at"
         )
     task = TaskDir(config.task)
     task.open()
@@ -77,7 +79,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
 
 
 def _new(config: RunConfig, spec: EnvSpec) -> Start:
-    task = TaskDir.create("train", spec.id, config.algorithms, config.into)
+    task = TaskDir.create("train", spec.id, config.algorithms, config.into, config.start)
     return Start(task, CheckpointStore(task.models))
 
 
@@ -161,4 +163,4 @@ def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
     for key, word in words.items():
         there = saved.facts.get(key)
         if there != here.get(key):
-            raise CheckpointError(f"{saved.path} {word} {there}, and this config says {here.get(key)}")
+            raise CheckpointError(f"{as_written(saved.path)} {word} {there}, and this config says {here.get(key)}")

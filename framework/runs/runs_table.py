@@ -14,7 +14,7 @@ from framework.output import figures, statistics
 from framework.output.csv_table import read_csv, read_table
 from framework.output.curves import STEPS, UPDATES, column_of
 from framework.output.formatting import clock, counted, short, spread
-from framework.runs.task_dir import TaskDir, add_facts
+from framework.runs.task_dir import TaskDir
 
 Curve = tuple[np.ndarray, np.ndarray]
 """Environment steps (or updates) [n], returns [n]."""
@@ -91,11 +91,6 @@ def summary(results: Iterable[Result]) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------------- files
-
-
-def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Adds facts to group.json."""
-    add_facts(folder / "group.json", facts)
 
 
 def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from config.loader import RunConfig
+from config.paths import as_written, fixed
 from envs.base import VectorEnv
 from framework import build
 from framework.checkpoint.atomic import write_whole
@@ -23,7 +24,8 @@ INTERRUPTED = 130
 def run(config: RunConfig, record: str | None) -> int:
     """Plays one episode with a person. record: file for the dialogue. Returns the exit status."""
     if record:
-        check_place("--record", Path(record), config.task)
+        file = fixed(Path(record), config.start)
+        check_place("--record", file, config.task)
     config = _of_one_episode(with_seed(config))
     with opened(config) as model:
         env = model.env.member(0).unwrapped
@@ -35,12 +37,12 @@ def run(config: RunConfig, record: str | None) -> int:
         status = 0
         try:
             evaluation = evaluator.play(model.agent, 1)
-            print(f"{model.saved.path}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
+            print(f"{as_written(model.saved.path)}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
         except KeyboardInterrupt:
             print()
             status, kept.text = INTERRUPTED, env.spoken()
     if record:
-        write_whole(Path(record), kept.text.encode())
+        write_whole(file, kept.text.encode())
         print(f"the dialogue is in {record}")
     return status
 

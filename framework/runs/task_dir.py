@@ -8,13 +8,15 @@ import platform
 import subprocess
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+from config.opening import fault_below, read_regular, regular
+from config.paths import as_written, fixed
 from config.program import MAIN
-from framework.checkpoint.atomic import make_folder, read_regular, regular, sync_folder, write_whole
+from framework.checkpoint.atomic import make_folder, sync_folder, write_whole
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
@@ -33,7 +35,7 @@ class TaskDir:
     """Paths of one run, and the lock that keeps out a second process."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path = fixed(path)
         self.config = path / "config.yaml"
         self.params = path / "params.json"
         """The settings once more, as JSON."""
@@ -46,9 +48,11 @@ class TaskDir:
         self._lock: IO[str] | None = None
 
     @classmethod
-    def create(cls, mode: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> "TaskDir":
+    def create(
+        cls, mode: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None
+    ) -> "TaskDir":
         """Creates and opens a new folder under tasks/, or the one that --into names."""
-        task = cls(new_folder(mode, env_id, algo, into, root))
+        task = cls(new_folder(mode, env_id, algo, into, start))
         task.open(training=mode == "train")
         return task
 
@@ -61,20 +65,16 @@ class TaskDir:
             sync_folder(self.path)
             self._lock = held_lock(self.path)
         except OSError as error:
-            raise TaskDirError(f"cannot write to {self.path}: {error.strerror}") from error
+            raise TaskDirError(f"cannot write to {as_written(self.path)}: {error.strerror}") from error
         if self._lock is None:
-            raise TaskDirError(f"{self.path} is being written by another run; wait for it, or stop it first")
+            raise TaskDirError(
+                f"{as_written(self.path)} is being written by another run; wait for it, or stop it first"
+            )
 
     def check(self) -> None:
-        """Raises TaskDirError if anything below is neither a file nor a folder. A directory from a stranger may hold
-        links that lead out of it, pipes on which a read waits forever, and devices."""
-        try:
-            for entry in entries_below(self.path):
-                if not entry.is_file(follow_symlinks=False):
-                    kind = "a link" if entry.is_symlink() else "a pipe or a device"
-                    raise TaskDirError(f"{entry.path} is {kind}; a task directory holds files and folders only")
-        except OSError as error:
-            raise TaskDirError(f"cannot read {error.filename}: {error.strerror}") from error
+        """Raises TaskDirError if anything below is neither a file nor a folder."""
+        if fault := fault_below(self.path):
+            raise TaskDirError(fault)
 
     def close(self) -> None:
         """Releases the lock."""
@@ -106,25 +106,10 @@ def read_facts(path: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
-    """Yields everything below a folder that is no folder itself; follows no links. strict: False skips what cannot be
-    read, as a running training deletes it."""
-    waiting = [str(folder)]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        yield entry
-        except OSError:
-            if strict:
-                raise
-
-
-def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:
-    """Creates the folder of a run. A second run in the same second gets a suffix, never the same folder."""
+def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None) -> Path:
+    """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
+    the same folder. start: working directory that into and tasks/ are in; None: the current one."""
+    into, root = into and fixed(into, start), fixed(ROOT, start)
     safe = env_id.replace("/", "-").replace(":", "-")
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
     suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))
@@ -134,9 +119,11 @@ def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root
         except FileExistsError:
             continue
         except OSError as error:
-            raise TaskDirError(f"cannot make the task directory {path}: {error.strerror}") from error
+            raise TaskDirError(f"cannot make the task directory {as_written(path)}: {error.strerror}") from error
         return path
-    raise TaskDirError(f"{into} exists; --into names a new folder" if into else f"no free name like {name} in {root}")
+    if into:
+        raise TaskDirError(f"{as_written(into)} exists; --into names a new folder")
+    raise TaskDirError(f"no free name like {name} in {as_written(root)}")
 
 
 _held: "weakref.WeakSet[IO[str]]" = weakref.WeakSet()

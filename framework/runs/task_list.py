@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from config import policies
 from config.names import printable
+from config.opening import entries_below, read_regular
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
-from framework.checkpoint.atomic import read_regular
 from framework.output.formatting import number, short
-from framework.runs.task_dir import CLOSED, PAUSED, ROOT, TaskDir, entries_below, is_locked
+from framework.runs.task_dir import CLOSED, PAUSED, ROOT, TaskDir, is_locked
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from algos.base import Agent, Progress
 from config.general import GeneralConfig
 from config.loader import RunConfig
+from config.paths import as_written
 from envs.base import EnvError, VectorEnv
 from framework import build
 from framework.checkpoint.atomic import write_whole
@@ -41,7 +42,7 @@ def run(
     if fault := wanted.fault(config):
         raise JoystickError(fault)
     with opened(config) as model:
-        task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into)
+        task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into, config.start)
         with contextlib.closing(task):
             return _Test(config, model, task, signals, wanted).go(command_line)
 
@@ -76,7 +77,7 @@ def opened(config: RunConfig) -> Iterator[Model]:
         try:
             agent.load_state(saved.tree["agent"])
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
-            raise CheckpointError(f"{saved.path} does not fit this config: {error}") from error
+            raise CheckpointError(f"{as_written(saved.path)} does not fit this config: {error}") from error
         yield Model(saved, note, agent, env, watch)
 
 
@@ -111,14 +112,14 @@ class _Test:
         cfg = self.config.general
         facts: dict[str, Any] = {
             **circumstances(command_line),
-            "checkpoint": str(self.saved.path),
+            "checkpoint": str(as_written(self.saved.path)),
             "checkpoint_facts": self.saved.facts,
             "seed": cfg.seed,
             "gpu": build.gpu_name(self.config),
         }
         write_whole(self.task.config, self.config.to_yaml().encode())
         self.task.write_run(facts)
-        for line in filter(None, (*self.config.notes, self.model.note, f"testing {self.saved.path}")):
+        for line in filter(None, (*self.config.notes, self.model.note, f"testing {as_written(self.saved.path)}")):
             self.console.note(line)
         try:
             with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):

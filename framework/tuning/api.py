@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from config import machine
 from config.loader import ConfigError
+from config.paths import as_written, fixed
 from config.tuning import Tuning, continued, from_file, from_values
 from framework import compatibility
 from framework.catalog import ALGOS, ENVS
@@ -67,6 +68,7 @@ def tune(
     function = what if callable(what) else None
     folder = Path(resume) if resume is not None else None
     tuning = _tuning(what, space, folder, words, flags, options)
+    folder = fixed(folder) if folder else None
     screen = terminal.choose(sys.stdout) if show else terminal.Silent()
     if function is None:
         work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
@@ -107,9 +109,9 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     jobs = int(min(tuning.settings.jobs or machine.cores(), len(plan.first)))
     runner = Functions(function, jobs)
     if folder is None:
-        folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into)
+        folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into, tuning.start)
         add_facts(folder / "tune.json", circumstances(sys.argv))
-        write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
+        write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
     return session.drive(plan, folder, runner, screen)
 
 

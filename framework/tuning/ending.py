@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from config.loader import RunConfig
+from config.paths import as_written
 from framework.output.formatting import begin_command, counted, play_command, resume_command, short, video_command
 from framework.runs.task_dir import TaskDir, read_facts
 from framework.tuning import report, results, stages
@@ -30,16 +31,23 @@ def finish(tuner: Tuner) -> int:
         say(line)
     tasks = tuner.tasks(best.trial)
     evaluation = results.combined([stages.score(task, None, "evaluation", cfg.mode) for task in tasks])
-    remark = f"trial {best.trial.name} of {folder}, after {counted(rows[best.trial].step or 0, 'step')}"
+    remark = f"trial {best.trial.name} of {as_written(folder)}, after {counted(rows[best.trial].step or 0, 'step')}"
     file = results.write_best(folder, best.ready, evaluation, remark)
     runs = {str(task.relative_to(folder / "trials")): TaskDir(task) for each in order for task in tuner.tasks(each)}
     config = best.ready.config
     figure = results.draw(folder, config, runs, len(tasks), say) if config else None
     lines = [("best", f"trial {best.trial.name}, {cfg.score} {short(best.score)}")]
-    lines += [("table", str(folder / "trials.csv")), *([("curves", str(figure))] if figure else [])]
+    lines += [
+        ("table", str(as_written(folder / "trials.csv"))),
+        *([("curves", str(as_written(figure)))] if figure else []),
+    ]
     page = write_report(tuner)
-    lines += [("report", str(page))] if page else []
-    train = ("to train it", begin_command(file, (), folder, config.allow_import)) if config else ("settings", str(file))
+    lines += [("report", str(as_written(page)))] if page else []
+    train = (
+        ("to train it", begin_command(file, (), folder, config.allow_import))
+        if config
+        else ("settings", str(as_written(file)))
+    )
     lines.append(train)
     for label, text in lines:
         say(f"{label:<11}  {text}", "bold" if label == "best" else "")

@@ -18,6 +18,8 @@ from yaml.representer import RepresenterError
 
 from config import space
 from config.loader import ConfigError
+from config.opening import regular
+from config.paths import as_written
 from config.tuning import Tuning
 from config.yaml_reader import Dumper, read
 from framework.checkpoint.atomic import make_folder
@@ -61,7 +63,7 @@ class FunctionPlan(Plan):
             raise ConfigError(problems)
 
     def resume_command(self, folder: Path) -> str:
-        return f"joystick.tune(function, resume={str(folder)!r})"
+        return f"joystick.tune(function, resume={str(as_written(folder))!r})"
 
     def ready(self, settings: Settings) -> Ready:
         value = space.filled(self.tuning.document.value, self.domains, settings)
@@ -83,7 +85,8 @@ class Report:
         """Newest number of each name."""
         with contextlib.suppress(FileExistsError):
             make_folder(self._task.results)
-        self._began, self._file = time.monotonic(), open(self._task.results / "result.json", "w")  # noqa: SIM115
+        self._began = time.monotonic()
+        self._file = open(self._task.results / "result.json", "w", opener=regular)  # noqa: SIM115
 
     def __call__(self, *, step: int, **numbers: float) -> bool:
         """Adds a line to results/result.json. Returns False if the trial should end."""

@@ -1,8 +1,10 @@
 """Runs stages as processes of this machine."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from config.opening import regular
 from framework.runs.children import Child, Children, of_command
 from framework.runs.task_dir import take_lock
 from framework.tuning.stages import Stage
@@ -54,8 +56,9 @@ class Processes:
     then what the next session continues from. Such a process is recognised by the lock on the file of its stderr.
     """
 
-    def __init__(self, at_once: int) -> None:
-        self._children = Children(at_once)
+    def __init__(self, at_once: int, start: Path | None = None) -> None:
+        """start: working directory of the processes; None: that of this one."""
+        self._children, self._start = Children(at_once), start
         self._known: dict[int, tuple[Stage, Child]] = {}
         self._orphans: list[Stage] = []
         """Stages whose task directories a process of an earlier session writes."""
@@ -73,7 +76,7 @@ class Processes:
             self._orphans.append(stage)
             return
         child = Child(stage.errors)
-        if self._children.start(child, of_command(stage.command())):
+        if self._children.start(child, of_command(stage.command(), self._start)):
             self._known[id(child)] = (stage, child)
 
     def poll(self) -> list[Ended]:
@@ -117,5 +120,5 @@ def is_locked(stage: Stage) -> bool:
     """Returns True if a process of an earlier session still runs for a task directory."""
     if not stage.errors.exists():
         return False
-    with open(stage.errors, "ab") as errors:
+    with open(stage.errors, "ab", opener=regular) as errors:
         return not take_lock(errors)

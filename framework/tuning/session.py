@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from config.loader import RunConfig
+from config.paths import as_written
 from config.tuning import Tuning
 from framework.checkpoint.atomic import write_whole
 from framework.errors import JoystickError, TaskDirError
@@ -52,12 +53,13 @@ def _runner(plan: RunPlan, found: Sequence[Checked], screen: Screen) -> Iterator
             yield tasks
         return
     configs = [plan.config(settings) for settings in plan.first] * cfg.seeds
-    yield Processes(at_once(configs, cfg.jobs, min((each.fitting for each in found), default=math.inf)))
+    count = at_once(configs, cfg.jobs, min((each.fitting for each in found), default=math.inf))
+    yield Processes(count, plan.tuning.start)
 
 
 def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
     """Tunes in a folder that has been begun, as `run` does."""
-    text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {folder}"
+    text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {as_written(folder)}"
     screen.say(text)
     tuner = Tuner(plan, folder, runner, screen, write_report)
     with locked(folder), StopSignals(again=runner.end_at_once) as stop:
@@ -78,10 +80,10 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
 def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
     """Creates the folder, once there is room for what the trials write."""
     config = plan.config(plan.first[0])
-    _room(plan, found, tuning.into or Path.cwd(), screen)
-    folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into)
+    _room(plan, found, tuning.into or tuning.start, screen)
+    folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into, tuning.start)
     add_facts(folder / "tune.json", circumstances(command_line))
-    write_whole(folder / "config.yaml", tuning.to_yaml(folder / "config.yaml").encode())
+    write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
     for note in dict.fromkeys([*tuning.notes, *config.notes]):
         screen.say(note)
     return folder
@@ -90,14 +92,14 @@ def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, 
 def _room(plan: RunPlan, found: list[Checked], place: Path, screen: Screen) -> None:
     """Raises JoystickError if the disk has no room for the checkpoints and replay memories of all runs."""
     while not place.exists():
-        place = place.absolute().parent
+        place = place.parent
     needed, free = max(each.disk for each in found) * plan.runs, shutil.disk_usage(place).free
     size = f"{max(1, needed / 2**20):,.0f} MiB"
     text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
     if needed > free:
         raise JoystickError(
-            f"{text}, and {place} has {free / 2**20:,.0f} MiB free; try fewer samples, a smaller buffer_size, or "
-            "general_cfg.keep_checkpoints=1"
+            f"{text}, and {as_written(place)} has {free / 2**20:,.0f} MiB free; try fewer samples, a smaller "
+            "buffer_size, or general_cfg.keep_checkpoints=1"
         )
     screen.say(text)
 
@@ -107,6 +109,6 @@ def locked(folder: Path) -> Iterator[None]:
     """Keeps out a second tuner."""
     lock = held_lock(folder)
     if lock is None:
-        raise TaskDirError(f"{folder} is being tuned by another process; wait for it, or stop it first")
+        raise TaskDirError(f"{as_written(folder)} is being tuned by another process; wait for it, or stop it first")
     with lock:
         yield

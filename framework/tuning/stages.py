@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from config.opening import read_regular
+from config.paths import as_written
 from config.program import MAIN
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore
-from framework.output.csv_table import read_csv
+from framework.errors import TaskDirError
+from framework.output.csv_table import MOST_BYTES, read_csv
 from framework.output.json_lines import objects
 from framework.runs.task_dir import TaskDir
 
@@ -50,9 +53,25 @@ class Stage:
         if CheckpointStore(self.task / "models").numbers():
             words += ["resume", str(self.task.absolute()), *(word for word in self.words if "ray_address" in word)]
         else:
+            self._refuse_links()
             remove_folder(self.task)
-            words += ["--yaml", str(self.file), "--into", str(self.task), *self.words, *self._branch()]
+            words += [
+                "--yaml",
+                str(as_written(self.file)),
+                "--into",
+                str(as_written(self.task)),
+                *self.words,
+                *self._branch(),
+            ]
         return words if self.until is None else [*words, "--pause-at-step", str(self.until)]
+
+    def _refuse_links(self) -> None:
+        """Raises TaskDirError if a link would lead what is deleted out of the folder of the trials."""
+        for folder in (self.task, *self.task.parents):
+            if folder.is_symlink():
+                raise TaskDirError(f"{as_written(folder)} is a link; a tuning holds files and folders only")
+            if folder == self.file.parent:
+                return
 
     def _branch(self) -> Iterable[str]:
         """Returns the settings that name the checkpoint to begin from."""
@@ -104,7 +123,7 @@ def score(task: Path, until: int | None, what: str, mode: str) -> float | None:
 def reported(task: Path) -> list[dict[str, Any]]:
     """Returns what a function of the user's own has reported."""
     try:
-        *lines, _torn = (task / "results" / "result.json").read_text(encoding="utf-8", errors="replace").split("\n")
+        *lines, _torn = read_regular(task / "results" / "result.json", MOST_BYTES).decode(errors="replace").split("\n")
     except OSError:
         return []
     return list(objects(lines))

@@ -13,9 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from config.error_text import shown
 from config.general import GeneralConfig
+from config.opening import read_regular
+from config.paths import as_written
+from config.yaml_reader import MAX_BYTES
 from framework.checkpoint.atomic import make_folder, recover, write_whole
-from framework.errors import JoystickError
+from framework.errors import JoystickError, TaskDirError
 from framework.output.formatting import clock, counted
 from framework.output.terminal import Screen
 from framework.runs.children import POLL_SECONDS
@@ -34,6 +38,8 @@ LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the trials."""
 PAGE_SECONDS = 30.0
 """Seconds between two writes of the table and the report."""
+_FAILURE = {"status", "reason"}
+"""Facts of a trial that failed."""
 PAGE_SHARE = 50
 """The pause is at least so many times as long as writing takes."""
 
@@ -73,7 +79,7 @@ class Tuner:
         self.final: dict[str, float] = {}
         """Scores of the trials that were trained to the last rung."""
         self.best: Trial | None = None
-        self.failures: dict[str, Any] = read_facts(folder / "tune.json").get("failed", {})
+        self.failures = _failures(folder / "tune.json")
         self.began = time.monotonic()
         self._next_look = 0.0
         self._next_page = 0.0
@@ -129,10 +135,10 @@ class Tuner:
             make_folder(path.parent)
         if not path.exists():
             write_whole(path, data)
-        elif path.read_bytes() != data:
+        elif read_regular(path, MAX_BYTES) != data:
             raise JoystickError(
-                f"{path} has other settings than {self.folder / 'config.yaml'} gives trial {trial.name} now: one of "
-                "them, or the program, has changed; start a new tuning"
+                f"{as_written(path)} has other settings than {as_written(self.folder / 'config.yaml')} gives trial "
+                f"{trial.name} now: one of them, or the program, has changed; start a new tuning"
             )
 
     def file(self, trial: Trial) -> Path:
@@ -278,6 +284,17 @@ class Tuner:
         return Row(
             known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder
         )
+
+
+def _failures(file: Path) -> dict[str, Any]:
+    """Returns exit status and reason of the trials that have failed, by their names."""
+    failed = read_facts(file).get("failed", {})
+    if isinstance(failed, dict) and all(isinstance(each, dict) and each.keys() >= _FAILURE for each in failed.values()):
+        return failed
+    raise TaskDirError(
+        f"{as_written(file)}: failed: got {shown(failed)}; expected status and reason of each trial that has failed, "
+        "by its name; without the entry all of them are trained"
+    )
 
 
 def _or_none(score: float) -> float | None:

@@ -1,0 +1,24 @@
+"""Paths of runs: absolute, so that an environment or a program that changes the working directory does not split a run
+in two; and shown as they were written."""
+
+from pathlib import Path
+
+_WRITTEN: dict[str, Path] = {}
+"""Absolute path -> the path as it was written, from the working directory of that moment."""
+
+
+def fixed(path: Path, start: Path | None = None) -> Path:
+    """Returns a path as an absolute one. start: working directory that a relative one counts from; None: the current
+    one."""
+    absolute = (start or Path.cwd()) / path
+    if absolute != path:
+        _WRITTEN[str(absolute)] = path
+    return absolute
+
+
+def as_written(path: Path) -> Path:
+    """Returns a path, or one below it, as it was written before it was fixed; any other path as it is."""
+    for place in (path, *path.parents):
+        if (written := _WRITTEN.get(str(place))) is not None:
+            return written / path.relative_to(place)
+    return path
