@@ -12,6 +12,8 @@ from typing import BinaryIO
 _SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Flags that refuse a link, and keep an open from waiting for the other end of a pipe."""
 
+_BLOCK = 2**20
+
 
 # ------------------------------------------------------------------------------------------------------ opening
 
@@ -89,6 +91,14 @@ def write_durably(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def copy_durably(path: Path, target: Path) -> None:
+    """Copies a file. The content of the copy is on the disk when this returns."""
+    with naming(target), open(path, "rb", opener=regular) as source, open(target, "wb", opener=regular) as copy:
+        shutil.copyfileobj(source, copy, _BLOCK)
+        copy.flush()
+        os.fsync(copy.fileno())
+
+
 # ------------------------------------------------------------------------------------------------------ folders
 
 
@@ -99,6 +109,13 @@ def make_folder(path: Path) -> None:
             make_folder(path.parent)
     path.mkdir()
     sync_folder(path.parent)
+
+
+def ensure_folder(path: Path) -> None:
+    """Creates a folder and its missing parents, durably, unless it exists."""
+    if not path.is_dir():
+        with contextlib.suppress(FileExistsError):
+            make_folder(path)
 
 
 def sync_folder(path: Path) -> None:
@@ -134,6 +151,7 @@ def remove_folder(path: Path) -> None:
         doomed = unfinished(path)
         discard(doomed)
         os.rename(path, doomed)
+        sync_folder(path.parent)
         discard(doomed)
 
 
