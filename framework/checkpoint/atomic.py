@@ -91,6 +91,12 @@ def write_durably(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def sync_file(path: Path) -> None:
+    """Makes the content of a file durable, whoever has written it."""
+    with naming(path), open(path, "r+b", opener=regular) as file:
+        os.fsync(file.fileno())
+
+
 def copy_durably(path: Path, target: Path) -> None:
     """Copies a file. The content of the copy is on the disk when this returns."""
     with naming(target), open(path, "rb", opener=regular) as source, open(target, "wb", opener=regular) as copy:
@@ -142,6 +148,16 @@ def replace_folder(new: Path, old: Path) -> None:
         raise
     sync_folder(old.parent)
     discard(former)
+
+
+def finish_folder(new: Path, path: Path) -> None:
+    """Gives a folder, with whatever is below, its name, durably."""
+    for folder, _, names in os.walk(new):
+        for name in names:
+            sync_file(Path(folder, name))
+        sync_folder(Path(folder))
+    os.rename(new, path)
+    sync_folder(path.parent)
 
 
 def remove_folder(path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from config.program import PROGRAM
-from framework.checkpoint.atomic import discard, finish, regular, unfinished
+from framework.checkpoint.atomic import discard, finish, finish_folder, regular, unfinished
 from framework.dataset import archives, lines, minari_sets, sources
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
@@ -51,10 +51,14 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
 
 
 def _write_set(path: Path, data: Dataset) -> None:
+    """Writes a folder whole or not at all."""
+    new = unfinished(path)
+    discard(new)  # of a conversion that was killed
     try:
-        minari_sets.write(path, episodes(data.pieces()), data.summary.obs, data.summary.action)
+        minari_sets.write(new, path.name, episodes(data.pieces()), data.summary.obs, data.summary.action)
+        finish_folder(new, path)
     except BaseException:
-        discard(path)
+        discard(new)
         raise
 
 

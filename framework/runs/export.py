@@ -1,7 +1,7 @@
 """Command export: writes the policy of a saved model as a file for other programs, and compares it with the agent."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,17 @@ def _module(policy: PolicyPlan, model: Model) -> Any:
         raise JoystickError(f"{which} cannot be exported: {error}; joystick.load(NAME) acts with it") from None
 
 
+def write_all(files: Mapping[Path, bytes]) -> None:
+    """Writes new files, all of them or, after an error, none."""
+    try:
+        for place, data in files.items():
+            write_whole(place, data)
+    except BaseException:
+        for place in files:
+            place.unlink(missing_ok=True)
+        raise
+
+
 class _Export:
     """One policy and its file."""
 
@@ -125,8 +136,7 @@ class _Export:
         module = FileModule(policy, mask is not None, *self.starts).eval()
         facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
         files = dict(self._files(module, seen, facts))
-        for place, data in files.items():
-            write_whole(place, data)
+        write_all(files)
         print(f"{self.model.saved.path}: written as {' and '.join(map(str, files))}")
         print(self.checked)
         print("\nTo use it:\n")
