@@ -257,7 +257,7 @@ class Export(Scenario):
             load(path.read_bytes())
 
     def end(self, base: Path) -> End:
-        return {path.name: path.read_bytes() for path in base.iterdir()}
+        return {path.name: _tensors(path) or path.read_bytes() for path in base.iterdir()}
 
 
 SCENARIOS: dict[str, Any] = {
@@ -322,9 +322,9 @@ class Experiment:
                 written(state.tree, self.base)
             if commands := self.scenario.commands(self.base):
                 status, text = played(commands, self.folder)
-                if status:
-                    return f"continuing ends with status {status}: {text}"
                 said += text
+                if status and not (state.kind == "error" and self.scenario.said(said)):
+                    return f"continuing ends with status {status}: {text}"
             end = self.scenario.end(self.base)
         except Exception:
             return traceback.format_exc()
@@ -428,11 +428,21 @@ def end_of(run: Path) -> End:
         "counts": counted,
         "iteration": iteration,
         "arrays": newest["state_sha256"],
-        "best": manifest("best")["facts"],
+        "best": manifest("best")["facts"] if (run / "models" / "best").exists() else None,
         "iterations in result.json": [row["iteration"] for row in _rows(run / "results" / "result.json")],
         "traces": [path.read_bytes() for path in traces],
         "curves": {group: list(_points(run / "tb_logs" / group)) for group in ("interact", "model")},
     }
+
+
+def _tensors(path: Path) -> Any:
+    """The content of a file of safetensors, whose metadata have no fixed order."""
+    if path.suffix != ".safetensors":
+        return None
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        return file.metadata(), {name: file.get_tensor(name).tolist() for name in file.keys()}  # noqa: SIM118
 
 
 def _runs_end(run: Path) -> End:

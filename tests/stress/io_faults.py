@@ -14,33 +14,29 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)]
 
-from helpers_io_faults import KINDS, SCENARIOS, Counts, tried  # noqa: E402
+from helpers_io_faults import ALGORITHMS, KINDS, SCENARIOS, Counts, tried  # noqa: E402
 
-WORDS = {word for name in SCENARIOS for word in name.split()}
+COMMANDS = {name.split()[0] for name in SCENARIOS}
+FORMS = {name.split()[-1] for name in SCENARIOS}
 
 
-def chosen(words: list[str]) -> list[str]:
-    """The scenarios that have a word of each place that was chosen."""
-    places = [{name.split()[place] for name in SCENARIOS if len(name.split()) > place} for place in range(3)]
-    wanted = [place & set(words) for place in places]
-    return [
-        name
-        for name in SCENARIOS
-        if set(words) <= set().union(*wanted)
-        and all(part in place or not place for part, place in zip(name.split(), wanted, strict=False))
-        and all(not wanted[n] for n in range(len(name.split()), 3))
-    ]
+def chosen(words: set[str]) -> list[str]:
+    """The scenarios with one of the chosen commands, algorithms and forms; without any, all of them."""
+    wanted = [words & choices for choices in (COMMANDS, set(ALGORITHMS), FORMS) if words & choices]
+    return [name for name in SCENARIOS if all(choice & set(name.split()) for choice in wanted)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*", help="scenarios and kinds of fault", choices=sorted({*WORDS, *KINDS, ""}))
+    parser.add_argument("words", nargs="*", help="scenarios and kinds of fault", metavar="WORD")
     parser.add_argument("--every", type=int, default=1, help="try each N-th fault")
     parser.add_argument("--first", type=int, default=1, help="number of the first one to try")
     given = parser.parse_args()
+    if unknown := set(given.words) - {*COMMANDS, *ALGORITHMS, *FORMS, *KINDS}:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
     kinds = [kind for kind in KINDS if kind in given.words] or list(KINDS)
     table: list[Counts] = []
-    for name in chosen([word for word in given.words if word not in KINDS]):
+    for name in chosen(set(given.words)):
         for line in tried(name, kinds, given.every, given.first):
             table += [line] if isinstance(line, Counts) else []
             print(line if isinstance(line, str) else f"{line.fault}: {line.tried} tried, {line.lost} lost", flush=True)
