@@ -79,9 +79,7 @@ class Calls:
                 return self.perform(lambda: original(*args, **options), lambda: ("truncate", path, args[1]))
             if name == "fsync":
                 return self.perform(lambda: original(*args, **options), lambda: ("fsync", path, self.unseen(full)))
-            return self.perform(
-                lambda: original(*args, **options), lambda: (name.replace("remove", "unlink"), path)
-            )
+            return self.perform(lambda: original(*args, **options), lambda: (name.replace("remove", "unlink"), path))
 
         return call
 
@@ -157,9 +155,7 @@ class CountedFile(io.FileIO):
 
     def truncate(self, size: int | None = None) -> int:
         truncate, end = super().truncate, self.tell() if size is None else size
-        return self.calls.perform(
-            lambda: truncate(size), lambda: ("truncate", self.calls.below(self.fileno()), end)
-        )
+        return self.calls.perform(lambda: truncate(size), lambda: ("truncate", self.calls.below(self.fileno()), end))
 
 
 def read_record(path: Path) -> list[Call]:
@@ -241,33 +237,34 @@ class Disk:
         """Repeats a call."""
         name, path, *more = call
         folder, base = self.place(path) if path != "." else (self.top, ".")
-        if name == "open":
-            new, cut = more
-            if new:
-                node = File()
-                node.kept = b""
-                self.change((folder, base, node))
-            elif cut:
-                folder.now[base].now = b""
-        elif name == "write":
+        if name in ("open", "write", "truncate"):
+            self.change_content(name, folder, base, more)
+        elif name == "fsync":
+            self.sync(path, folder, base, more[0])
+        else:
+            self.change_names(name, folder, base, more)
+
+    def change_content(self, name: str, folder: Folder, base: str, more: list[Any]) -> None:
+        if name == "open" and more[0]:
+            self.change((folder, base, File()))
+            return
+        file = folder.now[base]
+        assert isinstance(file, File)
+        if name == "write":
             start, data = more
-            file = folder.now[base]
             file.now = file.now[:start].ljust(start, b"\0") + data + file.now[start + len(data) :]
-        elif name == "truncate":
-            file = folder.now[base]
-            file.now = file.now[: more[0]].ljust(more[0], b"\0")
-        elif name == "mkdir":
+        elif name == "truncate" or more[1]:
+            size = more[0] if name == "truncate" else 0
+            file.now = file.now[:size].ljust(size, b"\0")
+
+    def change_names(self, name: str, folder: Folder, base: str, more: list[Any]) -> None:
+        if name == "mkdir":
             self.change((folder, base, Folder()))
         elif name in ("unlink", "rmdir"):
             self.change((folder, base, None))
-        elif name == "rename":
-            there, new_name = self.place(more[0])
-            self.change((folder, base, None), (there, new_name, folder.now[base]))
-        elif name == "link":
-            there, new_name = self.place(more[0])
-            self.change((there, new_name, folder.now[base]))
-        elif name == "fsync":
-            self.sync(path, folder, base, more[0])
+        else:  # rename, link
+            gone: list[Change] = [(folder, base, None)] if name == "rename" else []
+            self.change(*gone, (*self.place(more[0]), folder.now[base]))
 
     def sync(self, path: str, folder: Folder, base: str, content: bytes | None) -> None:
         if content is not None and base not in folder.now:
@@ -327,7 +324,10 @@ def _left(file: File, way: str) -> bytes:
         return file.now
     if way != "torn" or file.now == file.kept:
         return file.kept
-    same = len(os.path.commonprefix([file.now, file.kept]))
+    same = next(
+        (n for n, pair in enumerate(zip(file.now, file.kept, strict=False)) if pair[0] != pair[1]),
+        min(len(file.now), len(file.kept)),
+    )
     middle = same + (len(file.now) - same) // 2
     return file.now[:middle] + file.kept[middle:]
 

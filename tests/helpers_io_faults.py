@@ -193,8 +193,10 @@ tune_cfg: {{scheduler: halving, eta: 2, rungs: 40, score: {score}}}
         return {"trials": rows, "winner": json.loads((folder / "tune.json").read_text())["best"], **runs}
 
     def said(self, text: str) -> set[str]:
-        names = {"run 000", "run 001"} if "could not be saved" in text or "logger tensorboard stopped" in text else set()
-        return names | ({"trials", "winner", "run 000", "run 001"} if "is left out" in text else set())
+        runs = {"run 000", "run 001"}
+        if "is left out" in text:
+            return {"trials", "winner", *runs}
+        return runs if "could not be saved" in text or "logger tensorboard stopped" in text else set()
 
 
 class Convert(Scenario):
@@ -314,7 +316,8 @@ class Experiment:
         said = ""
         try:
             if state.kind == "error":
-                status, said = played(self.scenario.commands(self.fresh()), self.folder, Calls(self.base, None, state.at))
+                commands = self.scenario.commands(self.fresh())
+                status, said = played(commands, self.folder, Calls(self.base, fail_at=state.at))
                 if status not in (0, 1, 2) or "Traceback" in said:
                     return f"status {status}: {said}"
             else:

@@ -185,4 +185,3 @@ def test_a_second_thread_is_told_that_another_one_uses_the_run(call):
     (text,) = said
     assert text.endswith("another thread is in train, and a run is used by one at a time")
     run.close()
-

@@ -1,4 +1,4 @@
-"""A sample of tests/stress/io_faults.py: whatever call of input and output goes wrong, a command comes to the same end."""
+"""A sample of tests/stress/io_faults.py: whatever call goes wrong, a command comes to the same end."""
 
 import multiprocessing
 import os

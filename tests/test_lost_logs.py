@@ -24,7 +24,8 @@ POINTS = "tb_logs/interact/events.out.tfevents.0000000001.joystick"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained") / "run"
-    assert main(["--into", str(folder), *WORDS, *OUTPUTS["board"], *EVALUATION, "general_cfg.iteration_steps=20", LIMITS[0]]) == 0
+    words = [*WORDS, *OUTPUTS["board"], *EVALUATION, "general_cfg.iteration_steps=20", LIMITS[0]]
+    assert main(["--into", str(folder), *words]) == 0
     return folder
 
 
