@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -74,15 +75,17 @@ def make_env(config: RunConfig, rows: int, draw: bool = False, worker: int = 0, 
 @contextlib.contextmanager
 def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -> Iterator[VectorEnv]:
     """Makes a vector environment, and closes it at the end. If it cannot be closed, that is a warning: nothing depends
-    on it any more."""
+    on it any more. A forked child has no part in it, and does not close it when it ends."""
+    process = os.getpid()
     with watch("make"):
         env = make_env(config, rows, draw)
     try:
         yield env
     finally:
         try:
-            with watch("close"):
-                env.close()
+            if os.getpid() == process:
+                with watch("close"):
+                    env.close()
         except Exception as error:
             LOGGER.warning("the environment could not be closed: %s", error)
 

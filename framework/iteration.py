@@ -162,6 +162,10 @@ class Iteration:
         """Running number, from 1, and number of environment steps before it."""
         self.steps = 0
         """Number of environment steps that it needs at least; 0 before it starts."""
+        self.counted_from = first_step
+        """Number of environment steps from which on they count."""
+        self.broken_off = False
+        """True once a call for these steps has ended before; a resume does not know it."""
         self.began = began
         """Seconds of training before it."""
         self.metrics = Means()
@@ -172,10 +176,16 @@ class Iteration:
         self.evaluation: float | None = None
         """Mean return of its latest evaluation."""
 
+    def ask(self, steps: int, step: int) -> None:
+        """Sets how many environment steps it needs. After a resume, the number that it was started with counts from its
+        beginning, as in a run without a break; otherwise the steps count from the present one."""
+        if steps != self.steps or self.broken_off:
+            self.steps, self.counted_from, self.broken_off = steps, step, False
+
     def complete(self, step: int) -> bool:
         """Returns True if it has all its steps. It is still the running one while it is evaluated and saved, so that
         its result includes the evaluation."""
-        return 0 < self.steps <= step - self.first_step
+        return 0 < self.steps <= step - self.counted_from
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
         """Adds episodes that have ended."""
@@ -227,6 +237,7 @@ class Iteration:
             "number": self.number,
             "first_step": self.first_step,
             "steps": self.steps,
+            "counted_from": self.counted_from,
             "began": self.began,
             "metrics": self.metrics.sums,
             "returns": self.returns.state(),
@@ -238,6 +249,7 @@ class Iteration:
     def load_state(self, state: Tree) -> None:
         self.number, self.first_step = state["number"], state["first_step"]
         self.steps, self.began = state["steps"], state["began"]
+        self.counted_from = state.get("counted_from", self.first_step)
         self.metrics.sums, self.evaluation = state["metrics"], state["evaluation"]
         self.returns, self.lengths = Spread(*state["returns"]), Spread(*state["lengths"])
         self.custom = {name: Spread(*values) for name, values in state["custom"].items()}

@@ -113,14 +113,15 @@ class Trainer:
 
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration: in rounds, until it has at least this number of environment steps, or a stop rule is
-        met. Returns the stop rule, or None. An iteration that was broken off continues after a resume, with the number
-        of steps that it was started with."""
+        met. Returns the stop rule, or None. An iteration that was broken off continues after a resume that asks for
+        the same number of steps."""
         with self._clock():
             if self._save_is_due():
                 self.save_point()  # a session that ended during an evaluation has left it to this one
             if self._complete():
                 self._end_iteration()  # one that ended after a save has left its result
-            self.iteration.steps = self.iteration.steps or steps
+            if self.stop_reason() is None:  # a run that has ended repeats its last checkpoint as it was
+                self.iteration.ask(steps, self.work())
             while not self._complete() and self.stop_reason() is None:
                 self.round()
                 if self._save_is_due():
@@ -362,7 +363,7 @@ class Trainer:
             self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
             for observer in self.observers:
                 observer.result(self.last)
-        self.log.flush()
+        self.log.sync()  # run.json may soon say that the run has ended, and a tuning read its score from these files
 
     def place(self) -> tuple[Count, int]:
         """Returns the amount of training and the number of the running iteration."""

@@ -1,6 +1,7 @@
 """joystick.Run: a run in the hands of a program is the run of the command line."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -332,3 +333,42 @@ def test_a_closed_run_outside_of_tasks_is_named_by_its_folder(tmp_path):
         with pytest.raises(joystick.JoystickError, match=f"Run.resume\\('{name}'\\) continues it"):
             run.train()
         joystick.Run.resume(name).close()
+
+
+def interrupted(run, steps, at):
+    """A call of train that Ctrl-C ends at a step."""
+    trainer = run._experiment.trainer
+    round_of = trainer.round
+
+    def round_and_press() -> None:
+        round_of()
+        if trainer.count.step >= at:
+            signal.raise_signal(signal.SIGINT)
+
+    trainer.round = round_and_press
+    with pytest.raises(KeyboardInterrupt):
+        run.train(steps)
+    trainer.round = round_of
+
+
+@pytest.mark.parametrize("steps", [30, 400])
+def test_after_an_interrupt_train_makes_as_many_steps_as_it_is_asked_for(steps):
+    with run_of() as run:
+        interrupted(run, 400, at=70)
+        begin = run.count.step
+        assert begin < 80
+        assert run.train(steps)["step"] in range(begin + steps, begin + steps + 10)
+    assert [row["iteration"] for row in read_csv(run.task / "results/progress.csv")] == [1]
+
+
+def test_a_resume_or_restore_in_the_middle_of_an_iteration_makes_as_many_steps_as_it_is_asked_for():
+    with run_of() as run:
+        interrupted(run, 400, at=70)
+        run._experiment.trainer.iteration.steps = 400  # as in a checkpoint of a program that was killed meanwhile
+        path = run.save()
+        begin = run.count.step
+        run.restore(path)
+        assert run.train(30)["step"] in range(begin + 30, begin + 40)
+        run.restore(path)
+    with joystick.Run.resume(run.task) as again:
+        assert again.train(30)["step"] in range(begin + 30, begin + 40)

@@ -6,6 +6,7 @@ import signal
 import time
 import traceback
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import isfinite
@@ -274,7 +275,24 @@ def _async(maker: Maker, name: str, rows: int, known: Known) -> VectorEnv:
     parent = os.getpid()
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
+    _open.add(env)
     return GymnasiumVector(Masked(env), name, known, visit=partial(_visit, env))
+
+
+_open: "weakref.WeakSet[AsyncVectorEnv]" = weakref.WeakSet()
+"""Environments of this process whose rows are processes."""
+
+
+def _abandon() -> None:
+    """Lets a forked child leave the processes of the rows to its parent. Otherwise its end would end them: gymnasium
+    closes what is not closed, and multiprocessing terminates what it takes for children."""
+    for env in list(_open):
+        env.closed = True
+        getattr(multiprocessing.process, "_children", set()).difference_update(env.processes)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon)
 
 
 def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:

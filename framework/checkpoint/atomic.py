@@ -9,6 +9,9 @@ from typing import BinaryIO
 
 from config.opening import regular
 
+_BLOCK = 2**20
+
+
 # ------------------------------------------------------------------------------------------------------ errors
 
 
@@ -69,6 +72,20 @@ def write_durably(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def sync_file(path: Path) -> None:
+    """Makes the content of a file durable, whoever has written it."""
+    with naming(path), open(path, "r+b", opener=regular) as file:
+        os.fsync(file.fileno())
+
+
+def copy_durably(path: Path, target: Path) -> None:
+    """Copies a file. The content of the copy is on the disk when this returns."""
+    with naming(target), open(path, "rb", opener=regular) as source, open(target, "wb", opener=regular) as copy:
+        shutil.copyfileobj(source, copy, _BLOCK)
+        copy.flush()
+        os.fsync(copy.fileno())
+
+
 # ------------------------------------------------------------------------------------------------------ folders
 
 
@@ -79,6 +96,13 @@ def make_folder(path: Path) -> None:
             make_folder(path.parent)
     path.mkdir()
     sync_folder(path.parent)
+
+
+def ensure_folder(path: Path) -> None:
+    """Creates a folder and its missing parents, durably, unless it exists."""
+    if not path.is_dir():
+        with contextlib.suppress(FileExistsError):
+            make_folder(path)
 
 
 def sync_folder(path: Path) -> None:
@@ -107,6 +131,16 @@ def replace_folder(new: Path, old: Path) -> None:
     discard(former)
 
 
+def finish_folder(new: Path, path: Path) -> None:
+    """Gives a folder, with whatever is below, its name, durably."""
+    for folder, _, names in os.walk(new):
+        for name in names:
+            sync_file(Path(folder, name))
+        sync_folder(Path(folder))
+    os.rename(new, path)
+    sync_folder(path.parent)
+
+
 def remove_folder(path: Path) -> None:
     """Deletes a folder. It loses its name first, so that a crash leaves no half of it to be taken for a whole."""
     discard(aside(path))
@@ -114,6 +148,7 @@ def remove_folder(path: Path) -> None:
         doomed = unfinished(path)
         discard(doomed)
         os.rename(path, doomed)
+        sync_folder(path.parent)
         discard(doomed)
 
 

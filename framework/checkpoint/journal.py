@@ -12,7 +12,7 @@ import numpy as np
 from safetensors.numpy import load as load_arrays
 
 from config.opening import regular
-from framework.checkpoint.atomic import sync_folder
+from framework.checkpoint.atomic import ensure_folder, sync_folder
 from framework.errors import CheckpointError
 
 FRAME_BYTES = 32 * 2**20
@@ -73,20 +73,18 @@ class Journal:
 
     def append(self, arrays: dict[str, np.ndarray]) -> Position:
         """Writes a frame durably and returns where it begins. If the disk is full, the journal keeps its end."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        ensure_folder(self.folder)
         start = self.end if self.end.offset < SEGMENT_BYTES else Position(self.end.segment + 1, 0)
         path = self._path(start.segment)
-        is_new = not path.exists()
         try:
-            with open(path, "wb" if is_new else "r+b", opener=regular) as file:
+            with open(path, "r+b" if path.exists() else "wb", opener=regular) as file:
                 file.truncate(start.offset)
                 file.seek(start.offset)
                 _write_frame(file, arrays)
                 end = file.tell()
                 file.flush()
                 os.fsync(file.fileno())
-            if is_new:
-                sync_folder(self.folder)
+            sync_folder(self.folder)  # also for an old file: the process that created it may have been killed
         except OSError:
             if path.exists():
                 _cut(path, start.offset)

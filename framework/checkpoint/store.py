@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,9 @@ from config.opening import read_regular
 from config.paths import as_written
 from framework.checkpoint.atomic import (
     aside,
+    copy_durably,
     discard,
+    ensure_folder,
     recover,
     remove_folder,
     replace_folder,
@@ -186,7 +187,7 @@ class CheckpointStore:
 
     def save(self, number: int, tree: Tree, memory: Any, facts: dict[str, Any]) -> Path:
         """Writes everything, and renames it last. An OSError leaves the earlier checkpoints as they were."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        ensure_folder(self.folder)
         new = unfinished(self.folder / str(number))
         discard(new)
         try:
@@ -216,7 +217,7 @@ class CheckpointStore:
             try:
                 os.link(file, new / file.name)
             except OSError:
-                shutil.copy2(file, new / file.name)
+                copy_durably(file, new / file.name)
         sync_folder(new)
         replace_folder(new, self.folder / "best")
 

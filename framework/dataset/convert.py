@@ -10,7 +10,7 @@ import numpy as np
 
 from config.opening import regular
 from config.program import PROGRAM
-from framework.checkpoint.atomic import discard, finish, unfinished
+from framework.checkpoint.atomic import discard, finish, finish_folder, unfinished
 from framework.dataset import archives, lines, minari_sets, sources
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
@@ -52,10 +52,14 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
 
 
 def _write_set(path: Path, data: Dataset) -> None:
+    """Writes a folder whole or not at all."""
+    new = unfinished(path)
+    discard(new)  # of a conversion that was killed
     try:
-        minari_sets.write(path, episodes(data.pieces()), data.summary.obs, data.summary.action)
+        minari_sets.write(new, path.name, episodes(data.pieces()), data.summary.obs, data.summary.action)
+        finish_folder(new, path)
     except BaseException:
-        discard(path)
+        discard(new)
         raise
 
 

@@ -102,15 +102,15 @@ def _check(group: Any, size: int, depth: int = 0) -> None:
             raise DataError(f"{name} claims {item.nbytes:,} bytes, or lies in another file; the file has {size:,}")
 
 
-def write(folder: Path, episodes: Iterable[Columns], obs: Range, action: Range) -> None:
-    """Writes a new data set. Its spaces are those that the data seem to have."""
+def write(folder: Path, name: str, episodes: Iterable[Columns], obs: Range, action: Range) -> None:
+    """Writes a new data set of this name. Its spaces are those that the data seem to have."""
     storage, folder = storages(), folder.absolute()  # Minari takes a relative path twice
     (folder / "data").mkdir(parents=True)
     minari = import_module("minari")
     made = storage.new(
         folder / "data", observation_space=space_of(obs), action_space=space_of(action), jpeg_encoding=False
     )
-    made.update_metadata({"dataset_id": f"joystick/{folder.name}-v0", "minari_version": minari.__version__})
+    made.update_metadata({"dataset_id": f"joystick/{name}-v0", "minari_version": minari.__version__})
     make = import_module("minari.data_collector").EpisodeBuffer
     made.update_episodes(_buffer(make, episode) for episode in episodes)
 

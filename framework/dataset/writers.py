@@ -12,18 +12,17 @@ import numpy as np
 from config.opening import regular
 from config.paths import as_written
 from config.policies import NAMES
-from framework.checkpoint.atomic import discard, finish, naming, sync_folder, unfinished
+from framework.checkpoint.atomic import discard, ensure_folder, finish, naming, sync_folder, unfinished
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.dataset.convert import convert
 from framework.errors import DataError
 from framework.output import LOGGER
-from framework.output.csv_log import JsonLog
+from framework.output.csv_log import JsonLog, last_end
 from framework.output.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
 
 LIMIT_BYTES = 2**25
 """Bytes at which a new file is started. This much is kept in memory, and written again at each save."""
-_TAIL = 2**20
 
 
 class EpisodeWriter(Protocol):
@@ -81,7 +80,7 @@ class LinesWriter:
     def _opened(self) -> JsonLog:
         """Returns the file, cut back to its last whole line when it is opened."""
         if self._log is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            ensure_folder(self.path.parent)
             if self.path.exists():
                 _cut_torn_line(self.path)
             self._log = JsonLog(self.path)
@@ -107,15 +106,7 @@ class LinesWriter:
 def _cut_torn_line(path: Path) -> None:
     """Removes the end of a file behind its last line, which a crash has left."""
     with open(path, "r+b", opener=regular) as file:
-        end = os.fstat(file.fileno()).st_size
-        while end:
-            start = max(end - _TAIL, 0)
-            file.seek(start)
-            if (last := file.read(end - start).rfind(b"\n")) >= 0:
-                end = start + last + 1
-                break
-            end = start
-        file.truncate(end)
+        file.truncate(last_end(file, os.fstat(file.fileno()).st_size))
 
 
 class ArchiveWriter:
@@ -250,7 +241,7 @@ class _Series:
         """Writes the current file whole, unless it is as it was."""
         if self._written:
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
+        ensure_folder(self.folder)
         count = sum(len(part["reward"]) for part in self._parts)
         columns = {name: (part, [each[name] for each in self._parts]) for name, part in self._parts[0].items()}
         path = self._path()

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import sys
 import time
 import traceback
@@ -265,6 +266,8 @@ class _LogFile(logging.FileHandler):
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
         self.setLevel(level)
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self._process = os.getpid()
+        """The process that writes it; a forked child, which ends with a flush of all handlers, does not."""
         self._waiting: list[tuple[float, str]] = []
         """Notes that are not written yet, with their times."""
         self._second = (-1, "")
@@ -290,12 +293,14 @@ class _LogFile(logging.FileHandler):
         return f"{self._second[1]},{int(1000 * (moment - second)):03d}"
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._write_waiting()
-        super().emit(record)
+        if os.getpid() == self._process:
+            self._write_waiting()
+            super().emit(record)
 
     def flush(self) -> None:
-        self._write_waiting()
-        super().flush()
+        if os.getpid() == self._process:
+            self._write_waiting()
+            super().flush()
 
     def _open(self) -> Any:
         return open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=regular)

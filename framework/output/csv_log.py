@@ -26,8 +26,10 @@ _BLOCK = 2**20
 class LineLog(ABC):
     """Appends rows to a file, a line each."""
 
-    def __init__(self, path: Path, header: str = "") -> None:
-        self.path = path
+    def __init__(self, path: Path, header: str = "", needed: bool = True) -> None:
+        """needed: False for a log that no training depends on and that holds no data: a resume continues without the
+        rows that are lost, and says so."""
+        self.path, self.needed = path, needed
         self._rows: list[str] = []
         self.waiting = 0
         """Bytes of the rows that are not written yet."""
@@ -44,20 +46,21 @@ class LineLog(ABC):
             raise
 
     def _begin(self, header: bytes) -> None:
-        """Writes the header of a new file, or checks that of an old one."""
+        """Writes the header of a new file, or checks that of an old one. The name of either is durable then: nothing
+        else tells whether the process that created it has come so far."""
         with naming(self.path):
             self._file.seek(0)
             first = self._file.read(len(header)) or b""
             if first == header:
                 self._size = os.fstat(self._file.fileno()).st_size
                 self._crc = checksum(self._file, self._size)
-                return
-            if not header.startswith(first):
+            elif header.startswith(first):
+                self._file.truncate(0)  # a crash cut off the header itself
+                self._write(header)
+            else:
                 raise TaskDirError(
                     f"{as_written(self.path)} has other columns than this run; move it away, or start a new run"
                 )
-            self._file.truncate(0)  # a crash cut off the header itself
-            self._write(header)
         sync_folder(self.path.parent)
 
     @abstractmethod
@@ -121,18 +124,19 @@ class LineLog(ABC):
 
     def restore(self, position: int, crc: int | None = None) -> bool:
         """Drops every row after this position. Returns False if those before it are no longer the bytes of this
-        checksum; None compares nothing."""
+        checksum; None compares nothing. ValueError if no row ends there, unless the log is not needed: then the whole
+        rows before it are kept."""
         self._rows.clear()
         self.waiting = 0
-        self._file.seek(max(position - 1, 0))
-        if position < self._least or (position and self._file.read(1) != b"\n"):
+        end = last_end(self._file, min(position, os.fstat(self._file.fileno()).st_size))
+        if self.needed and (end < position or position < self._least):
             raise ValueError(
                 f"{as_written(self.path)} is shorter than at the checkpoint or was edited; a row cannot end at "
                 f"{position}"
             )
-        self._file.truncate(position)
-        self._size, self._crc = position, checksum(self._file, position)
-        return crc in (None, self._crc)
+        self._file.truncate(end)
+        self._size, self._crc = end, checksum(self._file, end)
+        return end == position and crc in (None, self._crc)
 
     def close(self) -> None:
         """Writes the waiting rows and closes the file."""
@@ -164,6 +168,17 @@ class JsonLog(LineLog):
 
     def _lines(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
         return map(json.dumps, rows)
+
+
+def last_end(file: BinaryIO, size: int) -> int:
+    """Returns the end of the last whole line in the first `size` bytes of a file."""
+    while size > 0:
+        start = max(size - _BLOCK, 0)
+        file.seek(start)
+        if (line := file.read(size - start).rfind(b"\n")) >= 0:
+            return start + line + 1
+        size = start
+    return 0
 
 
 def checksum(file: BinaryIO, size: int) -> int:

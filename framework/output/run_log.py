@@ -75,7 +75,7 @@ class RunLog(Observer):
             "train": CsvLog(task.results / "train.csv", rows.columns),
             "eval": CsvLog(task.results / "eval.csv", (*EVAL_COLUMNS, *evaluated)),
             "progress": CsvLog(task.results / "progress.csv", rows.progress_columns),
-            "result": JsonLog(task.results / "result.json"),
+            "result": JsonLog(task.results / "result.json", needed=False),
         }
         self.loggers = Loggers(loggers or {}, task.path, config or {}, console.warn)
         self._step = 0
@@ -122,6 +122,11 @@ class RunLog(Observer):
         for file in self.files.values():
             file.flush()
 
+    def sync(self) -> None:
+        """Writes buffered rows to the files. They are on the disk when this returns."""
+        for file in self.files.values():
+            file.position()
+
     def state(self) -> Tree:
         """Returns the positions in the files."""
         self.flush()
@@ -132,24 +137,24 @@ class RunLog(Observer):
     def load_state(self, state: Any) -> None:
         """Truncates the files to their saved positions: one curve, no row twice."""
         for name, place in state["files"].items():
-            if not self.files[name].restore(**place):
-                self.altered(self.files[name].path)
+            file = self.files[name]
+            if not file.restore(**place):
+                self.altered(file.path, lost=file.size < place["position"])
         self._step = state.get("step", 0)
         self.loggers.load_state(state.get("loggers", {}))
         for kind, writer in self.writers.items():
             if kind in state["records"] and not writer.restore(state["records"][kind]):
                 self.altered(writer.path)
 
-    def altered(self, path: Path) -> None:
+    def altered(self, path: Path, lost: bool = False) -> None:
         """Reports a file whose bytes before the checkpoint are no longer those that were written. Nothing that the
-        training needs is in it, so the run continues, and run.json keeps the fact."""
+        training needs is in it, so the run continues, and run.json keeps the fact. lost: True if some are missing."""
         known = self.task.read_run().get("altered_files")
         names = known if isinstance(known, list) else []
         name = str(path.relative_to(self.task.path))
         self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
-        self.console.warn(
-            f"{as_written(path)} was altered or damaged since the checkpoint; the run continues, the file is kept"
-        )
+        what = "has lost rows that it had at" if lost else "was altered or damaged since"
+        self.console.warn(f"{as_written(path)} {what} the checkpoint; the run continues, the file is kept")
 
     def close(self) -> None:
         """Writes buffered rows and closes the files."""

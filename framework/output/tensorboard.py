@@ -17,8 +17,9 @@ import yaml
 
 from algos.base import Tree
 from config.opening import regular
-from framework.checkpoint.atomic import naming
+from framework.checkpoint.atomic import ensure_folder, naming, sync_folder
 from framework.loggers import Logger, flat
+from framework.output import LOGGER
 
 GROUPS = ("interact", "model")
 """Folders below tb_logs/. A checkpoint may come from a stranger, so it cannot name others."""
@@ -99,14 +100,20 @@ def _record(event: bytes) -> bytes:
     return length + masked_crc32c(length) + event + masked_crc32c(event)
 
 
-def _cut(files: Mapping[int, Path], number: int, offset: int) -> None:
-    """Deletes the files after this number and shortens the one that has it."""
+def _cut(files: Mapping[int, Path], number: int, offset: int) -> bool:
+    """Deletes the files after this number and shortens the one that has it, durably. Returns False if that one is
+    missing, or shorter already."""
+    whole = number == 0
     for n, path in files.items():
         if n > number:
             path.unlink()
         elif n == number:
             with open(path, "r+b", opener=regular) as file:
-                file.truncate(min(offset, os.fstat(file.fileno()).st_size))
+                size = os.fstat(file.fileno()).st_size
+                file.truncate(min(offset, size))
+                os.fsync(file.fileno())
+            whole = offset <= size
+    return whole
 
 
 class EventFile:
@@ -115,14 +122,15 @@ class EventFile:
 
     def __init__(self, folder: Path, number: int | None = None, offset: int = 0) -> None:
         """With a number: deletes the files after that one, and cuts it at `offset`."""
-        folder.mkdir(parents=True, exist_ok=True)
+        ensure_folder(folder)
         old = {int(path.name.split(".")[3]): path for path in folder.glob("events.out.tfevents.*.joystick")}
         self.number = max(old, default=0) + 1
-        if number is not None:
-            _cut(old, number, offset)
+        if number is not None and not _cut(old, number, offset):
+            LOGGER.warning("%s has lost points that it had at the checkpoint; the run continues", folder)
         path = folder / f"events.out.tfevents.{self.number:010d}.joystick"
         self._path = path
         self._file = open(path, "wb", buffering=0, opener=regular)  # noqa: SIM115  # held until close()
+        sync_folder(folder)
         self._size = 0
         self._waiting = bytearray(_record(_event(time.time(), 0, _message(3, b"brain.Event:2"))))
 
@@ -155,8 +163,10 @@ class EventFile:
         self._waiting.clear()
 
     def position(self) -> list[int]:
-        """Returns the number of the file and its size in bytes."""
+        """Returns the number of the file and its size in bytes, all of them on the disk."""
         self.flush()
+        with naming(self._path):
+            os.fsync(self._file.fileno())
         return [self.number, self._size]
 
     def close(self) -> None:
@@ -178,8 +188,8 @@ class TensorBoard(Logger):
     def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
         self.folder = folder / "tb_logs"
         for group in GROUPS if state else ():
-            if (self.folder / group).is_dir():
-                number, offset = map(int, state.get(group, (0, 0)))
+            number, offset = map(int, state.get(group, (0, 0)))
+            if number or (self.folder / group).is_dir():
                 self._files[group] = EventFile(self.folder / group, number, max(offset, 0))
         if config:
             written = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)

@@ -19,6 +19,7 @@ import numpy as np
 from config.general import task_folder
 from config.paths import as_written
 from envs.base import Array, Step, VectorEnv
+from framework.checkpoint.atomic import ensure_folder
 from framework.fragment import Fragment, Record, Recorder
 from framework.output.csv_log import JsonLog
 from framework.output.trace_reader import NAME, trace_files
@@ -135,7 +136,7 @@ class TraceWriter:
 
     def __init__(self, task: Path, folder: str, file_mb: float) -> None:
         self.task, self.folder, self.limit = task, folder, file_mb * 2**20
-        self.path.mkdir(parents=True, exist_ok=True)
+        ensure_folder(self.path)
         self._logs: dict[int, JsonLog] = {}
         """Current file of each worker."""
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from config.opening import read_regular, regular
 from config.paths import as_written
-from framework.checkpoint.atomic import naming, sync_folder
+from framework.checkpoint.atomic import ensure_folder, naming, sync_folder
 from framework.output import LOGGER, safe_pickle
 from framework.output.csv_log import checksum
 
@@ -158,11 +158,10 @@ class TrajectoryWriter:
 
     def _begin(self, number: int, offset: int, episodes: int, crc: int) -> None:
         """Opens a file, cuts it at the offset and ends it there."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        ensure_folder(self.folder)
         path = self._path(number)
-        is_new = not path.exists()
         # unbuffered, so that a record and its stop byte are one write
-        file = open(path, "w+b" if is_new else "r+b", buffering=0, opener=regular)  # noqa: SIM115
+        file = open(path, "r+b" if path.exists() else "w+b", buffering=0, opener=regular)  # noqa: SIM115
         self._number, self._offset, self._episodes, self._crc = number, offset, episodes, crc
         if not episodes:
             self._offset = self._crc = 0
@@ -171,8 +170,7 @@ class TrajectoryWriter:
                 file.truncate(self._offset)
             self._file = file
             self._write(b"" if episodes else HEADER)
-            if is_new:
-                sync_folder(self.folder)
+            sync_folder(self.folder)  # also for an old file: the process that created it may have been killed
         except OSError:
             self._file = None
             file.close()

@@ -163,6 +163,8 @@ class Run:
         self._closed = True  # until its parts exist
         self._busy = ""
         """Reason why it must not be trained, restored or closed now; empty if it may."""
+        self._call, self._thread = "", 0
+        """Call that is under way, and the thread that makes it."""
         self._asked = False
         """True once Ctrl-C was pressed."""
         say: Callable[[str], None] = print if self._show else (lambda text: None)
@@ -185,6 +187,7 @@ class Run:
         run = cls.__new__(cls)
         run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
         run._busy = "the command line drives this run"
+        run._call, run._thread = "train", threading.get_ident()
         return run
 
     # facts ------------------------------------------------------------------------------------------------
@@ -227,6 +230,7 @@ class Run:
                 with _Interrupts(self):
                     reason = experiment.iterate(steps or self.config.general.iteration_steps)
                 self._reason = None if self._asked else reason
+                experiment.trainer.iteration.broken_off = self._asked
             trainer = experiment.trainer
             result = trainer.last or trainer.result()
         if self._asked:
@@ -259,8 +263,8 @@ class Run:
     def restore(self, checkpoint: int | str | Path) -> None:
         """Goes back to a checkpoint of this run: its update, its folder, or best. Later checkpoints are deleted, and
         log files continue from there. Works also after an error has broken off a round."""
-        if self._busy:
-            raise JoystickError(f"restore is not possible now: {self._busy}")
+        self._experiment.check_own()
+        self._check_free("restore")
         if self._closed:
             raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         experiment = self._experiment
@@ -340,6 +344,7 @@ class Run:
     def set_phase(self, value: float) -> None:
         """Sets the phase of the curriculum: every row gets it with its next episode. Needs general_cfg.curriculum
         without phases; a callback may call it in on_train_result."""
+        self._experiment.check_own()
         if self._closed:
             raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         trainer = self._experiment.trainer
@@ -359,13 +364,14 @@ class Run:
 
     def close(self) -> None:
         """Saves what has been trained since the last checkpoint, writes figure and report, and ends all processes.
-        Once a stop rule has ended the training, also compares the checkpoints and marks the best model."""
-        if self._busy:
-            raise JoystickError(f"close is not possible now: {self._busy}")
+        Once a stop rule has ended the training, also compares the checkpoints and marks the best model. Does nothing in
+        a forked child: the run is its parent's."""
+        if self._experiment.is_own:
+            self._check_free("close")
         self._close(complete=True)
 
     def _close(self, complete: bool) -> None:
-        if self._closed:
+        if self._closed or not self._experiment.is_own:
             return
         self._closed = True
         _OPEN.discard(self)
@@ -398,18 +404,31 @@ class Run:
     @contextlib.contextmanager
     def _alone(self, what: str) -> Iterator[None]:
         """Refuses a call from within another one: a callback must not train, restore or close the run."""
-        if self._busy:
-            raise JoystickError(f"{what} is not possible now: {self._busy}")
+        self._check_free(what)
         self._busy = f"a callback of {what} calls it"
+        self._call, self._thread = what, threading.get_ident()
         try:
             yield
         finally:
             self._busy = ""
 
+    def _check_free(self, what: str) -> None:
+        """Raises JoystickError while another call is under way, in a callback of it or in another thread."""
+        self._check_thread(f"{what} is not possible now")
+        if self._busy:
+            raise JoystickError(f"{what} is not possible now: {self._busy}")
+
+    def _check_thread(self, refusal: str) -> None:
+        """Raises JoystickError while another thread trains: only between two rounds is the state whole."""
+        if self._busy and self._thread != threading.get_ident():
+            raise JoystickError(f"{refusal}: another thread is in {self._call}, and a run is used by one at a time")
+
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[Experiment]:
         """Gives the parts of the run to a call. An error in it leaves them in the middle of a round: after that, only
         restore and close are possible."""
+        self._experiment.check_own()
+        self._check_thread("the run is in use")
         if self._closed:
             raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         if self._broken:
@@ -460,7 +479,9 @@ _OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Saves and closes the runs that the program has left open."""
+    """Saves and closes the runs that the program has left open. Those that a forked child has copies of are its
+    parent's."""
     for run in list(_OPEN):
-        print(f"joystick: {as_written(run.task)} was left open; it is saved and closed", file=sys.stderr)
-        run._close(complete=False)
+        if run._experiment.is_own:
+            print(f"joystick: {as_written(run.task)} was left open; it is saved and closed", file=sys.stderr)
+            run._close(complete=False)

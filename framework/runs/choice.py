@@ -39,7 +39,7 @@ def choose_best(trainer: Trainer, agent: Agent) -> Score:
             shows.evaluation(evaluation, Count(**saved.tree["count"]), better)
     if trainer.cfg.save_best_model and best.update in trainer.store.numbers():
         trainer.store.mark_best(best.update)
-    trainer.log.flush()
+    trainer.log.sync()  # the score of a tuning is read from these rows once run.json says that the run has ended
     return best
 
 

@@ -5,6 +5,7 @@ The command line trains it to its end (framework/runs/train.py), and joystick.Ru
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -71,6 +72,8 @@ class Experiment:
         say: Callable[[str], None] = _print,
         handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
+        self.process = os.getpid()
+        """The process that this run belongs to. A forked child has copies of all its parts, and may use none."""
         self.config = build.with_updates(with_seed(config))
         self.stopping = stopping
         """True if the run was asked to stop."""
@@ -121,8 +124,22 @@ class Experiment:
         self.close()
 
     def close(self) -> None:
-        """Closes logs, environments, processes and the lock of the task directory."""
-        self._stack.close()
+        """Closes logs, environments, processes and the lock of the task directory; nothing in a forked child."""
+        if self.is_own:
+            self._stack.close()
+
+    @property
+    def is_own(self) -> bool:
+        """True in the process that began this run; False in a child that was forked later."""
+        return os.getpid() == self.process
+
+    def check_own(self) -> None:
+        """Raises JoystickError in a forked child."""
+        if not self.is_own:
+            raise JoystickError(
+                f"process {os.getpid()} is forked from process {self.process}, which trains {self.task.path}, and "
+                "cannot use its run; Run.branch continues from a checkpoint of it in a new folder"
+            )
 
     def _open(self) -> None:
         """Creates all parts. Those that can be refused come before the task directory."""
@@ -330,6 +347,7 @@ class Experiment:
     def _survive(self, work: Callable[[], T]) -> T:
         """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run
         again."""
+        self.check_own()
         losses, lost_at, saved = 0, None, None
         while True:
             try:
@@ -373,6 +391,8 @@ class Experiment:
         except Lost:
             raise
         except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
+            if not self.is_own:  # a child that an environment or a callback has forked ends here
+                raise
             self.console.log_traceback(error)
             if isinstance(error, EnvError | CallbackError) and self.loaded:
                 self.trainer.save()

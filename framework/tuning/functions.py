@@ -22,7 +22,7 @@ from config.opening import regular
 from config.paths import as_written
 from config.tuning import Tuning
 from config.yaml_reader import Dumper, read
-from framework.checkpoint.atomic import make_folder
+from framework.checkpoint.atomic import make_folder, sync_folder
 from framework.errors import JoystickError
 from framework.runs import signals
 from framework.runs.children import Child, Children
@@ -110,7 +110,9 @@ class Report:
             self.ended = True
 
     def tell(self, facts: Mapping[str, Any]) -> None:
-        """Writes run.json."""
+        """Writes run.json, after the numbers that a score is read from are on the disk."""
+        os.fsync(self._file.fileno())
+        sync_folder(self._task.results)
         self._task.write_run({**facts, "step": self._step, "seconds": round(time.monotonic() - self._began, 3)})
 
 
