@@ -125,16 +125,21 @@ class AlgoConfig(Strict):
     """True if several learners can share an update by averaging gradients."""
 
     ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
-        {"lr", "actor_lr", "critic_lr", "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip",
-         "target_kl", "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs"}
+        {"lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip", "target_kl",
+         "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs"}
     )  # fmt: skip
-    """Settings that may change on resume; changing another one would make it a different run."""
+    """Settings that may change on resume, besides learning rates; changing another one would make it a different run."""
 
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that define this algorithm; with another value it would be another one of its family."""
 
     gamma: Fraction = 0.99
     """Discount factor."""
+
+    @classmethod
+    def adjustable(cls) -> set[str]:
+        """Returns the settings that may change on resume: ADJUSTABLE, and every learning rate (a name that ends in lr)."""
+        return {*cls.ADJUSTABLE, *(name for name in cls.model_fields if name.endswith("lr"))}
 
     def memory(self, rows: int) -> MemorySpec:
         """Returns the memory that this algorithm needs for this number of environment rows."""

@@ -103,6 +103,18 @@ def test_it_is_worth_something_only_after_terminal_steps() -> None:
     assert torch.allclose(rewards[1][ends] - rewards[0][ends], torch.full((int(count),), worth))
 
 
+def test_a_resumed_discriminator_learns_at_the_rate_of_its_settings() -> None:
+    """RES-5"""
+    spec = replace(spec_of(), rows=4)
+    before, after = (
+        agent_of("GAIL", spec, data="x.npz", discriminator_lr=lr, **LAYERS, **WINDOW) for lr in (0.5, 0.25)
+    )
+    after.load_state(before.state())
+    window = {name: torch.from_numpy(value) for name, value in imitators_window(spec, before).items()}
+    after.discriminator.prepare(window, 0.0)
+    assert [group["lr"] for group in after.discriminator.optimizer.param_groups] == [0.25]
+
+
 def test_a_state_that_lasts_for_ever_needs_discounting() -> None:
     with pytest.raises(ConfigError, match="absorbing: a state that lasts for ever needs a gamma below 1"):
         joystick.Run("GAIL", "Acrobot-v1", algo_cfg={"data": "x.npz", "absorbing": True, "gamma": 1.0})

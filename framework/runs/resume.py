@@ -107,9 +107,9 @@ def adjustable(config: RunConfig) -> dict[str, set[str]]:
     """Returns the settings of each section that a resume may change."""
     return {
         "general_cfg": set(type(config.general).model_fields) - FIXED_GENERAL,
-        "algo_cfg": set(type(config.algo).ADJUSTABLE),
+        "algo_cfg": type(config.algo).adjustable(),
         "env_cfg": ADJUSTABLE_ENV,
-        **{policies.section_of(name): set(type(policy).ADJUSTABLE) for name, policy in config.policies.items()},
+        **{policies.section_of(name): type(policy).adjustable() for name, policy in config.policies.items()},
     }
 
 
