@@ -1,4 +1,4 @@
-"""Keeps the bounds of a setting whose default a subclass overrides: `n_step: int = 3` still refuses 0 where the parent's
+"""Keeps the bounds of a setting whose default a subclass overrides: `n_step: int = 3` still refuses 0 if the parent's
 type is PositiveInt. Imports nothing heavy."""
 
 from types import UnionType

@@ -128,7 +128,7 @@ class AlgoConfig(Strict):
         {"lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip", "target_kl",
          "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs"}
     )  # fmt: skip
-    """Settings that may change on resume, besides learning rates; changing another one would make it a different run."""
+    """Settings besides learning rates that may change on resume; changing another one would make it a different run."""
 
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that define this algorithm; with another value it would be another one of its family."""
@@ -138,7 +138,7 @@ class AlgoConfig(Strict):
 
     @classmethod
     def adjustable(cls) -> set[str]:
-        """Returns the settings that may change on resume: ADJUSTABLE, and every learning rate (a name that ends in lr)."""
+        """Returns the settings that may change on resume: ADJUSTABLE, and the learning rates, whose names end in lr."""
         return {*cls.ADJUSTABLE, *(name for name in cls.model_fields if name.endswith("lr"))}
 
     def memory(self, rows: int) -> MemorySpec:
