@@ -10,19 +10,30 @@ ROWS = 2
 """Rows of the zeros that measure a layer: one would hide that it drops the axis of the rows."""
 
 
-class Custom(nn.Module):
-    """A module of the user's own. It is in training mode only while gradients are recorded, as our own dropout is, so
-    that acting draws nothing."""
+class Learning(nn.Module):
+    """A layer that does something else while it learns than while it acts: where gradients are recorded, and always in
+    a target network, which never acts (algos.common.targets)."""
+
+    of_target = False
+
+    @property
+    def learns(self) -> bool:
+        return self.of_target or torch.is_grad_enabled()
+
+
+class Custom(Learning):
+    """A module of the user's own. It is in training mode only while it learns, as our own dropout is, so that acting
+    draws nothing."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
 
     def forward(self, x: Tensor) -> Tensor:
-        return _in_mode(self.module)(x)
+        return _in_mode(self.module, self.learns)(x)
 
 
-class CustomCell(nn.Module):
+class CustomCell(Learning):
     """A recurrent module of the user's own: steps [T, B, D] from state [B, S] -> outputs [T, B, ...], state after the
     last step."""
 
@@ -32,12 +43,11 @@ class CustomCell(nn.Module):
         self.state_size: int = _state_size(module)
 
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        out, after = _in_mode(self.module).run(x, state)
+        out, after = _in_mode(self.module, self.learns).run(x, state)
         return out, after
 
 
-def _in_mode(module: Any) -> Any:
-    learning = torch.is_grad_enabled()
+def _in_mode(module: Any, learning: bool) -> Any:
     if module.training is not learning:
         module.train(learning)
     return module
