@@ -1,5 +1,6 @@
 """A setting keeps its bounds in a class that overrides its default, whatever type is written there."""
 
+import inspect
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -32,8 +33,8 @@ OVERRIDDEN = [
     (algo, name)
     for algo in algos.available()
     for name, field in algos.get(algo).Config.model_fields.items()
-    if any(name in cls.__dict__.get("__annotations__", {}) for cls in algos.get(algo).Config.__mro__[1:])
-    and name in algos.get(algo).Config.__annotations__
+    if any(name in inspect.get_annotations(cls) for cls in algos.get(algo).Config.__mro__[1:])
+    and name in inspect.get_annotations(algos.get(algo).Config)
 ]
 
 
