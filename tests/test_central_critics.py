@@ -102,7 +102,7 @@ def test_without_a_global_state_it_is_refused(algo):
         agent_of(algo, slot_spec(state=0), **GLOBAL)
 
 
-@pytest.mark.parametrize("algo", ["PPO", "A2C", "A3C", "TRPO", "RecurrentPPO"])
+@pytest.mark.parametrize("algo", ["PPO", "A2C", "IMPALA", "TRPO", "RecurrentPPO"])
 def test_the_critic_sees_its_own_observation_by_default(algo):
     config = loaded(None, f"general_cfg.algo_name={algo}").algo
     assert config.critic_input == "own"
