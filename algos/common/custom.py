@@ -10,32 +10,31 @@ ROWS = 2
 """Rows of the zeros that measure a layer: one would hide that it drops the axis of the rows."""
 
 
-class Learning(nn.Module):
-    """A layer that does something else while it learns than while it acts: where gradients are recorded, and always in
-    a target network, which never acts (algos.common.targets)."""
-
-    of_target = False
-
-    @property
-    def learns(self) -> bool:
-        return self.of_target or torch.is_grad_enabled()
+def learns(layer: nn.Module) -> bool:
+    """Returns True while a layer learns, which then does something else than while it acts: where gradients are
+    recorded, and always in a target network, which never acts (algos.common.targets)."""
+    return bool(layer.of_target) or torch.is_grad_enabled()
 
 
-class Custom(Learning):
+class Custom(nn.Module):
     """A module of the user's own. It is in training mode only while it learns, as our own dropout is, so that acting
     draws nothing."""
+
+    of_target = False
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
 
     def forward(self, x: Tensor) -> Tensor:
-        return _in_mode(self.module, self.learns)(x)
+        return _in_mode(self.module, learns(self))(x)
 
 
-class CustomCell(Learning):
+class CustomCell(nn.Module):
     """A recurrent module of the user's own: steps [T, B, D] from state [B, S] -> outputs [T, B, ...], state after the
     last step."""
+
+    of_target = False
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -43,7 +42,7 @@ class CustomCell(Learning):
         self.state_size: int = _state_size(module)
 
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        out, after = _in_mode(self.module, self.learns).run(x, state)
+        out, after = _in_mode(self.module, learns(self)).run(x, state)
         return out, after
 
 

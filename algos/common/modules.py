@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.custom import Custom, CustomCell, Learning
+from algos.common.custom import Custom, CustomCell, learns
 from algos.common.device import on_device
 from algos.common.fast_layers import Linear, linear
 
@@ -26,15 +26,17 @@ class Network(nn.Sequential):
         return x
 
 
-class RandomZeros(Learning):
+class RandomZeros(nn.Module):
     """Dropout that is active only while it learns, so that acting needs no mode switch."""
+
+    of_target = False
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.rate, self.learns)
+        return F.dropout(x, self.rate, learns(self))
 
 
 _DRAWS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()

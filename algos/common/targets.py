@@ -6,7 +6,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from algos.common.custom import Learning
+from algos.common.custom import Custom, CustomCell
+from algos.common.modules import RandomZeros
 from algos.common.normalize import Normalizer
 from algos.common.settings import TargetConfig
 
@@ -16,7 +17,7 @@ Module = TypeVar("Module", bound=nn.Module)
 def freeze(module: Module) -> Module:
     """Makes a module a target network: without gradients, and with dropout, as the network has that learns from it."""
     for layer in module.modules():
-        if isinstance(layer, Learning):
+        if isinstance(layer, RandomZeros | Custom | CustomCell):
             layer.of_target = True
     return module.requires_grad_(False)
 
