@@ -27,7 +27,8 @@ def _keep(field: FieldInfo, parent: FieldInfo) -> bool:
     if (field.annotation, field.metadata) == (parent.annotation, parent.metadata):
         return False
     kinds = _kinds(parent)
-    kept = FieldInfo.from_annotation(Union[tuple(_bounded(kind, kinds) for kind in _kinds(field))])  # noqa: UP007
+    union: Any = Union[tuple(_bounded(kind, kinds) for kind in _kinds(field))]  # noqa: UP007
+    kept = FieldInfo.from_annotation(union)
     changed = (field.annotation, field.metadata) != (kept.annotation, kept.metadata)
     field.annotation, field.metadata = kept.annotation, kept.metadata
     return changed

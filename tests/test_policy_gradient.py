@@ -79,7 +79,7 @@ def test_returns_go_past_a_time_limit_and_not_past_an_end(algo, ends, target):
     assert window["advantage"][:, 0].tolist() == pytest.approx([t - v for t, v in zip(target, (0, 1, 2), strict=True)])
 
 
-def test_a3c_is_a2c_in_one_process():
+def test_impala_is_a2c_in_one_process():
     one, window = learning("A2C")
     other = agent_of("IMPALA", one.spec, **{**QUICK["A2C"], "batch_size": 16})
     for agent in (one, other):

@@ -143,7 +143,7 @@ def _bounds(first: Tensor) -> list[int]:
 
 
 def _runs(
-    cell: Lstm | Gru | CustomCell, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
+    cell: Lstm | Gru | CustomCell | OwnCells, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yields for each run the cell's outputs [T, B, H] and the state after it."""
     for start, stop in pairwise(bounds):

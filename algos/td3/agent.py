@@ -85,7 +85,7 @@ class Agent(base.Agent):
         if not cfg.JOINT:
             return networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
         each = size // spec.agents
-        build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents  # type: ignore[attr-defined]
+        build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
         return build(spec, cfg.actor_layers, each, cfg, seed, self.normalizer).extend([nn.Flatten()])
 
     # acting -----------------------------------------------------------------------------------------------
