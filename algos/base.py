@@ -1,4 +1,4 @@
-"""The contract of an Agent, on one page. An Agent acts and learns; it has no access to environment, memory or process.
+"""The contract of an Agent. An Agent acts and learns; it has no access to environment, memory or process.
 
 Legend: T steps, N rows (environments), B samples of a minibatch, A actions or action dimensions.
 numpy on the environment side ([N, ...] in, [N, ...] out), torch on the learning side (dicts of tensors).

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from config import bounds
 from config.program import PROGRAM
 
 
@@ -39,6 +40,10 @@ class Strict(BaseModel):
     No values: with any value but 0 and false. A subclass adds to the entries of its parents."""
     STAND_INS: ClassVar[dict[str, Any]] = {}
     """Values for required settings, with which the others are checked while those are missing or wrong."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        bounds.keep(cls)
 
     @model_validator(mode="before")
     @classmethod

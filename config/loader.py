@@ -1,7 +1,7 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -261,6 +261,12 @@ class _Assembly(Written):
                 self.problems += [f"{place.parts['algo_name'].text}: {section}.algo_name: {problem}"] if problem else []
         return found
 
+    def remarks(self, found: dict[str, Any]) -> Iterator[str]:
+        """Yields what the packages of algorithms have to say of the names by which they were asked for."""
+        written = {self.algo_of(section).lower(): package for section, package in found.items() if section != "env_cfg"}
+        for name, package in written.items():
+            yield from (text for alias, text in getattr(package, "REMARKS", {}).items() if alias.lower() == name)
+
     def across(self, general: GeneralConfig, algo: Any) -> None:
         """Reports problems between general_cfg and the algorithms."""
         names = self.policy_names().values()
@@ -352,6 +358,7 @@ class _Assembly(Written):
         names = [name for section in built.values() for _, name in section.own()]
         decided = self.limits(built["general_cfg"], built["algo_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.notes += unread.notes(self, built, where, self.nothing_to_do)
+        self.notes += self.remarks(found)
         if built["general_cfg"].mode == "train":
             general = built["general_cfg"].model_copy(update=decided)
             for section in self.policy_names() or ["algo_cfg"]:

@@ -62,6 +62,8 @@ class ReplaySpec:
     """True if images are compressed."""
     statistics: bool = False
     """True if the algorithm keeps statistics of observations: each chunk carries the observations that are new."""
+    terminated: bool = False
+    """True if samples have the flag `terminated`, too, which `discount` does not tell if gamma is 0; with n_step 1."""
     data: DataSpec | None = None
     """Data to learn from beside what is collected, or instead of it; None: the run has none."""
 

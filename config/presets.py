@@ -1,6 +1,7 @@
 """Finds the preset for an algorithm and an environment, and where an unknown environment id may be found.
 
-A preset holds differences from the defaults only.
+A preset holds differences from the defaults only. Those in _default are for any environment: --algo begins with them
+where an environment has none of its own.
 """
 
 import re

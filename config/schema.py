@@ -6,8 +6,8 @@ the JSON Schema. Imports nothing heavy: an invalid configuration is rejected bef
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from config.fields import (
     Decay,
@@ -66,6 +66,7 @@ __all__ = [
     "Linear",
     "Lstm",
     "MemorySpec",
+    "Needed",
     "NoisyLinear",
     "NonNegative",
     "Pooling",
@@ -89,6 +90,15 @@ __all__ = [
 
 OF_THE_ENVIRONMENT = "environment"
 """Name of the expert that comes with the environment."""
+
+
+class Needed(NamedTuple):
+    """What a setting must be where several values define an algorithm."""
+
+    holds: Callable[[Any], bool]
+    """Returns True for the settings of this algorithm."""
+    otherwise: str
+    """What another value, {value}, makes of the algorithm."""
 
 
 class AlgoConfig(Strict):
@@ -125,16 +135,22 @@ class AlgoConfig(Strict):
     """True if several learners can share an update by averaging gradients."""
 
     ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
-        {"lr", "actor_lr", "critic_lr", "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip",
-         "target_kl", "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs"}
+        {"lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip", "target_kl",
+         "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs"}
     )  # fmt: skip
-    """Settings that may change on resume; changing another one would make it a different run."""
+    """Settings besides learning rates that may change on resume; changing another one would make it a different run."""
 
     FIXED: ClassVar[dict[str, Any]] = {}
-    """Settings that define this algorithm; with another value it would be another one of its family."""
+    """Settings that define this algorithm: setting -> its value, or what is Needed of it; with another one it would be
+    another algorithm of its family. Those of a class replace those of its parents."""
 
     gamma: Fraction = 0.99
     """Discount factor."""
+
+    @classmethod
+    def adjustable(cls) -> set[str]:
+        """Returns the settings that may change on resume: ADJUSTABLE, and the learning rates, whose names end in lr."""
+        return {*cls.ADJUSTABLE, *(name for name in cls.model_fields if name.endswith("lr"))}
 
     def memory(self, rows: int) -> MemorySpec:
         """Returns the memory that this algorithm needs for this number of environment rows."""
@@ -181,7 +197,11 @@ class AlgoConfig(Strict):
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
         for key, value in self.FIXED.items():
-            if getattr(self, key) != value:
+            own = getattr(self, key)
+            if isinstance(value, Needed):
+                if not value.holds(self):
+                    yield Problem(key, value.otherwise.format(value=own))
+            elif own != value:
                 shown = value if isinstance(value, str) else json.dumps(value)  # true, as YAML has it
                 yield Problem(key, f"must be {shown} in this algorithm; another value makes it a different algorithm")
 

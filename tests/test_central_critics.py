@@ -10,6 +10,7 @@ from helpers_distributed import frozen
 from helpers_joint import joint_spec, numbers, slot_spec, window_of
 
 from algos.base import Progress, UnfitError
+from algos.common import joint, networks
 from config.loader import ConfigError, load
 from config.schema import Gru, Linear
 from framework import compatibility
@@ -101,7 +102,7 @@ def test_without_a_global_state_it_is_refused(algo):
         agent_of(algo, slot_spec(state=0), **GLOBAL)
 
 
-@pytest.mark.parametrize("algo", ["PPO", "A2C", "A3C", "TRPO", "RecurrentPPO"])
+@pytest.mark.parametrize("algo", ["PPO", "A2C", "IMPALA", "TRPO", "RecurrentPPO"])
 def test_the_critic_sees_its_own_observation_by_default(algo):
     config = loaded(None, f"general_cfg.algo_name={algo}").algo
     assert config.critic_input == "own"
@@ -153,8 +154,78 @@ def transitions(rng, size=64, state=0):
     return {**batch, **(seen if state else {})}
 
 
-def test_an_action_comes_from_the_observation_of_its_agent_alone():
-    agent, obs = maddpg(), numbers(np.random.default_rng(0), 3, 4)
+SHARED = pytest.mark.parametrize("shared", [False, True])
+GRU = [Linear(layer_size=[6]), Gru(layer_size=[5])]
+
+
+def of_agents(agent):
+    """Returns the actor's weights by agent: name -> [S, ...]."""
+    weights = {}
+    for name, array in agent.actor.named_parameters():
+        head, _, rest = name.partition(".parts.") if ".parts." in name else name.partition(".cells.")
+        number, _, own = rest.partition(".")
+        weights.setdefault(f"{head} {own}", {})[int(number)] = array
+    return weights
+
+
+@pytest.mark.parametrize("layers", [SMALL["actor_layers"], GRU], ids=["plain", "gru"])
+def test_each_agent_has_an_actor_of_its_own(layers):
+    agent, shared = maddpg(actor_layers=layers), maddpg(actor_layers=layers, shared_actor=True)
+    weights = of_agents(agent)
+    assert all(sorted(each) == [0, 1] for each in weights.values())
+    assert sum(p.numel() for p in agent.actor.parameters()) == 2 * sum(
+        p.numel() for p in networks.build(joint._of_one(agent.spec, 0), layers, 2, agent.cfg, 1).parameters()
+    )
+    drawn = [each for name, each in weights.items() if "bias" not in name]
+    assert not any(torch.equal(each[0], each[1]) for each in drawn)
+    state = agent.initial_state(1)
+    alike = np.array([[0.5, -0.5, 0.5, -0.5]], np.float32)
+    one, other = agent.predict_action(alike, state).action[0].reshape(2, 2)
+    assert (one != other).all()
+    assert sum(p.numel() for p in shared.actor.parameters()) < sum(p.numel() for p in agent.actor.parameters())
+
+
+def test_the_actors_by_hand():
+    """Agent 0 plays tanh(obs), agent 1 tanh(-2 obs + 0.5), scaled to -2..2."""
+    agent = maddpg(actor_layers=[])
+    with torch.no_grad():
+        for name, each in of_agents(agent).items():
+            for number, array in each.items():
+                array.copy_((1, -2)[number] * torch.eye(2) if "weight" in name else torch.full((2,), (0, 0.5)[number]))
+    obs = np.array([[0.1, -0.2, 0.3, 0.4], [1.0, 0.0, -1.0, 0.0]], np.float32)
+    expected = 2 * np.tanh(obs * [1, 1, -2, -2] + [0, 0, 0.5, 0.5])
+    np.testing.assert_allclose(agent.predict_action(obs, None).action, expected, rtol=1e-5)
+
+
+def test_the_gradient_of_an_agents_action_reaches_its_actor_alone():
+    agent = maddpg()
+    agent.actor(numbers(np.random.default_rng(0), 3, 4))[:, :2].sum().backward()
+    moved = {
+        number: [array.grad for each in of_agents(agent).values() for array in [each[number]]] for number in (0, 1)
+    }
+    assert all(grad is not None and grad.any() for grad in moved[0])
+    assert all(grad is None or not grad.any() for grad in moved[1])
+
+
+def test_a_recurrent_actor_of_each_agent_is_that_agents_network():
+    agent, rng = maddpg(actor_layers=GRU), np.random.default_rng(0)
+    obs, first = numbers(rng, 6, 3, 4), torch.zeros(6, 3, dtype=torch.bool)
+    first[2, 1] = first[4, 0] = True
+    state = numbers(rng, 3, 10)
+    whole = agent.actor.unroll(obs, state, first).view(6, 3, 2, 2)
+    for number in (0, 1):
+        alone = networks.build(joint._of_one(agent.spec, 0), GRU, 2, agent.cfg, 1)
+        own = [each[number] for each in of_agents(agent).values()]
+        with torch.no_grad():
+            for mine, array in zip(alone.parameters(), own, strict=True):
+                mine.copy_(array)
+        out = alone.unroll(obs[..., 2 * number : 2 * number + 2], state[:, 5 * number : 5 * number + 5], first)
+        torch.testing.assert_close(whole[:, :, number], out.tanh())
+
+
+@SHARED
+def test_an_action_comes_from_the_observation_of_its_agent_alone(shared):
+    agent, obs = maddpg(shared_actor=shared), numbers(np.random.default_rng(0), 3, 4)
     other = obs.clone()
     other[:, 2:] += 1.0
     one, changed = (agent.predict_action(x.numpy(), None).action for x in (obs, other))
@@ -187,8 +258,10 @@ def test_the_gradient_of_an_action_reaches_the_network_of_all_agents():
     assert [name for name, array in agent.weights().items() if (array == before[name]).all()] == []
 
 
-def test_agents_learn_what_each_of_them_can_know():
-    agent, rng = maddpg(actor_layers=[Linear(layer_size=[32])], critic_layers=[Linear(layer_size=[64])]), None
+@SHARED
+def test_agents_learn_what_each_of_them_can_know(shared):
+    layers = {"actor_layers": [Linear(layer_size=[32])], "critic_layers": [Linear(layer_size=[64])]}
+    agent = maddpg(shared_actor=shared, **layers)
     rng = np.random.default_rng(0)
     for _ in range(1000):
         agent.update(transitions(rng))
@@ -196,9 +269,10 @@ def test_agents_learn_what_each_of_them_can_know():
     assert np.abs(agent.predict_action(obs, None).action - obs).mean() < 0.15
 
 
+@SHARED
 @pytest.mark.parametrize("state", [0, 3])
-def test_a_resumed_maddpg_learns_the_same_to_the_bit(state):
-    one, other = maddpg(state, 1), maddpg(state, 2)
+def test_a_resumed_maddpg_learns_the_same_to_the_bit(state, shared):
+    one, other = maddpg(state, 1, shared_actor=shared), maddpg(state, 2, shared_actor=shared)
     batches = [transitions(np.random.default_rng(i), state=state) for i in range(4)]
     for batch in batches[:2]:
         one.update(batch)

@@ -337,7 +337,37 @@ def test_the_defaults_are_valid_and_say_which_memory_is_wanted(algo):
     for rows in (1, 3, 64):
         spec = config.memory(rows)
         assert spec.fragment >= 1
-        assert config.ADJUSTABLE
+        assert type(config).adjustable()
+
+
+@pytest.mark.parametrize("algo", algos.available())
+def test_a_resume_may_change_every_learning_rate(algo):
+    """RES-5: those of an algorithm to come as well."""
+    model = algos.get(algo).Config
+    rates = {name for name in model.model_fields if name.endswith("lr")}
+    assert rates <= model.adjustable()
+    assert not {"gamma", "batch_size"} & model.adjustable()
+
+
+def rates_in(tree):
+    """The learning rates in the state of an agent, in their order."""
+    if not isinstance(tree, dict):
+        return []
+    return [*tree.get("lr", []), *(rate for value in tree.values() for rate in rates_in(value))]
+
+
+@every_algorithm
+def test_a_resumed_agent_learns_at_the_rates_of_its_settings(algo, toy):
+    """RES-5"""
+    work = Work(algo, toy)
+    chunk = work.chunks(1)[0]
+    changed = {name: getattr(work.agent.cfg, name) for name in type(work.agent.cfg).model_fields if name.endswith("lr")}
+    changed = {name: rate / 2 for name, rate in changed.items() if rate}
+    agent = agent_of(algo, work.agent.spec, **small(algo), **changed)
+    agent.load_state(work.agent.state())
+    Learner(agent, agent.cfg.memory(ROWS)).learn(chunk, HALFWAY)
+    assert rates_in(agent.state()) == [rate / 2 for rate in rates_in(work.agent.state())]
+    assert bool(rates_in(agent.state())) == has_network(algo)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")

@@ -138,6 +138,18 @@ def test_both_readmes_name_what_is_in_the_root() -> None:
         assert folders <= set(re.findall(r"^    (\w+)/ ", text(page), re.MULTILINE))
 
 
+def test_both_readmes_name_the_same_folders_and_every_kind_of_environment() -> None:
+    trees = [
+        {
+            line.split()[0]: set(re.findall(r"[a-z]+/", line))
+            for line in re.findall(r"^    \w+/ .*", text(page), re.MULTILINE)
+        }
+        for page in (README, CHINESE)
+    ]
+    assert trees[0] == trees[1]
+    assert {f"{path.parent.name}/" for path in ROOT.glob("envs/*/env.py")} <= trees[0]["envs/"]
+
+
 def test_the_index_names_every_page() -> None:
     index = set(LINK.findall(text(ROOT / "docs" / "README.md")))
     folder = ROOT / "docs"

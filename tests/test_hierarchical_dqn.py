@@ -1,12 +1,13 @@
 """Hierarchical DQN: targets computed by hand, goals that are kept until they are reached, and the paper's problem."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Discrete
-from helpers_core import agent_of, collector_of, score, toy_of, trained
+from helpers_core import agent_of, collector_of, memory_of, score, toy_of, trained, written
 from helpers_core import spec_of as facts_of
 from helpers_distributed import Run, local
 from test_algorithms_as_policies import config_of
@@ -18,6 +19,8 @@ from algos.hierarchicaldqn.agent import Agent, controller_target, meta_target
 from config.loader import ConfigError
 from envs.toy.tasks import TASKS, Draws
 from framework import compatibility
+from framework.learner import Learner
+from framework.memory import Replay
 
 torch.set_num_threads(1)
 DENSE = [{"layer_type": "linear", "layer_size": [16]}]
@@ -47,9 +50,31 @@ def test_goals_are_learned_where_they_end_and_from_the_state_where_they_were_cho
     batch = {
         "chosen_at": t([2, 2, 2]), "goal": t([4, 4, 4]), "after": t([4, 3, 0]), "reached": t([True, False, False]),
         "earned": t([1.0, 1.0, 1.0]), "reward": t([0.5, 0.5, 0.5]), "discount": t([0.9, 0.9, 0.0]),
+        "terminated": t([False, False, True]),
     }  # fmt: skip
     # Q(2, 4) is 24; the best value in state 4 is 45; an episode that terminated has no value after it
     assert one._meta_loss(batch)[1].tolist() == pytest.approx([1.5 + 0.9 * 45 - 24, 0.0, 24 - 1.5])
+
+
+@pytest.mark.parametrize("layers", [DENSE, GRU], ids=["plain", "gru"])
+def test_without_discounting_a_goal_ends_where_it_did_with_it(layers: list) -> None:
+    """A discount of 0 does not tell whether the step was the last one."""
+    for gamma in (0.0, 0.9):
+        env, settings = toy_of("stochastic_mdp", 4), {"lookup_step": 4, "burn_in": 2} if layers is GRU else {}
+        one = agent(rows=4, gamma=gamma, controller_layers=layers, meta_layers=DENSE, batch_size=64, **settings)
+        collector, memory = collector_of(env, one), memory_of(one)
+        memory.add(collector.collect(200, Progress())[0])
+        chunk = memory.take(0.0)
+        assert chunk is not None
+        columns = {name: torch.from_numpy(value[0]) for name, value in chunk.columns.items()}
+        ends = columns["terminated"]
+        assert 0 < int(ends.sum()) < 0.9 * ends.numel()
+        assert bool((columns["discount"] == gamma * ~ends).all())
+        losses = []
+        for flags in (ends, torch.zeros_like(ends)):
+            copied = agent(rows=4, gamma=gamma, controller_layers=layers, meta_layers=DENSE, **settings)
+            losses.append(copied.update({**columns, "terminated": flags}).metrics["meta_loss"].item())
+        assert losses[0] > losses[1] > 0, "the steps that reach a goal, and besides them those that end an episode"
 
 
 @pytest.mark.parametrize("layers", [DENSE, GRU], ids=["plain", "gru"])
@@ -129,6 +154,17 @@ def test_both_networks_learn_in_every_update(layers: list) -> None:
     before = one.weights()
     trained(one, env, 60)
     assert [name for name, value in one.weights().items() if np.array_equal(before[name], value)] == []
+
+
+def test_a_memory_that_was_saved_without_the_flag_goes_on() -> None:
+    env, one = toy_of("stochastic_mdp", 4), agent(rows=4, batch_size=32)
+    old = Replay(replace(one.cfg.memory(4), terminated=False), np.random.default_rng(0))
+    collector = collector_of(env, one)
+    old.add(collector.collect(50, Progress())[0])
+    memory = memory_of(one)
+    memory.load_state(old.state(), written(old))
+    memory.add(collector.collect(50, Progress())[0])
+    assert Learner(one, one.cfg.memory(4)).learn(memory.take(0.0), Progress()).updates > 0
 
 
 def test_observations_that_are_no_single_number_are_refused() -> None:

@@ -103,6 +103,44 @@ def test_it_is_worth_something_only_after_terminal_steps() -> None:
     assert torch.allclose(rewards[1][ends] - rewards[0][ends], torch.full((int(count),), worth))
 
 
+@pytest.mark.parametrize(("limit", "moved"), [(None, 2.0), (0.5, 0.5), (4.0, 2.0)])
+def test_the_discriminators_gradients_have_a_limit_of_their_own(limit: float | None, moved: float) -> None:
+    """Not that of PPO, which is 0.5: with a gradient penalty they are larger."""
+    spec = replace(spec_of(), rows=4)
+    settings = {
+        "optimizer": "sgd",
+        "discriminator_lr": 1.0,
+        "max_grad_norm": 1e-3,
+        "discriminator_max_grad_norm": limit,
+    }
+    agent = agent_of("GAIL", spec, data="x.npz", **settings, **LAYERS, **WINDOW)  # type: ignore[arg-type]
+    discriminator = agent.discriminator
+    batch = {name: torch.from_numpy(value).flatten(0, 1) for name, value in imitators_window(spec, agent).items()}
+    before = torch.cat([weight.detach().clone().flatten() for weight in discriminator.parameters])
+
+    def scaled_to_2(gradients: Any) -> None:
+        """Stands for the mean over learners, between backward and clipping."""
+        norm = torch.cat([gradient.flatten() for gradient in gradients]).norm()
+        for gradient in gradients:
+            gradient.mul_(2.0 / norm)
+
+    discriminator.update(batch, scaled_to_2)
+    after = torch.cat([weight.detach().flatten() for weight in discriminator.parameters])
+    assert (after - before).norm().item() == pytest.approx(moved, rel=1e-4)
+
+
+def test_a_resumed_discriminator_learns_at_the_rate_of_its_settings() -> None:
+    """RES-5"""
+    spec = replace(spec_of(), rows=4)
+    before, after = (
+        agent_of("GAIL", spec, data="x.npz", discriminator_lr=lr, **LAYERS, **WINDOW) for lr in (0.5, 0.25)
+    )
+    after.load_state(before.state())
+    window = {name: torch.from_numpy(value) for name, value in imitators_window(spec, before).items()}
+    after.discriminator.prepare(window, 0.0)
+    assert [group["lr"] for group in after.discriminator.optimizer.param_groups] == [0.25]
+
+
 def test_a_state_that_lasts_for_ever_needs_discounting() -> None:
     with pytest.raises(ConfigError, match="absorbing: a state that lasts for ever needs a gamma below 1"):
         joystick.Run("GAIL", "Acrobot-v1", algo_cfg={"data": "x.npz", "absorbing": True, "gamma": 1.0})

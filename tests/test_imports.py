@@ -1,6 +1,7 @@
 """The architecture: who may import whom, what is imported where, and how deep classes inherit."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -17,7 +18,9 @@ FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / na
 CONTRACTS = ("algos.base", "envs.base", "envs.joint", "config.schema", "algos.common.settings")
 """Classes of these modules are there to be inherited from."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config")
-"""So is an algorithm's config: its variants give other defaults."""
+"""So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
+EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
+"""Earlier names of packages, which hold nothing but an import."""
 BUILT_UPON = ("torch.nn", "gymnasium")
 """Libraries whose classes count like a contract."""
 
@@ -77,6 +80,8 @@ def allowed(module: str, target: str) -> bool:
             "envs.joint",
         )
     if package == "algos":
+        if EARLIER.get(module) == target:
+            return True
         own = [".".join(module.split(".")[:2])] if module.count(".") else []
         if is_variant(module) and target.endswith(".config"):
             return True
@@ -133,7 +138,7 @@ def test_nothing_of_ours_evaluates_text_as_code():
 
 
 def names_in(module: str) -> dict[str, str]:
-    """SingleProcess name -> full name, of what a module imports by `from`."""
+    """Returns the full name of each name that a module imports by `from`."""
     nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.ImportFrom)]
     return {alias.asname or alias.name: f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
 
@@ -167,6 +172,21 @@ def test_nothing_inherits_deeper_than_one_level_below_a_contract():
     assert found["algos.dqn.agent.Agent"] == found["envs.gym.rows.SyncVector"] == 1
     assert found["algos.common.normalize.Moments"] == found["envs.gym.rows.Row"] == 1
     assert {name: level for name, level in found.items() if level > 1} == {}
+
+
+def test_settings_have_at_most_two_families():
+    """A variant's defaults are those of its family but for a few: what a reader has to open is bounded."""
+    for path in ROOT.glob("algos/*/config.py"):
+        name = f"algos.{path.parent.name}.config"
+        families = [
+            cls.__module__ for cls in importlib.import_module(name).Config.__mro__ if FAMILY.fullmatch(full(cls))
+        ]
+        assert families[0] == name
+        assert len(families) <= 3, families
+
+
+def full(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -61,7 +61,7 @@ def test_the_advantages_of_a2c_are_as_they_are_unless_asked_otherwise():
         assert lengths[1] / lengths[0] == pytest.approx(factor, rel=1e-4)
 
 
-@pytest.mark.parametrize("algo", ["A2C", "A3C", "TRPO"])
+@pytest.mark.parametrize("algo", ["A2C", "IMPALA", "TRPO"])
 @pytest.mark.parametrize(
     ("ends", "target"),
     [
@@ -74,14 +74,14 @@ def test_the_advantages_of_a2c_are_as_they_are_unless_asked_otherwise():
 )
 def test_returns_go_past_a_time_limit_and_not_past_an_end(algo, ends, target):
     """TRM-1: with lambda 1, the sum of rewards up to the end of the window or episode, and the value behind it."""
-    window = prepared(algo, ends, gae_lambda=1.0, **({"vtrace": False} if algo == "A3C" else {}))
+    window = prepared(algo, ends, gae_lambda=1.0, **({"vtrace": False} if algo == "IMPALA" else {}))
     assert window["target"][:, 0].tolist() == pytest.approx(target)
     assert window["advantage"][:, 0].tolist() == pytest.approx([t - v for t, v in zip(target, (0, 1, 2), strict=True)])
 
 
-def test_a3c_is_a2c_in_one_process():
+def test_impala_is_a2c_in_one_process():
     one, window = learning("A2C")
-    other = agent_of("A3C", one.spec, **{**QUICK["A2C"], "batch_size": 16})
+    other = agent_of("IMPALA", one.spec, **{**QUICK["A2C"], "batch_size": 16})
     for agent in (one, other):
         agent.update(samples(agent.prepare(dict(window), Progress())))
     np.testing.assert_equal(other.weights(), one.weights())

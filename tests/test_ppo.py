@@ -223,6 +223,14 @@ def test_settings_of_the_other_type_are_named():
     assert list(Config(ppo_type="kl", kl_target=0.1).problems()) == []
 
 
+@pytest.mark.parametrize(("ppo_type", "stops"), [("clip", True), ("kl", False)])
+def test_only_the_clipped_objective_stops_at_target_kl(ppo_type, stops):
+    """As `not used: target_kl` says; and the penalty adapts to the last of all epochs."""
+    agent, window = learning("target", ppo_type=ppo_type, target_kl=1e-9, lr=0.01)
+    batch = flat(agent.prepare(window, Progress()))
+    assert [agent.update(batch).stop for _ in range(3)] == [False, stops, stops]
+
+
 def test_actor_and_critic_have_their_own_learning_rates_on_the_course_of_the_run():
     agent, window = learning(lr=0.5, actor_lr=0.1, lr_schedule="linear")
     agent.prepare(window, Progress(fraction=0.5))

@@ -64,6 +64,8 @@ def of_index(agent, name, own, second):
     [
         ({}, None, 1 + 0.5 * (20 + 7)),  # online: agent 0 prefers action 0 (2 > 0), agent 1 action 1 (1 > 0.5)
         ({"reward_scale": 3.0}, None, 3 + 0.5 * (20 + 7)),
+        ({"joint_reward": "mean"}, None, 0.5 + 0.5 * (20 + 7)),
+        ({"joint_reward": "mean", "reward_scale": 3.0}, None, 1.5 + 0.5 * (20 + 7)),
         ({}, [[1, 1], [1, 0]], 1 + 0.5 * (20 + 5)),
         ({}, [[0, 1], [1, 1]], 1 + 0.5 * (0 + 7)),
         ({"double": False}, [[1, 1], [1, 0]], 1 + 0.5 * (20 + 5)),

@@ -181,7 +181,7 @@ def test_who_needs_bounds_is_refused_where_there_are_none_and_nobody_else_who_do
     finally:
         del gymnasium.registry["Unbounded-v0"]
     assert "SAC needs bounded actions; those of Unbounded-v0 are unbounded (Box, 1 number)." in message
-    assert message.partition("Algorithms that can: ")[2] == "A2C, A3C, PPO, RecurrentPPO, REINFORCE, TRPO"
+    assert message.partition("Algorithms that can: ")[2] == "A2C, IMPALA, PPO, RecurrentPPO, REINFORCE, TRPO"
 
 
 def test_what_does_not_fit_twice_is_told_with_one_list_and_spaces_in_few_words():

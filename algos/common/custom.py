@@ -10,21 +10,31 @@ ROWS = 2
 """Rows of the zeros that measure a layer: one would hide that it drops the axis of the rows."""
 
 
+def learns(layer: nn.Module) -> bool:
+    """Returns True while a layer learns, which then does something else than while it acts: where gradients are
+    recorded, and always in a target network, which never acts (algos.common.targets)."""
+    return bool(layer.of_target) or torch.is_grad_enabled()
+
+
 class Custom(nn.Module):
-    """A module of the user's own. It is in training mode only while gradients are recorded, as our own dropout is, so
-    that acting draws nothing."""
+    """A module of the user's own. It is in training mode only while it learns, as our own dropout is, so that acting
+    draws nothing."""
+
+    of_target = False
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
 
     def forward(self, x: Tensor) -> Tensor:
-        return _in_mode(self.module)(x)
+        return _in_mode(self.module, learns(self))(x)
 
 
 class CustomCell(nn.Module):
     """A recurrent module of the user's own: steps [T, B, D] from state [B, S] -> outputs [T, B, ...], state after the
     last step."""
+
+    of_target = False
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -32,12 +42,11 @@ class CustomCell(nn.Module):
         self.state_size: int = _state_size(module)
 
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        out, after = _in_mode(self.module).run(x, state)
+        out, after = _in_mode(self.module, learns(self)).run(x, state)
         return out, after
 
 
-def _in_mode(module: Any) -> Any:
-    learning = torch.is_grad_enabled()
+def _in_mode(module: Any, learning: bool) -> Any:
     if module.training is not learning:
         module.train(learning)
     return module

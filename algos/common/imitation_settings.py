@@ -13,6 +13,7 @@ class DiscriminatorConfig(GivenData):
     of the environment's."""
 
     IMITATES: ClassVar = True
+    ADJUSTABLE: ClassVar = GivenData.ADJUSTABLE | {"discriminator_max_grad_norm"}
     READ_WITH: ClassVar = {
         "state_only": ("shaping", (True,)),
         "reward_clip": ("rewards_of_the_environment", ()),
@@ -23,6 +24,9 @@ class DiscriminatorConfig(GivenData):
     automatically. With shaping, of both of its networks."""
     discriminator_lr: Positive = 3e-4
     """Learning rate of the discriminator."""
+    discriminator_max_grad_norm: Positive | None = None
+    """Clips the global norm of the discriminator's gradients, those of gradient_penalty among them, to this value; null
+    disables clipping."""
     gradient_penalty: NonNegative = 10.0
     """Weight of a penalty on slopes of the discriminator other than 1 between the steps of both: it keeps it smooth."""
     imitation_reward: Literal["positive", "negative", "log_odds"] = "positive"

@@ -1,5 +1,7 @@
-"""Networks of a policy that controls S agents as one: a network that they share, and the input of central critics."""
+"""Networks of a policy that controls S agents as one: one that they share or one of each, and the input of central
+critics."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +12,12 @@ from torch import Tensor, nn
 from algos.base import EnvSpec
 from algos.common import networks
 from algos.common.modules import Network
-from algos.common.recurrent import Recurrent
+from algos.common.recurrent import CELLS, OwnCells, Recurrent
 from algos.common.settings import NetworkConfig
 from config.schema import Layers
+
+AGENT_SEEDS = 1000
+"""Distance of the seeds of the agents' own networks."""
 
 
 class Split(nn.Module):
@@ -30,6 +35,29 @@ class Split(nn.Module):
         return torch.cat([each, index], 2).flatten(0, 1)
 
 
+class SplitOwn(nn.Module):
+    """Joint observations [B, S d] -> [B S, d]: the observation of each agent."""
+
+    def __init__(self, agents: int) -> None:
+        super().__init__()
+        self.agents = agents
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(1, (self.agents, -1)).flatten(0, 1)
+
+
+class OwnParts(nn.Module):
+    """A part of a network, of its own for each of S agents: [B S, ...] -> [B S, ...]."""
+
+    def __init__(self, parts: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+
+    def forward(self, x: Tensor) -> Tensor:
+        each = x.unflatten(0, (-1, len(self.parts))).unbind(1)
+        return torch.stack([part(one) for part, one in zip(self.parts, each, strict=True)], 1).flatten(0, 1)
+
+
 class Merge(nn.Module):
     """Outputs of single agents [B S, A] -> [B, S, A]."""
 
@@ -41,13 +69,13 @@ class Merge(nn.Module):
         return x.unflatten(0, (-1, self.agents))
 
 
-def _of_one(spec: EnvSpec) -> EnvSpec:
-    """Returns the spec of a single agent, whose observation is followed by its one-hot index."""
-    space, count = spec.observation_space, spec.agents
+def _of_one(spec: EnvSpec, index: int) -> EnvSpec:
+    """Returns the spec of a single agent, whose observation is followed by so many numbers of its one-hot index."""
+    space = spec.observation_space
     assert isinstance(space, Box)
-    width = space.shape[0] // count
+    width = space.shape[0] // spec.agents
     low, high = (
-        np.append(bound[:width], np.full(count, edge)).astype(np.float32)
+        np.append(bound[:width], np.full(index, edge)).astype(np.float32)
         for bound, edge in ((space.low, 0), (space.high, 1))
     )
     return replace(spec, observation_space=Box(low, high), parts=(), agents=1)
@@ -61,11 +89,31 @@ def shared_by_agents(
     agents = spec.agents
     if agents == 1:
         return networks.build(spec, layers, out, cfg, seed, normalizer=normalizer).extend([Merge(1)])
-    network = networks.build(_of_one(spec), layers, out, cfg, seed)
-    stages = network.stages if isinstance(network, Recurrent) else [network]
-    modules = [module for stage in stages for module in (stage if isinstance(stage, Network) else [stage])]
+    network = networks.build(_of_one(spec, agents), layers, out, cfg, seed)
+    modules = [module for stage in _stages(network) for module in (stage if isinstance(stage, Network) else [stage])]
     before = [] if normalizer is None else [normalizer]  # of the joint observation: each agent has its own statistics
     return networks.assembled([*before, Split(agents), *modules, Merge(agents)], agents)
+
+
+def own_of_agents(
+    spec: EnvSpec, layers: Layers, out: int, cfg: NetworkConfig, seed: int, normalizer: nn.Module | None = None
+) -> Network | Recurrent:
+    """Returns the same with weights of its own for each agent, which need no index. Shared layers are those of all."""
+    agents = spec.agents
+    if agents == 1:
+        return shared_by_agents(spec, layers, out, cfg, seed, normalizer)
+    one = _of_one(spec, 0)
+    each = [networks.build(one, layers, out, cfg, seed + AGENT_SEEDS * agent) for agent in range(agents)]
+    parts = [
+        OwnCells(part) if isinstance(part[0], CELLS) else OwnParts(part)
+        for part in zip(*map(_stages, each), strict=True)
+    ]
+    before = [] if normalizer is None else [normalizer]
+    return networks.assembled([*before, SplitOwn(agents), *parts, Merge(agents)], agents)
+
+
+def _stages(network: Network | Recurrent) -> Sequence[nn.Module]:
+    return list(network.stages) if isinstance(network, Recurrent) else [network]
 
 
 def central(spec: EnvSpec, normalizer: nn.Module | None) -> tuple[str, EnvSpec, nn.Module | None]:

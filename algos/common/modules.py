@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.custom import Custom, CustomCell
+from algos.common.custom import Custom, CustomCell, learns
 from algos.common.device import on_device
 from algos.common.fast_layers import Linear, linear
 
@@ -27,14 +27,16 @@ class Network(nn.Sequential):
 
 
 class RandomZeros(nn.Module):
-    """Dropout that is active only while gradients are recorded, so that acting needs no mode switch."""
+    """Dropout that is active only while it learns, so that acting needs no mode switch."""
+
+    of_target = False
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.rate, torch.is_grad_enabled())
+        return F.dropout(x, self.rate, learns(self))
 
 
 _DRAWS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()

@@ -45,7 +45,26 @@ class Gru(nn.GRU):
         return out, after.squeeze(0)
 
 
-CELLS = Lstm, Gru, CustomCell
+class OwnCells(nn.Module):
+    """A cell of its own for each of S agents: steps [T, B S, D] from state [B S, H], as other cells."""
+
+    def __init__(self, cells: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList(cells)
+        self.state_size: int = cells[0].state_size  # type: ignore[assignment]
+
+    def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        steps = x.unflatten(1, (-1, len(self.cells))).unbind(2)
+        states = state.unflatten(0, (-1, len(self.cells))).unbind(1)
+        each = [
+            cell.run(one.contiguous(), before.contiguous())  # type: ignore[operator]
+            for cell, one, before in zip(self.cells, steps, states, strict=True)
+        ]
+        outs, after = zip(*each, strict=True)
+        return torch.stack(outs, 2).flatten(1, 2), torch.stack(after, 1).flatten(0, 1)
+
+
+CELLS = Lstm, Gru, CustomCell, OwnCells
 """Stages that carry a state."""
 
 
@@ -124,7 +143,7 @@ def _bounds(first: Tensor) -> list[int]:
 
 
 def _runs(
-    cell: Lstm | Gru | CustomCell, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
+    cell: Lstm | Gru | CustomCell | OwnCells, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yields for each run the cell's outputs [T, B, H] and the state after it."""
     for start, stop in pairwise(bounds):

@@ -387,7 +387,7 @@ class ActorCriticConfig(ReplayConfig):
     """Settings of an actor trained by the gradient of an ensemble of critics."""
 
     ALIASES: ClassVar = {**ReplayConfig.ALIASES, "explore_steps": "start_steps"}
-    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"alpha_lr", "expl_noise"}
+    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"expl_noise"}
 
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""

@@ -6,6 +6,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
+from algos.common.custom import Custom, CustomCell
+from algos.common.modules import RandomZeros
 from algos.common.normalize import Normalizer
 from algos.common.settings import TargetConfig
 
@@ -13,7 +15,10 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def freeze(module: Module) -> Module:
-    """Disables gradients of a module; returns the module."""
+    """Makes a module a target network: without gradients, and with dropout, as the network has that learns from it."""
+    for layer in module.modules():
+        if isinstance(layer, RandomZeros | Custom | CustomCell):
+            layer.of_target = True
     return module.requires_grad_(False)
 
 

@@ -1,18 +1,21 @@
 """DDPG with hindsight experience replay."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
 from algos.td3.config import Config as TD3
-from config.schema import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem, lower
+from config.schema import Fraction, Needed, NonNegative, Positive, PositiveFraction, PositiveInt, lower
 
 
 class Config(TD3):
     """DDPG_HER: DDPG with hindsight experience replay, for goal-conditioned environments."""
 
-    FIXED: ClassVar[dict[str, Any]] = {"n_critics": 1, "policy_noise": 0.0}
+    FIXED: ClassVar[dict[str, Any]] = {
+        "n_critics": 1,
+        "policy_noise": 0.0,
+        "her_ratio": Needed(lambda cfg: cfg.her_ratio > 0, "0 disables hindsight: this is DDPG then"),
+    }
 
     n_critics: PositiveInt = 1
     policy_noise: NonNegative = 0.0
@@ -22,8 +25,3 @@ class Config(TD3):
     exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "gaussian"
     expl_noise: NonNegative = 0.2
     her_ratio: Fraction = 0.8
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        if self.her_ratio == 0:
-            yield Problem("her_ratio", "0 disables hindsight: this is DDPG then")

@@ -1,13 +1,15 @@
 """Defaults of DRQN: DQN's, except for these."""
 
-from collections.abc import Iterator
+from typing import ClassVar
 
 from algos.dqn.config import Config as Family
-from config.schema import Layers, Linear, Lstm, PositiveInt, Problem
+from config.schema import Layers, Linear, Lstm, Needed, PositiveInt
 
 
 class Config(Family):
     """DRQN: DQN with a recurrent network, learned from sequences."""
+
+    FIXED: ClassVar = {"value_layers": Needed(Family.remembers, "has no lstm or gru: without a memory this is DQN")}
 
     value_layers: Layers = [Linear(layer_size=[64]), Lstm(layer_size=[64])]
     """Layers between the observation and the values, with lstm or gru among them; the output layer is added
@@ -15,8 +17,3 @@ class Config(Family):
     batch_size: PositiveInt = 16
     """Number of sequences in a minibatch."""
     train_fre: PositiveInt = 4
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        if not self.remembers():
-            yield Problem("value_layers", "has no lstm or gru: without a memory this is DQN")

@@ -125,6 +125,8 @@ class Agent(base.Agent):
         batch = {**batch, **pairs, "goal": goal, "after": after, "reached": after - self.start == goal}
         if "state" in batch:
             batch["state"] = batch["state"][..., OWN:]
+        # a memory from before the flag was stored has discounts alone
+        batch = {"terminated": batch["discount"] == 0, **batch}
         batch = self.controller.with_views(batch, self.cfg.burn_in)
         (meta, meta_error), (controller, controller_error) = self._meta_loss(batch), self._controller_loss(batch)
         weight = batch.get("weight", torch.ones_like(meta))
@@ -141,7 +143,7 @@ class Agent(base.Agent):
         with torch.no_grad():
             earned = (batch["earned"] + batch["reward"]) * self.cfg.reward_scale
             target = meta_target(earned, batch["discount"], self.targets["meta"](batch["after"]))
-        over = batch["reached"] | (batch["discount"] == 0)
+        over = batch["reached"] | batch["terminated"]
         loss, error = self._losses(of(self.networks["meta"](batch["chosen_at"]), batch["goal"]), target)
         return over * loss, over * error
 

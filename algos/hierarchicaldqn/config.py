@@ -1,11 +1,12 @@
 """Defaults of HierarchicalDQN."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from algos.common import own_layers
 from algos.common.settings import EpsilonConfig, Exploration, ReplayConfig, TargetConfig
-from config.schema import Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from config.schema import Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, ReplaySpec, mlp
 
 GOAL_NUMBERS = 6
 """Numbers of 4 bytes of a goal: itself, where it was chosen, and what was earned since; in the recurrent state, and as
@@ -43,6 +44,9 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
         if any(map(own_layers.is_recurrent, self.meta_layers)):
             message = "goals are learned from the states where they were chosen and reached, without those in between"
             yield Problem("meta_layers", f"{message}; put lstm and gru layers in controller_layers")
+
+    def memory(self, rows: int) -> ReplaySpec:
+        return replace(super().memory(rows), terminated=True)
 
     def state_size(self) -> int:
         return super().state_size() + GOAL_NUMBERS

@@ -9,10 +9,13 @@ from config.schema import Fraction, NonNegative, Positive, PositiveFraction, Pos
 
 
 class Config(Family):
-    """MADDPG: deterministic policies of cooperating agents, trained by the gradient of one central critic."""
+    """MADDPG: a deterministic actor for each of several cooperating agents, trained by one central critic."""
 
     JOINT: ClassVar = True
 
+    shared_actor: bool = False
+    """All agents share the weights of one actor, which sees the agent's one-hot index beside its observation; false: an
+    actor of its own for each agent."""
     n_critics: PositiveInt = 1
     policy_noise: NonNegative = 0.0
     policy_freq: PositiveInt = 1

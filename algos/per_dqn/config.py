@@ -1,20 +1,20 @@
 """Defaults of PER_DQN: DQN's, except for these."""
 
-from collections.abc import Iterator
+from typing import ClassVar
 
 from algos.common.settings import ReplayKind
 from algos.dqn.config import Config as Family
-from config.schema import Problem
+from config.schema import Needed
 
 
 class Config(Family):
     """PER_DQN: DQN with prioritised experience replay, which samples transitions with a large TD error more often."""
 
-    buffer_type: ReplayKind = "PER"
+    FIXED: ClassVar = {
+        "buffer_type": Needed(
+            lambda cfg: cfg.buffer_type.startswith("PER"), "{value} has no priorities: without them this is DQN"
+        ),
+        "per_alpha": Needed(lambda cfg: cfg.per_alpha > 0, "0 draws uniformly: without priorities this is DQN"),
+    }
 
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        if not self.buffer_type.startswith("PER"):
-            yield Problem("buffer_type", f"{self.buffer_type} has no priorities: without them this is DQN")
-        elif self.per_alpha == 0:
-            yield Problem("per_alpha", "0 draws uniformly: without priorities this is DQN")
+    buffer_type: ReplayKind = "PER"

@@ -143,8 +143,15 @@ class Agent(base.Agent):
         metrics = self.step(batch, reduce=self.reduce)
         if cfg.ppo_type == "kl":
             self.moved.append(self.everywhere(metrics["kl"]))
-        stop = cfg.target_kl is not None and self.everywhere(metrics["kl"]).item() > 1.5 * cfg.target_kl
+        stop = self._moved_too_far(metrics["kl"])
         return Result({**metrics, "explained_variance": self.policy.explained_variance, **extra}, stop=stop)
+
+    def _moved_too_far(self, kl: Tensor) -> bool:
+        """Returns True if the clipped objective makes no further update of this window."""
+        cfg = self.cfg
+        if cfg.target_kl is None or cfg.ppo_type == "kl":
+            return False
+        return self.everywhere(kl).item() > 1.5 * cfg.target_kl
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss of both networks, and the metrics."""

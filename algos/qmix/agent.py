@@ -60,6 +60,8 @@ class Agent(base.Agent):
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
         self.explorer = Explorer(cfg)
+        self.reward_scale = cfg.reward_scale / (spec.agents if cfg.joint_reward == "mean" else 1)
+        """Factor on the sum of the agents' rewards."""
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ class Agent(base.Agent):
             online = online.masked_fill(~mask.view(online.shape), IMPOSSIBLE)
         best = of_actions(values, online.argmax(2))
         total = self._mixed(self.targets, best, batch[f"next_{self.sees}"])
-        return torch.addcmul(batch["reward"] * self.cfg.reward_scale, batch["discount"], total)
+        return torch.addcmul(batch["reward"] * self.reward_scale, batch["discount"], total)
 
     def _mixed(self, nets: nn.ModuleDict, values: Tensor, state: Observed) -> Tensor:
         """Returns Q_tot [M] of the values [M, S] of the agents' actions."""

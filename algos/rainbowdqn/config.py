@@ -8,6 +8,8 @@ from config.schema import Fraction, Positive, PositiveInt
 class Config(Family):
     """RainbowDQN: six improvements of DQN in one. Each can be switched off to measure its contribution."""
 
+    # none of them is FIXED: the paper has results without each
+
     double: bool = True
     dueling: bool = True
     noisy: bool = True

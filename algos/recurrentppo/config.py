@@ -1,20 +1,17 @@
 """Defaults of RecurrentPPO: PPO's, except for these."""
 
-from collections.abc import Iterator
+from typing import ClassVar
 
 from algos.ppo.config import Config as Family
-from config.schema import Layers, Linear, Lstm, Problem
+from config.schema import Layers, Linear, Lstm, Needed
 
 
 class Config(Family):
     """RecurrentPPO: PPO with recurrent layers, trained on sequences."""
 
+    FIXED: ClassVar = {"actor_layers": Needed(Family.remembers, "has no lstm or gru layer: this is PPO then")}
+
     actor_layers: Layers = [Linear(layer_size=[64], activation="tanh"), Lstm(layer_size=[64])]
     """Layers of the policy network, with lstm or gru among them; its output layer is added automatically."""
     critic_layers: Layers = [Linear(layer_size=[64], activation="tanh"), Lstm(layer_size=[64])]
     """Layers of the value network; recurrent layers are optional here."""
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        if not self.remembers():
-            yield Problem("actor_layers", "has no lstm or gru layer: this is PPO then")

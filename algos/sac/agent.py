@@ -143,7 +143,7 @@ class Agent(base.Agent):
     def _target(self, batch: Batch, noise: Tensor) -> Tensor:
         with torch.no_grad():
             next_action, next_log_prob = self.policy.draw(batch["next_obs"], noise)
-        # not within no_grad: dropout is active in target networks too (DroQ), and frozen weights need no graph
+        # not within no_grad, since the weights are frozen: there is no graph
         next_q = self.target_subset(batch["next_obs"], next_action).squeeze(-1)
         alpha = self.policy.temperature.alpha()
         return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)

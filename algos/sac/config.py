@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
-from config.schema import NonNegative, PositiveInt, Problem
+from config.schema import NonNegative, Positive, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
@@ -13,6 +13,7 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     READ_WITH: ClassVar = {"cql_actions": ("cql_alpha", ())}
 
+    critic_lr: Positive = 3e-4
     target_critics: PositiveInt = 2
     """Size of the subset of target critics whose minimum is the target; below n_critics, a new random subset is drawn
     in each update."""

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from algos.common.settings import ActorCriticConfig, TargetConfig, TemperatureConfig
-from config.schema import PositiveFraction
+from config.schema import Positive, PositiveFraction
 
 
 class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
@@ -13,6 +13,7 @@ class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     READ_WITH: ClassVar = {"target_entropy_scale": ("target_entropy", (None,))}
 
+    critic_lr: Positive = 3e-4
     target_entropy_scale: PositiveFraction = 0.98
     """Target entropy as a share of the maximum, the logarithm of the number of legal actions, if target_entropy is
     null."""

@@ -79,12 +79,14 @@ class Agent(base.Agent):
         self.updates = 0
 
     def _actor(self, size: int, seed: int) -> Network | Recurrent:
-        """Returns the policy network; of an algorithm for several agents, one that each agent applies by itself."""
+        """Returns the policy network; in an algorithm for several agents one of each agent, or one that each of them
+        applies by itself."""
         cfg, spec = self.cfg, self.spec
         if not cfg.JOINT:
             return networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
         each = size // spec.agents
-        return joint.shared_by_agents(spec, cfg.actor_layers, each, cfg, seed, self.normalizer).extend([nn.Flatten()])
+        build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
+        return build(spec, cfg.actor_layers, each, cfg, seed, self.normalizer).extend([nn.Flatten()])
 
     # acting -----------------------------------------------------------------------------------------------
 

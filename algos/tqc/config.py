@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
-from config.schema import Int, PositiveInt, Problem
+from config.schema import Int, Positive, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
@@ -15,6 +15,7 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     FIXED: ClassVar[dict[str, Any]] = {"loss": "huber"}
 
+    critic_lr: Positive = 3e-4
     loss: Literal["mse", "huber"] = "huber"
     n_quantiles: PositiveInt = 25
     """Quantiles per critic."""

@@ -177,6 +177,8 @@ class AlgorithmPolicy(Policy):
             "next_obs": batch.obs_next if spec.n_step == 1 else buffer[last].obs_next,
             "discount": (factor * ~rings.flat["terminated"][last]).astype(np.float32),
         }
+        if spec.terminated:
+            columns["terminated"] = batch.terminated
         if MASKS[0] in batch:
             columns |= {MASKS[0]: batch[MASKS[0]], MASKS[1]: buffer.get(last, MASKS[1])}
         if "weight" in batch:
@@ -210,6 +212,8 @@ class AlgorithmPolicy(Policy):
             "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]]),
             **{name: shaped(batch[name]) for name in MASKS if name in batch},
         }
+        if spec.terminated:
+            columns["terminated"] = shaped(batch.terminated)
         return self._chunk(columns, buffer)
 
     def _chunk(self, columns: Columns, buffer: ReplayBuffer) -> Chunk:

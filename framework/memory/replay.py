@@ -100,7 +100,8 @@ class Replay:
 
     def _kept(self, columns: Columns) -> Columns:
         """Returns the columns to store: the two flags become a discount and the end of a trajectory."""
-        kept = {name: value for name, value in columns.items() if name not in ("terminated", "truncated")}
+        flags = ("truncated",) if self.spec.terminated else ("terminated", "truncated")
+        kept = {name: value for name, value in columns.items() if name not in flags}
         kept["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
         kept["end"] = columns["terminated"] | columns["truncated"]
         kept["reward"] = clipped(columns["reward"], self.spec.reward_clip)

@@ -11,6 +11,7 @@ from config import policies
 from config.loader import ConfigError, RunConfig
 from config.paths import as_written
 from config.task_config import load_task_config
+from framework.catalog import ALGOS
 from framework.checkpoint.store import CheckpointStore, Saved
 from framework.errors import CheckpointError, TaskDirError
 from framework.runs.task_dir import TaskDir
@@ -94,6 +95,8 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
         for key, value in settings.items():
             if key not in before or before[key] == value or key in HOW_TO_LOAD:
                 continue
+            if key == "algo_name" and _name_now(before[key]) == _name_now(value):
+                continue
             line = f"{section}.{key}: {before[key]} -> {value}"
             if key in allowed[section]:
                 changed.append(line)
@@ -109,9 +112,9 @@ def adjustable(config: RunConfig) -> dict[str, set[str]]:
     """Returns the settings of each section that a resume may change."""
     return {
         "general_cfg": set(type(config.general).model_fields) - FIXED_GENERAL,
-        "algo_cfg": set(type(config.algo).ADJUSTABLE),
+        "algo_cfg": type(config.algo).adjustable(),
         "env_cfg": ADJUSTABLE_ENV,
-        **{policies.section_of(name): set(type(policy).ADJUSTABLE) for name, policy in config.policies.items()},
+        **{policies.section_of(name): type(policy).adjustable() for name, policy in config.policies.items()},
     }
 
 
@@ -155,6 +158,21 @@ def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
     }
 
 
+def _name_now(name: Any) -> Any:
+    """Returns the name that an algorithm has now, of one of before; several are joined by +. The user's own stay."""
+    try:
+        return policies.joined(ALGOS.get(part).NAME if part and "." not in part else part for part in name.split("+"))
+    except LookupError:
+        return name
+
+
+def _fact_now(key: str, fact: Any) -> Any:
+    """Returns a fact of a checkpoint with the names that algorithms have now."""
+    if key == "policies" and fact:
+        return {name: {**policy, "algo": _name_now(policy["algo"])} for name, policy in fact.items()}
+    return _name_now(fact) if key == "algo" and fact else fact
+
+
 def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
     """Raises CheckpointError if the checkpoint belongs to another algorithm or environment."""
     here = identity(config, spec)
@@ -162,5 +180,5 @@ def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
              "policies": "has the policies"}  # fmt: skip
     for key, word in words.items():
         there = saved.facts.get(key)
-        if there != here.get(key):
+        if _fact_now(key, there) != _fact_now(key, here.get(key)):
             raise CheckpointError(f"{as_written(saved.path)} {word} {there}, and this config says {here.get(key)}")

@@ -1,6 +1,6 @@
 """Uniformly random legal actions: an opponent or a baseline among several policies."""
 
-from algos.random_policy.config import Config
+from algos.random.config import Config
 
 NAME = "Random"
 ALIASES = ("RandomPolicy",)
