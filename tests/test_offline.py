@@ -148,6 +148,9 @@ def test_the_losses_have_the_numbers_of_their_equations() -> None:
     # log(e^0 + e^0) - 0 = log 2, and log(e^1 + e^3) - 3
     expected = (np.log(2) + np.log(np.e + np.e**3) - 3) / 2
     assert conservatism(t([[0.0, 0.0], [1.0, 3.0]]), t([0, 1])).item() == pytest.approx(expected)
+    # the second action of the first state and the first one of the second are illegal: log e^0 - 0 and log e^3 - 3
+    mask = t([[True, False], [False, True]])
+    assert conservatism(t([[0.0, 5.0], [9.0, 3.0]]), t([0, 1]), mask).item() == pytest.approx(0.0)
     # lambda = 2 / mean |Q| = 2 / 3; -2/3 * mean(4, 2) + mean of squares (1, 0)
     loss = td3_loss(t([[4.0, 2.0]]), t([[1.0], [0.0]]), t([[0.0], [0.0]]), 2.0)
     assert loss.item() == pytest.approx(-2 / 3 * 3 + 0.5)

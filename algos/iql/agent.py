@@ -85,7 +85,7 @@ class Agent(base.Agent):
         value = policy.value(batch)
         value_loss = expectile_loss(q - value, cfg.expectile)
         values = self.critic(batch["obs"], unit).squeeze(-1)
-        critic_loss = critics.td_loss(values, target, batch.get("weight"), cfg.loss == "huber")
+        critic_loss = critics.td_loss(values, target, None, cfg.loss == "huber")
         (value_loss + critic_loss).backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         actor_loss = self._improve(batch, q - value.detach())
@@ -97,7 +97,7 @@ class Agent(base.Agent):
             "q_mean": values.detach().mean(),
             "value_mean": value.detach().mean(),
         }
-        return Result(metrics, None if "weight" not in batch else critics.priorities(values, target))
+        return Result(metrics)
 
     def _improve(self, batch: Batch, advantage: Tensor) -> Tensor:
         """Makes one step of the policy. Returns its loss."""

@@ -19,6 +19,9 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     actor_value: Literal["min", "mean"] = "min"
     """Value that the actor maximizes: the minimum or the mean of the critics."""
 
+    entropy_backup: bool = True
+    """Targets contain the entropy of the next action; if false, only its value."""
+
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
     cql_actions: PositiveInt = 10

@@ -29,9 +29,13 @@ class Given:
     held_out: "Given | None" = None
     """Transitions of the episodes that are kept from learning; None without data_held_out."""
 
-    def __init__(self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None, returns: bool = False) -> None:
+    def __init__(
+        self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None, returns: np.ndarray | None = None
+    ) -> None:
         """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order
-        of the data; None: all of them. returns: adds the columns of Earnings."""
+        of the data; None: all of them. returns: those of the episodes that are learned from; adds the columns of
+        Earnings, the return of the episode, and the highest and the largest absolute one of all. None: no such
+        columns."""
         self.data, self.chosen, self.returns = data, chosen, returns
         self._spaces: dict[str, Space] = {name: spec.observation_space for name in ("obs", "next_obs")}
         self._spaces["action"] = spec.action_space
@@ -45,9 +49,11 @@ class Given:
             ended = piece["terminated"] | piece["truncated"]
             number = first + np.concatenate([[0], np.cumsum(ended)[:-1]]).astype(np.int64)
             first += int(ended.sum())
-            if self.returns:
+            if self.returns is not None:
                 piece = piece | earnings.of(piece["reward"], ended)
                 piece["episode_return"] = self.data.summary.returns[number].astype(np.float32)
+                piece["highest_return"] = np.full(len(number), self.returns.max(), np.float32)
+                piece["largest_return"] = np.full(len(number), np.abs(self.returns).max(), np.float32)
             if self.chosen is not None:
                 keep = self.chosen[number]
                 piece = {name: column[keep] for name, column in piece.items()}
@@ -87,9 +93,10 @@ def given(wanted: DataSpec, spec: "EnvSpec", seed: int) -> Given:
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
     chosen, held_out = _chosen(wanted, data.summary, seed)
-    found = Given(data, spec, chosen, wanted.returns)
+    returns = learned_returns(data.summary, chosen) if wanted.returns else None
+    found = Given(data, spec, chosen, returns)
     if held_out is not None:
-        found.held_out = Given(data, spec, held_out, wanted.returns)
+        found.held_out = Given(data, spec, held_out, returns)
     return found
 
 
@@ -102,8 +109,7 @@ def updates_of(wanted: DataSpec, seed: int, epochs: int, size: int) -> int:
 def mean_return(wanted: DataSpec, seed: int) -> float:
     """Returns the mean return, undiscounted, of the episodes that are learned from."""
     summary = _opened(wanted).summary
-    chosen = _chosen(wanted, summary, seed)[0]
-    return float((summary.returns if chosen is None else summary.returns[chosen]).mean())
+    return float(learned_returns(summary, _chosen(wanted, summary, seed)[0]).mean())
 
 
 def _opened(wanted: DataSpec) -> Dataset:
@@ -118,6 +124,11 @@ def _opened(wanted: DataSpec) -> Dataset:
 def _read(paths: tuple[str, ...], stamps: tuple[tuple[Path, int, int], ...]) -> Dataset:
     """Returns the data. stamps: each file, its size and the time of its last change."""
     return open_data(paths)
+
+
+def learned_returns(summary: Summary, chosen: np.ndarray | None) -> np.ndarray:
+    """Returns the undiscounted return of each chosen episode; None: of all of them."""
+    return summary.returns if chosen is None else summary.returns[chosen]
 
 
 def transitions(summary: Summary, chosen: np.ndarray | None) -> int:
