@@ -138,6 +138,7 @@ def test_without_its_threshold_the_action_without_data_is_chosen() -> None:
 
 
 def test_discrete_bcq_obeys_masks_in_acting_and_in_targets() -> None:
+    """How masks come from data and from what is collected: tests/test_data_masks.py."""
     mask = torch.ones(64, 3, dtype=torch.bool)
     mask[:, 0] = False
     agent = learned(choices("DiscreteBCQ", actor_layers=SMALL, tau=0.05), steps_of_choices, 300, next_action_mask=mask)

@@ -125,8 +125,9 @@ class TrajectoryWriter:
         if path.exists():
             with open(path, "rb", opener=regular) as file:
                 crc = checksum(file, offset)
-        self._begin(number, offset, int(state["episodes"]), crc)
-        return self._crc == state.get("crc", self._crc)
+        episodes = int(state["episodes"])
+        self._begin(number, offset, episodes, crc)
+        return not episodes or self._crc == state.get("crc", self._crc)
 
     def close(self) -> None:
         """Closes the file. Episodes that still wait are tried once more."""
