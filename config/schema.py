@@ -130,6 +130,9 @@ class AlgoConfig(Strict):
     )  # fmt: skip
     """Settings that may change on resume; changing another one would make it a different run."""
 
+    BEFORE: ClassVar[dict[str, Any]] = {}
+    """Setting that older runs do not record -> the value by which they went, if that is not the default everywhere."""
+
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that define this algorithm; with another value it would be another one of its family."""
 

@@ -11,6 +11,7 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """SAC: maximum entropy actor-critic for continuous actions."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    BEFORE: ClassVar = {"entropy_backup": True}
     READ_WITH: ClassVar = {"cql_actions": ("cql_alpha", ())}
 
     target_critics: PositiveInt = 2
