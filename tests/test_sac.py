@@ -32,7 +32,12 @@ def test_the_target_counts_the_smaller_value_and_the_entropy_that_follows():
 
 @pytest.mark.parametrize(
     ("algo", "settings", "alpha"),
-    [("SAC", {}, 0.2), ("SAC", {"entropy_backup": False}, 0.0), ("CQL", {}, 0.0), ("CQL", {"entropy_backup": True}, 0.2)],
+    [
+        ("SAC", {}, 0.2),
+        ("SAC", {"entropy_backup": False}, 0.0),
+        ("CQL", {}, 0.0),
+        ("CQL", {"entropy_backup": True}, 0.2),
+    ],
 )
 def test_cql_backs_up_the_value_alone_and_sac_the_entropy_too(algo, settings, alpha):
     """1 + 0.5 (min_i Q_i(s', a') - alpha log pi(a'|s')), for critics that say 2 and 3 of everything."""

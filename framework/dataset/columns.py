@@ -155,7 +155,9 @@ def _check_shapes(at: str, columns: Mapping[str, np.ndarray]) -> None:
     obs, after = columns["obs"], columns.get("next_obs")
     if after is not None and after.shape[1:] != obs.shape[1:]:
         raise DataError(f"{at}next_obs has the shape {after.shape[1:]} and obs has {obs.shape[1:]}")
-    check_step(obs.shape[1:], obs.dtype, columns["action"].shape[1:], columns["action"].dtype, _check_masks(at, columns))
+    check_step(
+        obs.shape[1:], obs.dtype, columns["action"].shape[1:], columns["action"].dtype, _check_masks(at, columns)
+    )
 
 
 def _check_masks(at: str, columns: Mapping[str, np.ndarray]) -> int:
@@ -163,7 +165,9 @@ def _check_masks(at: str, columns: Mapping[str, np.ndarray]) -> int:
     shapes = {columns[name].shape[1:] for name in MASKS if name in columns}
     if any(len(shape) != 1 or not shape[0] for shape in shapes) or len(shapes) > 1:
         listed = " and ".join(map(str, sorted(shapes)))
-        raise DataError(f"{at}a step of action_mask has the shape {listed}; one true or false for each action is needed")
+        raise DataError(
+            f"{at}a step of action_mask has the shape {listed}; one true or false for each action is needed"
+        )
     return next(iter(shapes))[0] if shapes else 0
 
 

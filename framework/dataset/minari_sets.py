@@ -132,7 +132,9 @@ def _one_row(episode: Columns, name: str) -> np.ndarray:
     """Returns a column and what follows its last step; what follows the others must be the next step's."""
     here, after = episode[name], episode[f"next_{name}"]
     if not np.array_equal(here[1:], after[:-1]):
-        raise DataError(f"an episode has a next_{name} that is not the {name} of the next step, which Minari cannot hold")
+        raise DataError(
+            f"an episode has a next_{name} that is not the {name} of the next step, which Minari cannot hold"
+        )
     return np.concatenate([here, after[-1:]])
 
 

@@ -63,7 +63,9 @@ def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
         if "next_obs" not in columns or ("action_mask" in columns and "next_action_mask" not in columns):
             columns, held = _followed(columns, changes)
         if "next_action_mask" in columns:
-            columns["next_action_mask"] = columns["next_action_mask"] | ~columns["next_action_mask"].any(1, keepdims=True)
+            columns["next_action_mask"] = columns["next_action_mask"] | ~columns["next_action_mask"].any(
+                1, keepdims=True
+            )
         if len(columns["reward"]):
             yield {name: columns[name] for name in (*FINAL, *MASKS) if name in columns}
 

@@ -51,7 +51,7 @@ class TrajectoryWriter:
         """CRC-32 of the current file up to the stop byte."""
         self._episodes = 0
         """Number of episodes in the current file."""
-        self._keys = KEYS
+        self._keys: tuple[str, ...] = KEYS
         """Keys of the current file; a further one has the same."""
         self._waiting: list[dict[str, bytes]] = []
         self._warned = False
@@ -78,6 +78,7 @@ class TrajectoryWriter:
                 self._next_file()
             parts = self._waiting[0]
             if not (self._episodes or self._number or tuple(parts) == self._keys):
+                assert self._file is not None
                 self._file.close()
                 self._file = None  # after an error below, `recover` finds the end
                 self._begin(0, 0, 0, 0, tuple(parts))
@@ -164,9 +165,7 @@ class TrajectoryWriter:
             os.replace(self.folder / "trajs.pkl", self.folder / "trajs_0.pkl")
         self._begin(self._number + 1, 0, 0, 0)
 
-    def _begin(
-        self, number: int, offset: int, episodes: int, crc: int, keys: tuple[str, ...] | None = None
-    ) -> None:
+    def _begin(self, number: int, offset: int, episodes: int, crc: int, keys: tuple[str, ...] | None = None) -> None:
         """Opens a file, cuts it at the offset and ends it there. keys: those of an empty file; None: as they are."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(number)
