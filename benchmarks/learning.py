@@ -24,7 +24,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, page, rows, table  # noqa: E402
+from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, counted, page, rows, table  # noqa: E402
 from config import cli  # noqa: E402
 from config.loader import ConfigError, load  # noqa: E402
 from framework import build  # noqa: E402
@@ -179,7 +179,8 @@ def listing() -> str:
 
 def _state(row: Row, results: Mapping[str, Any]) -> str:
     if row.name in results:
-        return f"{short(float(np.mean(results[row.name]['best'])))} on {results[row.name]['date']}"
+        entry = results[row.name]
+        return f"{short(float(np.mean(entry[counted(entry)])))} on {entry['date']}"
     try:
         row.command()
     except BenchmarkError:

@@ -139,12 +139,16 @@ How a row is measured:
   and were used neither in training nor in its evaluations. The exceptions are CliffWalking, FrozenLake and the two-step
   game, which have one start state, and Taxi, which has 300. The score of a run is the mean return; with several agents
   that is the sum over all of them. For bit flipping and reach it is the share of successes.
-- **Mean** and **interquartile mean** are over the scores of `models/best`, one per seed: the model that a run
-  selects by its own online evaluations, not by these episodes. **Last** is the mean score of the last models.
+- **Best by online evaluation** is the mean score of `models/best`, one per seed: the model that a run selects by its
+  own online evaluations, not by these episodes. **Last** is the mean score of the last models. The number in bold
+  counts: the goal is compared with it, and the interquartile mean is over its scores.
+- It is that of the best models where a run collects. Where it learns from data alone (0 steps) it is that of the last
+  ones, since the choice by evaluations would need the environment that such a run is meant to do without. Where the two
+  lie far apart, the score depends on when the training stops.
 - **Steps** is the number of environment steps, as a mean over the seeds: a preset may stop when its task is solved.
 - **Time** is the training time of one run, with the number of runs at once; **random** is the mean of the random
   policy, over the same number of episodes.
-- **Goal** is compared with the mean. A published number comes from another program, often with other settings, another
+- A **published** number comes from another program, often with other settings, another
   number of steps and fewer runs; the [sources](#sources) describe how it was measured.
 - Self-play has no row, since its mean return is 0. `python benchmarks/board_games.py TASK` plays a policy of tictactoe
   or connect four against Random and against a perfect player; the first lines of the presets have the results.
@@ -153,8 +157,8 @@ How a row is measured:
 
 """
 COLUMNS = (
-    "environment", "algorithm", "steps", "seeds", "mean", "interquartile mean [95 % interval]", "last", "time",
-    "random", "goal", "published", "source",
+    "environment", "algorithm", "steps", "seeds", "best by online evaluation", "interquartile mean [95 % interval]",
+    "last", "time", "random", "goal", "published", "source",
 )  # fmt: skip
 SHORT = """\
 
@@ -170,7 +174,8 @@ measured: a test compares the fingerprints of all settings. Rows of commits with
 7196c3013b are, except for several agents, older than these changes of the code: a reward_threshold wants two
 evaluations in a row, so runs that stop at one take longer; an on-policy window is learned with the learning rate at
 the start of its collection; normalize_obs counts each observation once, also with a replay buffer. The times of the
-rows of these two commits are those of a machine that was busy with other work."""
+rows of these two commits are those of a machine that was busy with other work, and so is that of CRR on Pendulum-v1.
+CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was measured."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 
@@ -206,16 +211,16 @@ def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], at_random
     goal = "" if row.goal is None else f"{row.goal:g}"
     mine = [*[""] * 6, at_random]
     if entry:
-        scores = np.array(entry["best"], float)
-        mean = float(statistics.mean(scores))
+        scores = np.array(entry[counted(entry)], float)
         if row.goal is not None:
-            goal += ", missed" if mean < row.goal else ", reached" if len(scores) >= row.seeds else ", too few seeds"
+            reached = ", reached" if len(scores) >= row.seeds else ", too few seeds"
+            goal += ", missed" if float(statistics.mean(scores)) < row.goal else reached
         mine = [
             f"{np.mean(entry['steps']):,.0f}",
             ", ".join(map(str, entry["seeds"])),
-            f"**{short(mean)}**",
+            _mean(entry, "best"),
             _middle(scores),
-            short(float(np.mean(entry["last"]))),
+            _mean(entry, "last"),
             f"{np.mean(entry['seconds']):,.0f} s, {entry['at_once']} at once",
             short(entry["random"]),
         ]
@@ -229,6 +234,18 @@ def short_cells(row: Row, entry: Entry | None) -> list[str]:
     steps, seconds = np.mean(entry["steps"]), np.mean(entry["seconds"])
     best = short(float(np.mean(entry["best"])))
     return [row.env, row.algo, f"{steps:,.0f}", f"**{best}**", short(entry["random"]), f"{seconds:,.0f} s"]
+
+
+def counted(entry: Entry) -> str:
+    """Returns which models count: the last ones of runs that have collected nothing, otherwise those that evaluations
+    chose."""
+    return "best" if any(entry["steps"]) else "last"
+
+
+def _mean(entry: Entry, models: str) -> str:
+    """Returns the mean score of the best or the last models, in bold if it counts."""
+    text = short(float(statistics.mean(np.array(entry[models], float))))
+    return f"**{text}**" if models == counted(entry) else text
 
 
 def _middle(scores: np.ndarray) -> str:

@@ -140,6 +140,9 @@ class AlgoConfig(Strict):
     )  # fmt: skip
     """Settings besides learning rates that may change on resume; changing another one would make it a different run."""
 
+    BEFORE: ClassVar[dict[str, Any]] = {}
+    """Setting that older runs do not record -> the value by which they went, if that is not the default everywhere."""
+
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that define this algorithm: setting -> its value, or what is Needed of it; with another one it would be
     another algorithm of its family. Those of a class replace those of its parents."""

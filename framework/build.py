@@ -30,7 +30,7 @@ from framework.iteration import EpisodeRows
 from framework.learner import Learner
 from framework.loggers import Logger
 from framework.memory.demonstrated import Demonstrated
-from framework.memory.given import Given, given, mean_return, updates_of
+from framework.memory.given import Given, given, has_masks, mean_return, updates_of
 from framework.memory.stored import Stored
 from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.learner import MultiPolicyLearner
@@ -235,7 +235,7 @@ def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None
     environment, or do not fit into this machine."""
     if (wanted := policy.memory.data) is None:
         return None
-    found = given(wanted, policy.spec, seed)
+    found = given(wanted, policy.spec, seed, config.env.action_mask)
     resources.data_that_fit(config, policy, found.transitions)
     return found
 
@@ -253,6 +253,13 @@ def data_return(config: RunConfig) -> float | None:
     """Returns the mean return of the given data; None if there are none."""
     wanted = _memory_of(config)
     return mean_return(wanted.data, config.general.seed) if wanted and wanted.data else None
+
+
+def mask_notes(config: RunConfig, env: VectorEnv) -> Iterator[str]:
+    """Yields what is taken for granted if the environment has action masks and the given data have none."""
+    wanted = _memory_of(config)
+    if wanted and wanted.data and env.action_mask is not None and not has_masks(wanted.data):
+        yield "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
 
 
 def _memory_of(config: RunConfig) -> MemorySpec | None:

@@ -24,7 +24,7 @@ COMPRESSED = 4
 """Least factor by which images are taken to shrink; those of Atari games shrink by 5 to 32."""
 FRAME_COUNTERS = 8
 """Size of what a memory notes of each frame."""
-RETURNS_BYTES = 12
+RETURNS_BYTES = 20
 """Size of the columns of a step of given data that tell of its episode's return."""
 MOST_AT_ONCE = 64
 """Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""

@@ -129,6 +129,15 @@ def test_a_row_shows_what_was_measured_beside_what_was_published() -> None:
     assert reached[9:] == ["490, reached", "", ""]
 
 
+def test_the_last_models_count_where_nothing_was_collected() -> None:
+    """A choice by online evaluations needs the environment, which a run from data alone does without."""
+    row = Row("CartPole-v1", "BC", goal=450)
+    alone = learning_page.cells(row, entry(steps=[0, 0, 0]), SOURCES)
+    assert alone[4:7] == ["490", "400 [300, 500]", "**400**"]
+    assert alone[9] == "450, missed"
+    assert learning_page.cells(row, entry(), SOURCES)[9] == "450, reached"
+
+
 def test_the_data_of_a_row_are_collected_if_they_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each folder of data has commands, of files that exist, and the last one writes it."""
     monkeypatch.chdir(tmp_path)

@@ -272,6 +272,21 @@ def test_the_highest_return_of_the_data_is_among_the_weights(tmp_path: Path) -> 
         assert (run.weights()["highest"], run.weights()["largest"]) == (5.0, 8.0)
 
 
+def test_the_highest_return_of_the_data_is_known_whatever_was_drawn(tmp_path: Path) -> None:
+    """Of the episodes that are learned from, also for the losses on those that are not."""
+    data = write(tmp_path / "data.npz", [1.0] * 18 + [5.0, -8.0])
+    with run_of(tmp_path, "DecisionTransformer", "run", data, 1, **{**SMALL, "batch_size": 1}) as run:
+        run.train()
+        assert (run.weights()["highest"], run.weights()["largest"]) == (5.0, 8.0)
+    spec = DataSpec((str(data),), held_out=0.5, returns=True)
+    parts = given(spec, spec_of(), 1)
+    assert parts.held_out is not None
+    learned_from, kept = (next(part.pieces()) for part in (parts, parts.held_out))
+    assert sorted({*learned_from["episode_return"], *kept["episode_return"]}) == [-8.0, 1.0, 5.0]
+    assert set(kept["highest_return"]) == {max(learned_from["episode_return"])}
+    assert set(kept["largest_return"]) == {max(abs(learned_from["episode_return"]))}
+
+
 def test_heads_that_do_not_divide_the_width_are_refused() -> None:
     with pytest.raises(ConfigError, match="n_heads: 3 does not divide embed_size, 16"):
         run_of(Path("x"), "DecisionTransformer", "run", Path("x.npz"), embed_size=16, n_heads=3)

@@ -244,6 +244,19 @@ def test_rewards_cannot_be_replaced_twice_nor_without_data() -> None:
         joystick.Run("SAC", "Pendulum-v1", algo_cfg={"imitate": True, "data": "x.npz", "her_ratio": 0.5})
 
 
+@pytest.mark.parametrize(
+    ("algo", "env", "settings"),
+    [
+        ("IQL", "Pendulum-v1", {"imitate": True}),
+        ("SAC", "Pendulum-v1", {"imitate": True, "offline_updates": -1}),
+        ("SQIL", "CartPole-v1", {"offline_updates": -1}),
+    ],
+)
+def test_who_imitates_needs_steps_that_are_not_the_experts(algo: str, env: str, settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"imitate: .*this run collects none; set offline_updates to 0 or more"):
+        joystick.Run(algo, env, algo_cfg={"data": "x.npz", **settings})
+
+
 def test_a_sample_of_a_program_lacks_the_data(tmp_path: Path) -> None:
     with collecting(tmp_path, "GAIL", "run", **settings_of("GAIL", tmp_path)) as run:
         sample = run.sample(32)

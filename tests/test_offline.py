@@ -25,7 +25,7 @@ from framework.errors import JoystickError
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.output.csv_table import read_csv
-from framework.runs import entry
+from framework.runs import entry, experiment, resume
 from framework.seeding import stream
 
 UNIT = np.float32(0.005)
@@ -148,6 +148,9 @@ def test_the_losses_have_the_numbers_of_their_equations() -> None:
     # log(e^0 + e^0) - 0 = log 2, and log(e^1 + e^3) - 3
     expected = (np.log(2) + np.log(np.e + np.e**3) - 3) / 2
     assert conservatism(t([[0.0, 0.0], [1.0, 3.0]]), t([0, 1])).item() == pytest.approx(expected)
+    # the second action of the first state and the first one of the second are illegal: log e^0 - 0 and log e^3 - 3
+    mask = t([[True, False], [False, True]])
+    assert conservatism(t([[0.0, 5.0], [9.0, 3.0]]), t([0, 1]), mask).item() == pytest.approx(0.0)
     # lambda = 2 / mean |Q| = 2 / 3; -2/3 * mean(4, 2) + mean of squares (1, 0)
     loss = td3_loss(t([[4.0, 2.0]]), t([[1.0], [0.0]]), t([[0.0], [0.0]]), 2.0)
     assert loss.item() == pytest.approx(-2 / 3 * 3 + 0.5)
@@ -213,6 +216,30 @@ def test_a_resume_with_other_data_is_refused(tmp_path: Path) -> None:
     write(data, [2.0] * 20)
     with pytest.raises(JoystickError, match="have changed since the checkpoint"):
         joystick.Run.resume(tmp_path / "run")
+
+
+def test_a_run_of_cql_that_backed_up_the_entropy_goes_on_only_if_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before entropy_backup was a setting, CQL did."""
+
+    def older(settings: Any) -> dict[str, Any]:
+        sections = resume.plain(settings)
+        del sections["algo_cfg"]["entropy_backup"]
+        return sections
+
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "plain", older)
+        with run_of(tmp_path, "CQL", "run", data_for(tmp_path, "CQL"), entropy_backup=True) as run:
+            run.train()
+    config = tmp_path / "run/config.yaml"
+    lines = config.read_text(encoding="utf-8").splitlines(keepends=True)
+    config.write_text("".join(line for line in lines if "entropy_backup" not in line), encoding="utf-8")
+    said = r"entropy_backup: True -> False: the run began before .*; algo_cfg\.entropy_backup=true goes on as it began"
+    with pytest.raises(ConfigError, match=said):
+        joystick.Run.resume(tmp_path / "run")
+    with joystick.Run.resume(tmp_path / "run", ["algo_cfg.entropy_backup=true"]) as run:
+        assert run.train()["update"] == 40
 
 
 @pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ"])

@@ -138,6 +138,7 @@ def test_without_its_threshold_the_action_without_data_is_chosen() -> None:
 
 
 def test_discrete_bcq_obeys_masks_in_acting_and_in_targets() -> None:
+    """How masks come from data and from what is collected: tests/test_data_masks.py."""
     mask = torch.ones(64, 3, dtype=torch.bool)
     mask[:, 0] = False
     agent = learned(choices("DiscreteBCQ", actor_layers=SMALL, tau=0.05), steps_of_choices, 300, next_action_mask=mask)
@@ -187,6 +188,26 @@ def test_the_best_action_of_the_data_is_chosen_and_valued(algo: str, settings: d
     action, value = on_slope(algo, data="x.npz", **settings)
     assert 0.1 < action < 0.5
     assert 0.1 * GAMMA < value < 0.5 * GAMMA
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings"),
+    [("AWAC", {}), ("CRR", {}), ("IQL", {}), ("BC", {}), ("BC", {"head": "mixture", "components": 2})],
+)
+def test_actions_that_are_all_the_same_leave_the_policy_a_spread(algo: str, settings: dict[str, Any]) -> None:
+    """At a bound, the mean of AWAC is exact, and nothing else would keep the density of the action from growing."""
+    spec = EnvSpec("toy", Box(0, 1, (2,)), Box(-4.0, 4.0, (1,)), 1)
+    rates = {"lr": 0.05} if algo == "BC" else {"actor_lr": 0.05, "critic_layers": SMALL}
+    layers = {"actor_layers": SMALL, "log_std_min": -2.0}
+    agent = agent_of(algo, spec, data="x.npz", **rates, **layers, **settings)
+    steps = {"obs": torch.rand(32, 2), "reward": torch.zeros(32), "discount": torch.full((32,), 0.9)}
+    steps |= {"next_obs": steps["obs"], "action": torch.full((32, 1), 4.0)}
+    for _ in range(200):
+        agent.update(steps)
+    assert torch.stack(agent.log_stds).min().item() == pytest.approx(-2.0, abs=0.5)  # type: ignore[attr-defined]
+    assert torch.stack(agent.log_stds).min() >= -2.0  # type: ignore[attr-defined]
+    other = {**steps, "action": torch.full((32, 1), -4.0)}
+    assert all(value.isfinite() for value in agent.update(other).metrics.values())
 
 
 def test_without_a_constraint_the_action_without_data_is_chosen() -> None:

@@ -30,6 +30,26 @@ def test_the_target_counts_the_smaller_value_and_the_entropy_that_follows():
     assert target.tolist() == pytest.approx([2.1, 2.0])
 
 
+@pytest.mark.parametrize(
+    ("algo", "settings", "alpha"),
+    [
+        ("SAC", {}, 0.2),
+        ("SAC", {"entropy_backup": False}, 0.0),
+        ("CQL", {}, 0.0),
+        ("CQL", {"entropy_backup": True}, 0.2),
+    ],
+)
+def test_cql_backs_up_the_value_alone_and_sac_the_entropy_too(algo, settings, alpha):
+    """1 + 0.5 (min_i Q_i(s', a') - alpha log pi(a'|s')), for critics that say 2 and 3 of everything."""
+    agent = agent_for(algo, alpha=0.2, **settings)
+    batch, noise = batch_for(algo), torch.zeros(16, 2)
+    batch |= {"reward": torch.ones(16), "discount": torch.full((16,), 0.5)}
+    agent.target_subset = lambda obs, action: torch.stack([torch.full((16, 1), 2.0), torch.full((16, 1), 3.0)])
+    log_prob = agent.policy.draw(batch["next_obs"], noise)[1]
+    assert log_prob.abs().min() > 0.1
+    torch.testing.assert_close(agent._target(batch, noise), 1.0 + 0.5 * (2.0 - alpha * log_prob))
+
+
 def test_the_policy_is_paid_for_its_values_and_its_uncertainty():
     """Haarnoja et al. (2018), equation 7: ((0.5 * 1 - 2) + (0.5 * -1 - 4)) / 2 = -3."""
     log_prob, q = tensor(1.0, -1.0).requires_grad_(), tensor(2.0, 4.0).requires_grad_()

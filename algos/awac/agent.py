@@ -13,7 +13,7 @@ from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Resul
 from algos.common import critics, networks, optim, targets
 from algos.common.actor_critic import policy_loss
 from algos.common.continuous import Bounds, standard_normal
-from algos.common.distributions import DiagGaussian
+from algos.common.distributions import DiagGaussian, keep_spread, log_stds
 from algos.common.greedy import Greedy
 from algos.common.normalize import normalizer_for
 
@@ -51,6 +51,7 @@ class Agent(base.Agent):
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
         self.actor_parameters: list[Tensor] = list(self.actor.parameters())
+        self.log_stds = log_stds(self.actor)
         self.parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
@@ -117,4 +118,5 @@ class Agent(base.Agent):
         loss = policy_loss(self.distribution.log_prob(self.actor(obs), unit), weight)
         loss.backward()
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
+        keep_spread(self.log_stds, cfg.log_std_min)
         return {"actor_loss": loss.detach(), "advantage_mean": advantage.mean(), "weight_mean": weight.mean()}

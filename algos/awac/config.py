@@ -38,3 +38,5 @@ class Config(ReplayConfig, TargetConfig):
     """V(s) is the mean or the maximum of their values."""
     log_std_init: float = 0.0
     """Initial log standard deviation of the policy, with actions scaled to -1..1."""
+    log_std_min: float = -6.0
+    """Lowest log standard deviation that is learned."""

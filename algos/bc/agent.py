@@ -12,7 +12,7 @@ from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Resul
 from algos.bc.config import Config
 from algos.common import networks, optim
 from algos.common.actor_critic import ActorCritic
-from algos.common.distributions import DiagGaussian
+from algos.common.distributions import DiagGaussian, keep_spread, log_stds
 from algos.common.exploration import exponential
 from algos.common.mixture import Mixture
 from algos.common.normalize import normalizer_for
@@ -45,6 +45,7 @@ class Agent(base.Agent):
         self.networks = self.policy.networks
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.log_stds = log_stds(self.networks)
         self.squared = isinstance(self.policy.distribution, DiagGaussian) and cfg.head == "deterministic"
 
     # acting -----------------------------------------------------------------------------------------------
@@ -95,4 +96,5 @@ class Agent(base.Agent):
             loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.cfg.entropy_coef)
         loss.backward()
         optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        keep_spread(self.log_stds, self.cfg.log_std_min)
         return Result({"loss": loss.detach(), "entropy": entropy.detach().mean()})

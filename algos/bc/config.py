@@ -19,6 +19,7 @@ class Config(GivenData, NetworkConfig):
     READ_WITH: ClassVar = {
         "entropy_coef": ("head", ("gaussian", "mixture")),
         "log_std_init": ("head", ("gaussian", "mixture")),
+        "log_std_min": ("head", ("gaussian", "mixture")),
         "components": ("head", ("mixture",)),
         "reward_clip": ("rewards_to_learn_from", ()),
         "gamma": ("rewards_to_learn_from", ()),
@@ -41,6 +42,8 @@ class Config(GivenData, NetworkConfig):
     it."""
     log_std_init: float = 0.0
     """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
+    log_std_min: float = -5.0
+    """Lowest log standard deviation that is learned."""
 
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: steps of each sampled sequence that are trained on."""

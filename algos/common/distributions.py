@@ -248,6 +248,19 @@ class LogStd(nn.Module):
         return torch.cat([x, self.log_std.expand(*x.shape[:-1], -1)], -1)
 
 
+def log_stds(network: nn.Module) -> list[Tensor]:
+    """Returns the log deviations of a network's Gaussians that do not depend on the state."""
+    return [part.log_std for part in network.modules() if isinstance(part, LogStd)]
+
+
+@torch.no_grad()
+def keep_spread(log_stds: list[Tensor], least: float) -> None:
+    """Raises log deviations to the least one. Where all actions of the data are what the policy says, at a bound for
+    example, their density would grow without limit, and that of any other action be 0."""
+    for each in log_stds:
+        each.clamp_(min=least)
+
+
 def _alike(space: Box) -> bool:
     """True if every dimension has the same bounds -h..h, for which the policy needs no scaling."""
     return bool((space.high == space.high.flat[0]).all() and (space.low == -space.high).all())

@@ -108,8 +108,8 @@ class Discriminator:
 
     @torch.no_grad()
     def _log_pi(self, obs: Tensor, action: Tensor) -> Tensor:
-        """Returns log pi(a|s) [B] of the policy as it is now; an expert's data have no action masks, so that the
-        policy's own steps go without them too."""
+        """Returns log pi(a|s) [B] of the policy as it is now. An expert's data need not have action masks, so the
+        policy's own steps go without them, too."""
         distribution = self.policy.distribution
         return distribution.log_prob(self.policy.outputs({"obs": obs}), distribution.from_env(action))
 

@@ -362,6 +362,12 @@ class ReplayConfig(GivenData, NetworkConfig):
             if getattr(self, key) > self.buffer_size:
                 message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
                 yield Problem(key, message, depends_on=("buffer_size",))
+        if self.imitate and self.offline_updates_of() < 0:
+            message = (
+                "makes every reward of the data 1, which says something only beside the 0 of collected steps, and this "
+                "run collects none; set offline_updates to 0 or more"
+            )
+            yield Problem("imitate", message, depends_on=("offline_updates",))
         if self.her_ratio and self.imitate:
             message = "computes rewards anew, and imitate replaces them; set one of the two to its default"
             yield Problem("her_ratio", message, depends_on=("imitate",))

@@ -12,6 +12,7 @@ class Config(Family):
     OFFLINE: ClassVar = True
 
     cql_alpha: NonNegative = 5.0
+    entropy_backup: bool = False
     actor_lr: Positive = 1e-4
     critic_lr: Positive = 3e-4
     alpha_lr: Positive = 1e-4

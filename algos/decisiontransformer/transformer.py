@@ -96,7 +96,7 @@ class Transformer(nn.Module):
             x = block(x, mask)
         return self.output(x[:, 1::3]).transpose(0, 1)
 
-    def seen(self, returns: Tensor) -> None:
-        """Takes in returns of episodes."""
-        self.highest.copy_(torch.maximum(self.highest, returns.max()))
-        self.largest.copy_(torch.maximum(self.largest, returns.abs().max()))
+    def given(self, highest: Tensor, largest: Tensor) -> None:
+        """Sets the highest and the largest absolute return of the data."""
+        self.highest.copy_(highest)
+        self.largest.copy_(largest)

@@ -10,7 +10,7 @@ from torch import Tensor
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common import modules, networks, optim, targets, unroll
-from algos.common.distributions import IMPOSSIBLE
+from algos.common.distributions import masked
 from algos.common.exploration import Explorer, epsilon_greedy, greedy
 from algos.common.gradient_step import GradientStep
 from algos.common.greedy import Greedy, highest
@@ -23,9 +23,10 @@ UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""
 
 
-def conservatism(values: Tensor, action: Tensor) -> Tensor:
-    """Returns the mean of log sum_a' exp Q(s, a') - Q(s, a) (equation 4 of Kumar et al., 2020); values are [B, A]."""
-    return (values.logsumexp(1) - of_action(values, action)).mean()
+def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Returns the mean of log sum_a' exp Q(s, a') - Q(s, a) (equation 4 of Kumar et al., 2020), of values [B, A]. The
+    sum is over the legal actions; mask [B, A] is True for them."""
+    return (masked(values, mask).logsumexp(1) - of_action(values, action)).mean()
 
 
 class Agent(base.Agent):
@@ -117,7 +118,8 @@ class Agent(base.Agent):
         weight = batch.get("weight")
         loss = each.mean() if weight is None else (weight * each).mean()
         if self.cfg.cql_alpha:
-            loss = loss + self.cfg.cql_alpha * conservatism(self.head.values(out), batch["action"])
+            gap = conservatism(self.head.values(out), batch["action"], batch.get("action_mask"))
+            loss = loss + self.cfg.cql_alpha * gap
         return loss, ({"loss": loss.detach(), "q_mean": q.mean(), **metrics}, error.detach())
 
     @classmethod
@@ -129,8 +131,7 @@ class Agent(base.Agent):
         mask = batch.get("next_action_mask")
 
         def legal_values(out: Tensor) -> Tensor:
-            values = self.head.values(out)
-            return values if mask is None else values.masked_fill(~mask, IMPOSSIBLE)
+            return masked(self.head.values(out), mask)
 
         out = unroll.outputs_of(self.target, batch["next_obs"], "actor")
         chooser = None

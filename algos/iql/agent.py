@@ -12,6 +12,7 @@ from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Resul
 from algos.common import critics, networks, optim, targets
 from algos.common.actor_critic import ActorCritic
 from algos.common.continuous import Bounds
+from algos.common.distributions import keep_spread, log_stds
 from algos.common.normalize import normalizer_for
 from algos.iql.config import Config
 
@@ -44,6 +45,7 @@ class Agent(base.Agent):
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({**self.policy.networks, "action_values": self.critic})
         self.actor_parameters = list(self.policy.actor.parameters())
+        self.log_stds = log_stds(self.policy.actor)
         assert self.policy.critic is not None
         self.parameters = [*self.policy.critic.parameters(), *self.critic.parameters()]
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
@@ -85,7 +87,7 @@ class Agent(base.Agent):
         value = policy.value(batch)
         value_loss = expectile_loss(q - value, cfg.expectile)
         values = self.critic(batch["obs"], unit).squeeze(-1)
-        critic_loss = critics.td_loss(values, target, batch.get("weight"), cfg.loss == "huber")
+        critic_loss = critics.td_loss(values, target, None, cfg.loss == "huber")
         (value_loss + critic_loss).backward()
         optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         actor_loss = self._improve(batch, q - value.detach())
@@ -97,7 +99,7 @@ class Agent(base.Agent):
             "q_mean": values.detach().mean(),
             "value_mean": value.detach().mean(),
         }
-        return Result(metrics, None if "weight" not in batch else critics.priorities(values, target))
+        return Result(metrics)
 
     def _improve(self, batch: Batch, advantage: Tensor) -> Tensor:
         """Makes one step of the policy. Returns its loss."""
@@ -106,4 +108,5 @@ class Agent(base.Agent):
         loss = weighted_cloning_loss(log_prob, advantage, self.cfg.beta, self.cfg.most_weight)
         loss.backward()
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        keep_spread(self.log_stds, self.cfg.log_std_min)
         return loss.detach()

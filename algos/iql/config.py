@@ -35,3 +35,5 @@ class Config(ReplayConfig, TargetConfig):
     """Upper limit of exp(beta * advantage)."""
     log_std_init: float = 0.0
     """Initial log standard deviation of the policy; with unlike bounds, of actions scaled to -1..1."""
+    log_std_min: float = -5.0
+    """Lowest log standard deviation that is learned."""

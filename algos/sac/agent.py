@@ -145,7 +145,7 @@ class Agent(base.Agent):
             next_action, next_log_prob = self.policy.draw(batch["next_obs"], noise)
         # not within no_grad, since the weights are frozen: there is no graph
         next_q = self.target_subset(batch["next_obs"], next_action).squeeze(-1)
-        alpha = self.policy.temperature.alpha()
+        alpha = self.policy.temperature.alpha() if self.cfg.entropy_backup else next_log_prob.new_zeros(())
         return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)
 
     def _value(self, obs: Observed, action: Tensor) -> Tensor:

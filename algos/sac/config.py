@@ -11,6 +11,7 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """SAC: maximum entropy actor-critic for continuous actions."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    BEFORE: ClassVar = {"entropy_backup": True}
     READ_WITH: ClassVar = {"cql_actions": ("cql_alpha", ())}
 
     critic_lr: Positive = 3e-4
@@ -19,6 +20,9 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     in each update."""
     actor_value: Literal["min", "mean"] = "min"
     """Value that the actor maximizes: the minimum or the mean of the critics."""
+
+    entropy_backup: bool = True
+    """Targets contain the entropy of the next action; if false, only its value."""
 
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""

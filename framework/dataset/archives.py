@@ -37,7 +37,8 @@ def read(path: Path) -> Iterator[Block]:
 
 NAMES = {
     "obs": "observations", "action": "actions", "reward": "rewards", "next_obs": "next_observations",
-    "terminated": "terminals", "truncated": "timeouts",
+    "terminated": "terminals", "truncated": "timeouts", "action_mask": "action_masks",
+    "next_action_mask": "next_action_masks",
 }  # fmt: skip
 """Column -> its name in the files that are written."""
 
@@ -77,8 +78,8 @@ def _blocks(columns: dict[str, "_Array"]) -> Iterator[Block]:
     count = counts["reward"]
     if not count:
         raise DataError("it holds no step")
-    obs, action = columns["obs"], columns["action"]
-    step = check_step(obs.shape, obs.dtype, action.shape, action.dtype)
+    obs, action, mask = columns["obs"], columns["action"], columns.get("action_mask")
+    step = check_step(obs.shape, obs.dtype, action.shape, action.dtype, mask.step_bytes if mask else 0)
     if max(column.step_bytes for column in columns.values()) > step:
         raise DataError(f"next_obs, rewards and flags take more room than obs; obs has the shape {obs.shape}")
     most = max(PIECE_BYTES // step, 1)

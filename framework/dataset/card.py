@@ -31,6 +31,7 @@ def facts(data: Dataset) -> dict[str, Any]:
         "episodes": summary.episodes,
         "obs": _range(summary.obs),
         "action": _range(summary.action),
+        "action_mask": summary.mask,
         "next_obs_given": summary.next_obs_given,
         "truncated_given": summary.truncated_given,
         "terminated": summary.terminated,
@@ -68,7 +69,7 @@ def _range(values: Range) -> dict[str, Any]:
 
 def table(data: Dataset, unfit: list[str] | None) -> str:
     """Returns the card. unfit: what does not fit an environment; None if none was named."""
-    found = facts(data)
+    found, summary = facts(data), data.summary
     rows = [
         ("files", f"{len(data.files)}, {found['bytes']:,} bytes"),
         *[("", str(path)) for path in data.files[:MOST_FILES]],
@@ -77,6 +78,7 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
         ("data", f"{counted(found['episodes'], 'episode')}, {counted(found['transitions'], 'transition')}"),
         ("obs", _described(found["obs"])),
         ("action", _described(found["action"])),
+        *([("masks", f"those of {counted(summary.mask, 'action')}")] if summary.mask else []),
         ("ends", f"{found['terminated']:,} terminated, {found['truncated']:,} truncated"),
         ("numbers", "all finite"),
         ("repeated", f"{found['repeated_pairs']:.2%} of the transitions have an (obs, action) that came before"),
@@ -86,7 +88,7 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
         *([("fits", "the spaces of the environment")] if unfit == [] else []),
     ]
     lines = [f"{name:<10} {value}" for name, value in rows]
-    return "\n".join([*lines, "", *_spreads(found), "", *histogram(data.summary.returns)]) + "\n"
+    return "\n".join([*lines, "", *_spreads(found), "", *histogram(summary.returns)]) + "\n"
 
 
 def _described(values: dict[str, Any]) -> str:

@@ -17,8 +17,12 @@ NAMES = {
     "terminated": ("terminated", "terminateds", "terminations", "terminals", "terminal"),
     "truncated": ("truncated", "truncateds", "truncations", "timeouts", "timeout"),
     "done": ("done", "dones"),
+    "action_mask": ("action_mask", "action_masks"),
+    "next_action_mask": ("next_action_mask", "next_action_masks"),
 }
-"""Column -> its names in files. done: the episode ended, in either way."""
+"""Column -> its names in files. done: the episode ended, in either way. action_mask: true for each legal action."""
+MASKS = ("action_mask", "next_action_mask")
+"""Columns of data from an environment with action masks: those of obs and of next_obs."""
 REQUIRED = ("obs", "action", "reward", "terminated")
 PIECE_BYTES = 2**20
 """Bytes of a piece of data; small, so that a reader needs little more memory than what it keeps."""
@@ -56,6 +60,8 @@ def renamed(given: Iterable[str]) -> dict[str, str]:
                 found[column] = one
             case [one, other, *_]:
                 raise DataError(f"both {one} and {other} are given; leave one out")
+    if "action_mask" not in found:
+        found.pop("next_action_mask", None)
     if "terminated" in found:
         found.pop("done", None)
     elif "done" in found and "truncated" not in found:
@@ -107,7 +113,7 @@ def checked(block: Block) -> Block:
         raise DataError(f"{at}the columns differ in length: {listed}")
     for name in {"reward", "terminated", "truncated", "done"} & columns.keys():
         columns[name] = _flat(at + name, columns[name])
-    for name in {"terminated", "truncated", "done"} & columns.keys():
+    for name in {"terminated", "truncated", "done", *MASKS} & columns.keys():
         columns[name] = _flags(name, columns[name], block)
     if "done" in columns:
         columns["terminated"] = columns.pop("done") & ~columns["truncated"]
@@ -129,9 +135,10 @@ def _flat(name: str, column: np.ndarray) -> np.ndarray:
 
 def _flags(name: str, column: np.ndarray, block: Block) -> np.ndarray:
     flags = column.astype(bool)
-    if column.dtype.kind != "b" and (wrong := np.flatnonzero(column != flags)).size:
-        value = column[wrong[0]]
-        raise DataError(f"{name} of {block.where(int(wrong[0]))} is {value}; true or false (1 or 0) is needed")
+    if column.dtype.kind != "b" and (wrong := np.argwhere(column != flags)).size:
+        step, *place = wrong[0].tolist()
+        value = column[(step, *place)]
+        raise DataError(f"{name} of {block.where(step)} is {value}; true or false (1 or 0) is needed")
     return flags
 
 
@@ -148,15 +155,30 @@ def _check_shapes(at: str, columns: Mapping[str, np.ndarray]) -> None:
     obs, after = columns["obs"], columns.get("next_obs")
     if after is not None and after.shape[1:] != obs.shape[1:]:
         raise DataError(f"{at}next_obs has the shape {after.shape[1:]} and obs has {obs.shape[1:]}")
-    check_step(obs.shape[1:], obs.dtype, columns["action"].shape[1:], columns["action"].dtype)
+    check_step(
+        obs.shape[1:], obs.dtype, columns["action"].shape[1:], columns["action"].dtype, _check_masks(at, columns)
+    )
 
 
-def check_step(obs: tuple[int, ...], obs_dtype: np.dtype, action: tuple[int, ...], action_dtype: np.dtype) -> int:
-    """Returns the bytes of a transition; raises DataError if it is empty or too large."""
+def _check_masks(at: str, columns: Mapping[str, np.ndarray]) -> int:
+    """Returns the number of entries of a mask, 0 without masks; raises DataError if they are no row for each step."""
+    shapes = {columns[name].shape[1:] for name in MASKS if name in columns}
+    if any(len(shape) != 1 or not shape[0] for shape in shapes) or len(shapes) > 1:
+        listed = " and ".join(map(str, sorted(shapes)))
+        raise DataError(
+            f"{at}a step of action_mask has the shape {listed}; one true or false for each action is needed"
+        )
+    return next(iter(shapes))[0] if shapes else 0
+
+
+def check_step(
+    obs: tuple[int, ...], obs_dtype: np.dtype, action: tuple[int, ...], action_dtype: np.dtype, mask: int = 0
+) -> int:
+    """Returns the bytes of a transition; raises DataError if it is empty or too large. mask: entries of a mask."""
     sizes = [int(np.prod(shape, dtype=object)) for shape in (obs, action)]
     if 0 in sizes:
         raise DataError(f"{'action' if sizes[0] else 'obs'} has a side of length 0: {action if sizes[0] else obs}")
-    size = 2 * sizes[0] * obs_dtype.itemsize + sizes[1] * action_dtype.itemsize + 6
+    size = 2 * sizes[0] * obs_dtype.itemsize + sizes[1] * action_dtype.itemsize + 6 + 2 * mask
     if size > MOST_STEP_BYTES:
         raise DataError(f"a step takes {size / 2**20:,.0f} MiB, and at most {MOST_STEP_BYTES / 2**20:,.0f} are read")
     return size

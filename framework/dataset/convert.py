@@ -19,8 +19,8 @@ from framework.output import trajectories
 
 FOLDER = ".minari"
 """Ending of a folder that is to become a data set of Minari."""
-PICKLED = dict(zip(("obs", "action", "reward", "next_obs", "terminated", "truncated"), trajectories.KEYS, strict=False))
-"""Column -> its key in trajs.pkl."""
+PICKLED = {"obs": "state", "next_obs": "next_state"}
+"""Column -> its key in trajs.pkl, if that is another word."""
 
 
 def is_data(path: str) -> bool:
@@ -78,10 +78,11 @@ def _write_file(path: Path, data: Dataset) -> None:
 
 
 def _pickle(file: BinaryIO, data: Dataset) -> None:
-    file.write(trajectories.HEADER)
+    file.write(trajectories.header_of((*trajectories.KEYS, *(trajectories.MASKS if data.summary.mask else ()))))
     for episode in episodes(data.pieces()):
-        columns: dict[str, Any] = {PICKLED[name]: column for name, column in episode.items()}
-        file.write(trajectories.record({**columns, "info": [{}] * len(episode["reward"])}))
+        columns: dict[str, Any] = {PICKLED.get(name, name): column for name, column in episode.items()}
+        parts = trajectories.parts_of({**columns, "info": [{}] * len(episode["reward"])})
+        file.write(b"".join(parts.values()))
     file.write(trajectories.STOP)
 
 

@@ -39,8 +39,9 @@ class Dataset:
         self.summary = self._summary()
 
     def pieces(self) -> Iterator[Columns]:
-        """Yields arrays [K, ...] of a few MiB in order of time: obs, action, reward, next_obs, terminated, truncated.
-        A piece may end within an episode; a file may not."""
+        """Yields arrays [K, ...] of a few MiB in order of time: obs, action, reward, next_obs, terminated, truncated,
+        and action_mask and next_action_mask if the data have them. A piece may end within an episode; a file may
+        not."""
         for path in self.files:
             yield from self._pieces(path, Changes())
 
@@ -81,6 +82,12 @@ class Dataset:
         """Returns transitions with the dtypes of the first ones, or raises DataError."""
         if not self._first:
             self._first = {name: Kind(column.shape[1:], column.dtype, path) for name, column in part.items()}
+        if part.keys() != self._first.keys():
+            has, had = ("has", "have none") if "action_mask" in part else ("has no", "have")
+            raise DataError(
+                f"an episode {has} action_mask, and the first steps of {self._first['obs'].path} {had}; either all of "
+                "the data have masks, or none"
+            )
         return {name: self._first[name].apply(name, column) for name, column in part.items()}
 
 

@@ -18,6 +18,7 @@ def problems(summary: Summary, observation_space: Space, action_space: Space) ->
     return [
         *_problems(summary, "obs", summary.obs, observation_space),
         *_problems(summary, "action", summary.action, action_space),
+        *_problems_of_masks(summary.mask, action_space),
     ]
 
 
@@ -43,6 +44,11 @@ def _problems(summary: Summary, name: str, values: Range, space: Space) -> Itera
         return
     if (bounds := _bounds(space)) is not None:
         yield from _beyond(summary, name, values, *bounds, str(space))
+
+
+def _problems_of_masks(size: int, space: Space) -> Iterator[str]:
+    if size and not (isinstance(space, Discrete) and space.n == size):
+        yield f"action_mask is for {size} actions; the environment has {space}"
 
 
 def _bounds(space: Space) -> tuple[np.ndarray, np.ndarray] | None:

@@ -59,6 +59,9 @@ def read(folder: Path) -> Iterator[Block]:
         columns = {name: column_of(theirs, episode[theirs]) for name, theirs in _NAMES.items()}
         if len(seen) != len(columns["reward"]) + 1:
             raise DataError(f"{place}: {len(seen)} observations for {len(columns['reward'])} steps; one more is needed")
+        if (legal := (episode["infos"] or {}).get("action_mask")) is not None:
+            mask = column_of("action_mask", legal)
+            columns |= {"action_mask": mask[:-1], "next_action_mask": mask[1:]}
         if len(seen) > 1:
             yield Block({"obs": seen[:-1], "next_obs": seen[1:], **columns}, "episode", place)
 
@@ -116,14 +119,23 @@ def write(folder: Path, name: str, episodes: Iterable[Columns], obs: Range, acti
 
 
 def _buffer(make: Any, episode: Columns) -> Any:
-    """Returns an episode as Minari has it. Its observations are one row, so the successors must be the next ones."""
-    obs, after = episode["obs"], episode["next_obs"]
-    if not np.array_equal(obs[1:], after[:-1]):
-        raise DataError("an episode has a next_obs that is not the obs of the next step, which Minari cannot hold")
+    """Returns an episode as Minari has it. Action masks are in its infos."""
+    mask = {"action_mask": _one_row(episode, "action_mask")} if "action_mask" in episode else None
     return make(
-        observations=np.concatenate([obs, after[-1:]]),
+        observations=_one_row(episode, "obs"),
         **{theirs: episode[name] for name, theirs in _NAMES.items()},
+        infos=mask,
     )
+
+
+def _one_row(episode: Columns, name: str) -> np.ndarray:
+    """Returns a column and what follows its last step; what follows the others must be the next step's."""
+    here, after = episode[name], episode[f"next_{name}"]
+    if not np.array_equal(here[1:], after[:-1]):
+        raise DataError(
+            f"an episode has a next_{name} that is not the {name} of the next step, which Minari cannot hold"
+        )
+    return np.concatenate([here, after[-1:]])
 
 
 def space_of(values: Range) -> Space:

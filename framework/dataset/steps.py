@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from framework.dataset.columns import PIECE_BYTES, Block, Columns, checked, joined, rows, size_of
+from framework.dataset.columns import MASKS, PIECE_BYTES, Block, Columns, checked, joined, rows, size_of
 from framework.errors import DataError
 from framework.output.formatting import counted
 
 FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
+"""Columns of all data; some have those of MASKS too."""
 
 
 @dataclass
@@ -38,8 +39,8 @@ class Changes:
 
 
 def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
-    """Yields the transitions of a file in parts of any size, with all columns of FINAL. The last step of a file is
-    terminated or truncated."""
+    """Yields the transitions of a file in parts of any size, with all columns of FINAL, and both of MASKS or none. The
+    last step of a file is terminated or truncated."""
     held: Columns | None = None
     marked = False
     for block in map(checked, blocks):
@@ -59,10 +60,14 @@ def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
         if whole and len(ends) and not ends[-1]:
             columns["truncated"] = _with_last(columns["truncated"])
             changes.unmarked += 1
-        if "next_obs" not in columns:
+        if "next_obs" not in columns or ("action_mask" in columns and "next_action_mask" not in columns):
             columns, held = _followed(columns, changes)
+        if "next_action_mask" in columns:
+            columns["next_action_mask"] = columns["next_action_mask"] | ~columns["next_action_mask"].any(
+                1, keepdims=True
+            )
         if len(columns["reward"]):
-            yield {name: columns[name] for name in FINAL}
+            yield {name: columns[name] for name in (*FINAL, *MASKS) if name in columns}
 
 
 def _with_last(flags: np.ndarray) -> np.ndarray:
@@ -72,15 +77,14 @@ def _with_last(flags: np.ndarray) -> np.ndarray:
 
 
 def _followed(columns: Columns, changes: Changes) -> tuple[Columns, Columns | None]:
-    """Returns the steps with the observation of the next one as next_obs, and the last one apart if what follows it is
-    in the next block. A terminal step gets its own observation, since the value of what follows it is 0; a truncated
-    one is left out, and the step before it becomes the last one."""
+    """Returns the steps with what the next one has as their next_obs and next_action_mask, and the last one apart if
+    what follows it is in the next block. A terminal step gets its own observation, since the value of what follows it
+    is 0; a truncated one whose next_obs is unknown is left out, and the step before it becomes the last one. All
+    actions count as legal after the end of an episode."""
     ends = columns["terminated"] | columns["truncated"]
     held = None if ends[-1] else rows(columns, slice(-1, None))
-    cut = columns["truncated"] & ~columns["terminated"]
-    after = np.concatenate([columns["obs"][1:], columns["obs"][-1:]])
-    after[columns["terminated"]] = columns["obs"][columns["terminated"]]
-    columns = {**columns, "next_obs": after}
+    cut = columns["truncated"] & ~columns["terminated"] & ("next_obs" not in columns)
+    columns = {**_after(columns, ends), **columns}
     kept = ~cut
     if cut.any():
         changes.dropped += int(cut.sum())
@@ -88,6 +92,17 @@ def _followed(columns: Columns, changes: Changes) -> tuple[Columns, Columns | No
         columns["truncated"] = np.append(before, False)
     kept[-1] &= held is None
     return (columns if kept.all() else rows(columns, kept)), held
+
+
+def _after(columns: Columns, ends: np.ndarray) -> Columns:
+    """Returns next_obs and, if there are masks, next_action_mask by the step that follows each. ends: True where none
+    does."""
+    following = np.minimum(np.arange(len(ends)) + 1, len(ends) - 1)
+    after = columns["obs"][following]
+    after[columns["terminated"]] = columns["obs"][columns["terminated"]]
+    if "action_mask" not in columns:
+        return {"next_obs": after}
+    return {"next_obs": after, "next_action_mask": columns["action_mask"][following] | ends[:, None]}
 
 
 def pieces(parts: Iterable[Columns]) -> Iterator[Columns]:

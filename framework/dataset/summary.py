@@ -49,6 +49,8 @@ class Summary:
     """Number of transitions of each episode."""
     terminated: int = 0
     """Number of episodes that ended; the others were cut off."""
+    mask: int = 0
+    """Number of entries of an action mask; 0 if the data have none."""
     starts: list[tuple[int, Path]] = field(default_factory=list)
     """Number of the first transition of each file."""
 
@@ -83,7 +85,8 @@ class Gathering:
     def add(self, piece: Columns, path: Path) -> None:
         """Takes in the next piece of a file."""
         obs, action = piece["obs"], piece["action"]
-        summary = self._summary = self._summary or Summary(Range(obs), Range(action))
+        mask = piece["action_mask"].shape[1] if "action_mask" in piece else 0
+        summary = self._summary = self._summary or Summary(Range(obs), Range(action), mask=mask)
         if not summary.starts or summary.starts[-1][1] != path:
             summary.starts.append((summary.transitions, path))
         summary.obs.add(obs, summary.transitions)

@@ -11,6 +11,7 @@ from gymnasium.spaces import Space
 
 from config.schema import DataSpec
 from framework.dataset import Dataset, minari_sets, open_data
+from framework.dataset.columns import MASKS
 from framework.dataset.fit import problems
 from framework.dataset.sources import files, naming_setting
 from framework.dataset.summary import Summary
@@ -29,10 +30,16 @@ class Given:
     held_out: "Given | None" = None
     """Transitions of the episodes that are kept from learning; None without data_held_out."""
 
-    def __init__(self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None, returns: bool = False) -> None:
+    def __init__(
+        self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None, returns: np.ndarray | None = None
+    ) -> None:
         """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order
-        of the data; None: all of them. returns: adds the columns of Earnings."""
+        of the data; None: all of them. returns: those of the episodes that are learned from; adds the columns of
+        Earnings, the return of the episode, and the highest and the largest absolute one of all. None: no such
+        columns."""
         self.data, self.chosen, self.returns = data, chosen, returns
+        self.masked = bool(data.summary.mask)
+        """False: action masks of the data, if there are any, are left out."""
         self._spaces: dict[str, Space] = {name: spec.observation_space for name in ("obs", "next_obs")}
         self._spaces["action"] = spec.action_space
         self.sha256: str = data.sha256
@@ -40,19 +47,36 @@ class Given:
 
     def pieces(self) -> Iterator[Columns]:
         """Yields columns [K, ...] in order of time."""
-        first, earnings = 0, Earnings()
+        first, steps, earnings = 0, 0, Earnings()
         for piece in self.data.pieces():
+            self._check_legal(piece, steps)
+            steps += len(piece["reward"])
+            if not self.masked:
+                piece = {name: column for name, column in piece.items() if name not in MASKS}
             ended = piece["terminated"] | piece["truncated"]
             number = first + np.concatenate([[0], np.cumsum(ended)[:-1]]).astype(np.int64)
             first += int(ended.sum())
-            if self.returns:
+            if self.returns is not None:
                 piece = piece | earnings.of(piece["reward"], ended)
                 piece["episode_return"] = self.data.summary.returns[number].astype(np.float32)
+                piece["highest_return"] = np.full(len(number), self.returns.max(), np.float32)
+                piece["largest_return"] = np.full(len(number), np.abs(self.returns).max(), np.float32)
             if self.chosen is not None:
                 keep = self.chosen[number]
                 piece = {name: column[keep] for name, column in piece.items()}
             if len(piece["reward"]):
                 yield {name: self._typed(name, column) for name, column in piece.items()}
+
+    def _check_legal(self, piece: Columns, steps: int) -> None:
+        """Raises JoystickError if a step took an action that its own mask forbids. steps: number of those before."""
+        if not self.masked:
+            return
+        index = piece["action"].reshape(-1, 1).astype(np.int64) - self._spaces["action"].start  # type: ignore[attr-defined]
+        illegal = np.flatnonzero(~np.take_along_axis(piece["action_mask"], index, axis=1))
+        if illegal.size:
+            step = int(illegal[0])
+            where, action = self.data.summary.where(steps + step), piece["action"][step]
+            raise JoystickError(f"algo_cfg.data: action {action} of {where} is not legal by its own action_mask")
 
     def _typed(self, name: str, column: np.ndarray) -> np.ndarray:
         """Returns a column in the shape and type that the environment's own have."""
@@ -81,15 +105,19 @@ class Earnings:
         return {"earned": earned.astype(np.float32), "timestep": steps.astype(np.int32)}
 
 
-def given(wanted: DataSpec, spec: "EnvSpec", seed: int) -> Given:
-    """Opens the data that the settings name. Raises JoystickError if they do not suit the environment."""
+def given(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> Given:
+    """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masks: False
+    leaves out the action masks of the data."""
     data = _opened(wanted)
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
     chosen, held_out = _chosen(wanted, data.summary, seed)
-    found = Given(data, spec, chosen, wanted.returns)
+    returns = learned_returns(data.summary, chosen) if wanted.returns else None
+    found = Given(data, spec, chosen, returns)
     if held_out is not None:
-        found.held_out = Given(data, spec, held_out, wanted.returns)
+        found.held_out = Given(data, spec, held_out, returns)
+    for each in filter(None, (found, found.held_out)):
+        each.masked &= masks
     return found
 
 
@@ -102,8 +130,12 @@ def updates_of(wanted: DataSpec, seed: int, epochs: int, size: int) -> int:
 def mean_return(wanted: DataSpec, seed: int) -> float:
     """Returns the mean return, undiscounted, of the episodes that are learned from."""
     summary = _opened(wanted).summary
-    chosen = _chosen(wanted, summary, seed)[0]
-    return float((summary.returns if chosen is None else summary.returns[chosen]).mean())
+    return float(learned_returns(summary, _chosen(wanted, summary, seed)[0]).mean())
+
+
+def has_masks(wanted: DataSpec) -> bool:
+    """Returns True if the data have action masks."""
+    return bool(_opened(wanted).summary.mask)
 
 
 def _opened(wanted: DataSpec) -> Dataset:
@@ -118,6 +150,11 @@ def _opened(wanted: DataSpec) -> Dataset:
 def _read(paths: tuple[str, ...], stamps: tuple[tuple[Path, int, int], ...]) -> Dataset:
     """Returns the data. stamps: each file, its size and the time of its last change."""
     return open_data(paths)
+
+
+def learned_returns(summary: Summary, chosen: np.ndarray | None) -> np.ndarray:
+    """Returns the undiscounted return of each chosen episode; None: of all of them."""
+    return summary.returns if chosen is None else summary.returns[chosen]
 
 
 def transitions(summary: Summary, chosen: np.ndarray | None) -> int:

@@ -9,6 +9,7 @@ from algos.base import Tree
 from config.schema import ReplaySpec
 from envs.base import Goal
 from framework.checkpoint.journal import Frame, Journal, Span
+from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
 from framework.fragment import Columns, Fragment, Origin
 from framework.memory.chunk import Chunk, Keys
@@ -133,8 +134,11 @@ class Stored:
 def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
     """Returns minibatches [K, B, ...] or sequences [K, L, B, ...] of both sources, with the columns that both have. The
     sequences of the data begin with a recurrent state of zeros. Where an expert was asked what to do, the actions in
-    the data are its answers."""
+    the data are its answers. All actions are legal in data without action masks."""
     data, axis = {"expert_action": data["action"], **data}, 2 if sequence > 1 else 1
+    for name in MASKS:
+        if name in fresh and name not in data:
+            data[name] = np.ones((*data["reward"].shape, fresh[name].shape[-1]), bool)
     if "state" in fresh:
         size = fresh["state"].shape[-1]
         data["state"] = np.zeros((*data["first"][:, 0].shape, size), fresh["state"].dtype)

@@ -11,8 +11,11 @@ from framework.multi_agent.slots import Slots
 from framework.multi_agent.splitter import Splitter, Transitions
 from framework.output.recorders import Trajectories, Writer
 from framework.output.traces import RENAMED, Steps
-from framework.output.trajectories import plain
+from framework.output.trajectories import MASKS, plain
 from framework.plan import Plan
+
+INFO = 6
+"""Place of the info among the values of a step."""
 
 
 class AgentTrajectories(Recorder):
@@ -57,7 +60,8 @@ class AgentTrajectories(Recorder):
             agent = env.agents(row)[slots.numbers[number]]
             info = plain(env.info(row).get(agent) or {})
             flags = bool(c["terminated"][k]), bool(c["truncated"][k])
-            values = (before[k], action[k], c["reward"][k], after[k], *flags, info)
+            masks = (c[name][k] for name in MASKS if name in c)
+            values = (before[k], action[k], c["reward"][k], after[k], *flags, info, *masks)
             self._running[row].append(((agent, policy), values))
 
     def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
@@ -67,8 +71,9 @@ class AgentTrajectories(Recorder):
         for (agent, policy), steps in trajectories.items():
             facts = {"agent": agent, "policy": policy, "episode": episode.number}
             facts |= {"seed": episode.seed, "worker": episode.worker, "row": episode.row}
-            first = (*steps[0][:-1], {**steps[0][-1], **facts})
-            self._out.add([first, *steps[1:]])
+            first = [*steps[0]]
+            first[INFO] = {**first[INFO], **facts}
+            self._out.add([tuple(first), *steps[1:]])
         self.drop(episode.row)
         return {}
 

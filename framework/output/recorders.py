@@ -7,7 +7,7 @@ import numpy as np
 
 from envs.base import Array, Step, VectorEnv
 from framework.fragment import Episode, Fragment, Record, Recorder
-from framework.output.trajectories import plain
+from framework.output.trajectories import MASKS, plain
 
 TAPES = "tapes"
 TRAJECTORIES = "trajectories"
@@ -47,6 +47,9 @@ class FirstEpisodes(Recorder):
         """most: number of episodes that count, numbered across the rows."""
         self.inner, self.most, self.rows = inner, most, rows
 
+    def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
+        self.inner.begin(row, seed, obs, env)
+
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
         self.inner.step(obs, action, step, env)
 
@@ -74,11 +77,13 @@ class Trajectories:
         self._finished: list[dict[str, Any]] = []
 
     def add(self, steps: Sequence[tuple[Any, ...]]) -> None:
-        """Passes on a trajectory: its steps, each with state, action, reward, next state, flags and info."""
-        names = ("state", "action", "reward", "next_state", "terminated", "truncated")
-        *columns, infos = zip(*steps, strict=True)
-        arrays: dict[str, Any] = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
-        whole = {**arrays, "info": [plain(info) for info in infos]}
+        """Passes on a trajectory: its steps, each with state, action, reward, next state, flags, info and, if there are
+        any, the action masks of both states."""
+        names = ("state", "action", "reward", "next_state", "terminated", "truncated", "info", *MASKS)
+        whole: dict[str, Any] = dict(zip(names, zip(*steps, strict=True), strict=False))
+        infos = whole.pop("info")
+        whole = {name: np.array(column) for name, column in whole.items()}
+        whole["info"] = [plain(info) for info in infos]
         if self.writer is None:
             self._finished.append(whole)
         else:
@@ -96,15 +101,23 @@ class TrajectoryRecorder(Recorder):
     def __init__(self, writer: Writer | None, rows: int) -> None:
         self._out = Trajectories(writer)
         self._running: list[list[tuple[Any, ...]]] = [[] for _ in range(rows)]
+        self._mask: Array | None = None
+        """Masks [N, A] of the current observations, if the environment has any."""
+
+    def begin(self, row: int, seed: int, obs: Array, env: VectorEnv) -> None:
+        self._mask = env.action_mask
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
+        mask, self._mask = self._mask, env.action_mask
         for row, steps in enumerate(self._running):
             if env.valid is not None and not env.valid[row]:
                 continue
             flags = bool(step.terminated[row]), bool(step.truncated[row])
             # as the environment counts, so that what is stored may be fed back to it; the sums are copies
             before, after = obs[row] + env.observation_start, step.obs[row] + env.observation_start
-            steps.append((before, action[row] + env.action_start, step.reward[row], after, *flags, dict(env.info(row))))
+            values = before, action[row] + env.action_start, step.reward[row], after, *flags, dict(env.info(row))
+            masks = () if mask is None or self._mask is None else (mask[row], self._mask[row])
+            steps.append((*values, *masks))
 
     def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
         self._out.add(self._running[episode.row])

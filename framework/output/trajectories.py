@@ -11,7 +11,7 @@ import io
 import os
 import pickle
 import pickletools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 from zlib import crc32
@@ -25,6 +25,8 @@ from framework.output import LOGGER, safe_pickle
 from framework.output.csv_log import checksum
 
 KEYS = ("state", "action", "reward", "next_state", "terminated", "truncated", "info")
+MASKS = ("action_mask", "next_action_mask")
+"""Keys that follow if the first episode has them."""
 LIMIT = 1000
 """Number of episodes in a file."""
 MOST_WAITING = 2**28
@@ -51,16 +53,19 @@ class TrajectoryWriter:
         """CRC-32 of the current file up to the stop byte."""
         self._episodes = 0
         """Number of episodes in the current file."""
-        self._waiting: list[bytes] = []
+        self._keys: tuple[str, ...] = KEYS
+        """Keys of the current file; a further one has the same."""
+        self._waiting: list[dict[str, bytes]] = []
         self._warned = False
 
     def add(self, episode: Mapping[str, Any]) -> None:
-        """Writes an episode: arrays [T, ...] under each key, and info as a list of T dicts."""
-        self._waiting.append(record(episode))
+        """Writes an episode: arrays [T, ...] under each key, and info as a list of T dicts. Its masks are left out if
+        the episodes before it in the files have none."""
+        self._waiting.append(parts_of(episode))
         try:
             self._flush()
         except OSError as error:
-            if sum(map(len, self._waiting)) > MOST_WAITING:
+            if sum(len(part) for parts in self._waiting for part in parts.values()) > MOST_WAITING:
                 raise
             if not self._warned:
                 LOGGER.warning("%s: %s; trajectories wait in memory", error.filename, error.strerror)
@@ -73,7 +78,13 @@ class TrajectoryWriter:
         while self._waiting:
             if self._episodes >= self.limit:
                 self._next_file()
-            self._write(self._waiting[0])
+            parts = self._waiting[0]
+            if not (self._episodes or self._number or tuple(parts) == self._keys):
+                assert self._file is not None
+                self._file.close()
+                self._file = None  # after an error below, `recover` finds the end
+                self._begin(0, 0, 0, 0, tuple(parts))
+            self._write(b"".join(parts.get(key) or appended(i, None) for i, key in enumerate(self._keys)))
             self._episodes += 1
             del self._waiting[0]
 
@@ -118,8 +129,9 @@ class TrajectoryWriter:
         if path.exists():
             with open(path, "rb", opener=regular) as file:
                 crc = checksum(file, offset)
-        self._begin(number, offset, int(state["episodes"]), crc)
-        return self._crc == state.get("crc", self._crc)
+        episodes = int(state["episodes"])
+        self._begin(number, offset, episodes, crc)
+        return not episodes or self._crc == state.get("crc", self._crc)
 
     def close(self) -> None:
         """Closes the file. Episodes that still wait are tried once more."""
@@ -156,20 +168,23 @@ class TrajectoryWriter:
             os.replace(self.folder / "trajs.pkl", self.folder / "trajs_0.pkl")
         self._begin(self._number + 1, 0, 0, 0)
 
-    def _begin(self, number: int, offset: int, episodes: int, crc: int) -> None:
-        """Opens a file, cuts it at the offset and ends it there."""
+    def _begin(self, number: int, offset: int, episodes: int, crc: int, keys: tuple[str, ...] | None = None) -> None:
+        """Opens a file, cuts it at the offset and ends it there. keys: those of an empty file; None: as they are."""
         ensure_folder(self.folder)
         path = self._path(number)
+        is_new = not path.exists()
         # unbuffered, so that a record and its stop byte are one write
-        file = open(path, "r+b" if path.exists() else "w+b", buffering=0, opener=regular)  # noqa: SIM115
+        file = open(path, "w+b" if is_new else "r+b", buffering=0, opener=regular)  # noqa: SIM115
         self._number, self._offset, self._episodes, self._crc = number, offset, episodes, crc
         if not episodes:
             self._offset = self._crc = 0
         try:
             with naming(path):
+                if keys or not is_new:
+                    self._keys = keys or _keys_in(file.read(len(header_of((*KEYS, *MASKS)))))
                 file.truncate(self._offset)
             self._file = file
-            self._write(b"" if episodes else HEADER)
+            self._write(b"" if episodes else header_of(self._keys))
             sync_folder(self.folder)  # also for an old file: the process that created it may have been killed
         except OSError:
             self._file = None
@@ -213,23 +228,31 @@ def _text(value: str) -> bytes:
     return pickle.BINUNICODE + len(value.encode()).to_bytes(4, "little") + value.encode()
 
 
-HEADER = (
-    pickle.PROTO
-    + b"\x03"
-    + pickle.EMPTY_DICT
-    + b"".join(_text(key) + pickle.EMPTY_LIST + _put(i) + pickle.SETITEM for i, key in enumerate(KEYS))
-)
+def header_of(keys: Sequence[str]) -> bytes:
+    """Returns the beginning of a file with these keys."""
+    lists = (_text(key) + pickle.EMPTY_LIST + _put(i) + pickle.SETITEM for i, key in enumerate(keys))
+    return pickle.PROTO + b"\x03" + pickle.EMPTY_DICT + b"".join(lists)
 
 
-def record(episode: Mapping[str, Any]) -> bytes:
-    """Returns the instructions that append an episode."""
-    parts = []
-    for i, key in enumerate(KEYS):
+def _keys_in(data: bytes) -> tuple[str, ...]:
+    """Returns the keys of a file that begins with these bytes."""
+    return (*KEYS, *MASKS) if data.startswith(header_of((*KEYS, *MASKS))) else KEYS
+
+
+def parts_of(episode: Mapping[str, Any]) -> dict[str, bytes]:
+    """Returns the instructions that append an episode, those of each key."""
+    parts = {}
+    for i, key in enumerate(key for key in (*KEYS, *MASKS) if key in episode or key in KEYS):
         value = [plain(step) for step in episode[key]] if key == "info" else np.asarray(episode[key])
         if isinstance(value, np.ndarray) and value.dtype.kind not in "biufcSU":
             raise TypeError(f"{key} is an array of {value.dtype}; a trajectory holds numbers and text")
-        parts.append(pickle.BINGET + bytes([i]) + _pickled(value) + pickle.APPEND + pickle.POP)
-    return b"".join(parts)
+        parts[key] = appended(i, value)
+    return parts
+
+
+def appended(i: int, value: Any) -> bytes:
+    """Returns the instructions that append a value to list number i."""
+    return pickle.BINGET + bytes([i]) + _pickled(value) + pickle.APPEND + pickle.POP
 
 
 def _pickled(value: Any) -> bytes:
@@ -260,13 +283,14 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def _whole_records(data: bytes) -> tuple[int, int]:
     """Returns the number of whole episodes in a file, and the end of the last one."""
-    episodes, end, pops = 0, len(HEADER), 0
-    if not data.startswith(HEADER):
+    keys, episodes, pops = _keys_in(data), 0, 0
+    end = len(header_of(keys))
+    if not data.startswith(header_of(keys)):
         return 0, 0
     try:
         for opcode, _, place in pickletools.genops(data):
             pops += opcode.name == "POP"
-            if opcode.name == "POP" and pops % len(KEYS) == 0:
+            if opcode.name == "POP" and pops % len(keys) == 0:
                 episodes, end = episodes + 1, (place or 0) + 1
     except ValueError:
         pass  # the torn tail

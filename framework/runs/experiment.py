@@ -112,6 +112,7 @@ class Experiment:
                     f"task directory: {as_written(self.task.path)}",
                     f"seed: {self.config.general.seed}",
                     *self._compile_notes(),
+                    *build.mask_notes(self.config, self.env),
                 ):
                     self.console.note(note)
                 self._load()

@@ -91,7 +91,8 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     allowed = adjustable(config)
     changed, refused = [], list(_other_policies(old, new, config))
     for section, settings in new.items():
-        before = old.get(section) or {}
+        recorded = old.get(section) or {}
+        before = {**unrecorded(config, section), **recorded}
         for key, value in settings.items():
             if key not in before or before[key] == value or key in HOW_TO_LOAD:
                 continue
@@ -100,12 +101,21 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
             line = f"{section}.{key}: {before[key]} -> {value}"
             if key in allowed[section]:
                 changed.append(line)
+            elif key not in recorded:
+                said = f"{section}.{key}={json.dumps(before[key])}"
+                refused.append(f"{line}: the run began before this setting existed; {said} goes on as it began")
             else:
                 place = config.where.get(f"{section}.{key}", "default")
                 refused.append(f"{place}: {line}: cannot change in a resumed run; start a new run for that")
     if refused:
         raise ConfigError(refused)
     return tuple(changed)
+
+
+def unrecorded(config: RunConfig, section: str) -> dict[str, Any]:
+    """Returns what older runs did in place of settings of an algorithm that they do not record."""
+    sections = {"algo_cfg": config.algo, **{policies.section_of(name): each for name, each in config.policies.items()}}
+    return sections[section].BEFORE if section in sections else {}
 
 
 def adjustable(config: RunConfig) -> dict[str, set[str]]:
