@@ -190,7 +190,10 @@ def test_large_pictures_become_smaller(tmp_path: Path) -> None:
 
 
 def test_the_running_mean_is_that_of_the_last_values() -> None:
-    np.testing.assert_allclose(figures.smooth(np.array([2.0, 4.0, 9.0, 1.0]), 2), [2.0, 3.0, 6.5, 5.0])
+    step, value, episodes = figures.running_mean(np.arange(4.0), np.array([2.0, 4.0, 9.0, 1.0]), 2)
+    np.testing.assert_allclose(value, [2.0, 3.0, 6.5, 5.0])
+    assert (step.tolist(), episodes.tolist()) == ([0, 1, 2, 3], [1, 2, 2, 2])
+    assert [len(each) for each in figures.running_mean(np.array([]), np.array([]))] == [0, 0, 0]
     assert [figures.window_for(n) for n in (3, 19, 20, 100, 400, 2000, 10_000, 200_000)] == [
         1,
         1,
@@ -201,6 +204,42 @@ def test_the_running_mean_is_that_of_the_last_values() -> None:
         100,
         1000,
     ]
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_episodes_that_end_at_the_same_step_are_one_point_whatever_the_order_of_their_rows(window: int) -> None:
+    """At step 10 the mean of 1 and 3, at 20 of 5 alone or with those before, at 30 of 7, 9 and 2 as a whole."""
+    wanted = {1: [2, 5, 6], 2: [2, 3, 6], 3: [2, 3, 6]}[window]
+    for order in ([1, 3, 5, 7, 9, 2], [3, 1, 5, 2, 7, 9]):
+        step, value, episodes = figures.running_mean(np.array([10, 10, 20, 30, 30, 30]), np.array(order, float), window)
+        assert (step.tolist(), value.tolist()) == ([10, 20, 30], wanted)
+    assert episodes.tolist() == [2, 1 if window == 1 else 3, 3]
+
+
+def rows_of_eight(steps: int) -> list[dict[str, Any]]:
+    """Rows of train.csv of eight environments whose episodes end together: returns 0 to 7 at each end."""
+    return [{"step": 224 * (n // 8 + 1), "return": float(n % 8), "a": n % 8 / 10} for n in range(8 * steps)]
+
+
+@pytest.mark.parametrize("ends", [1, 36, 500], ids=["8 episodes", "288 episodes", "4,000 episodes"])
+def test_the_mean_of_episodes_that_end_together_is_no_comb(
+    ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean is 3.5 at each end, in both panels; a comb would go up and down between 0 and 7. No line joins the
+    episodes, and a band has each end once."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "_save", lambda figure, *rest: drawn.append(figure))
+    figures.learning_curve(rows_of_eight(ends), [], tmp_path / "x.png", title="x", numbers=["a"])
+    above, below = drawn.pop().axes
+    for axes, level in ((above, 3.5), (below, 0.35)):
+        lines = [line.get_data() for line in axes.lines if line.get_linestyle() == "-"]
+        assert len(lines) == 1
+        step, mean = lines[0]
+        assert len(step) == len(set(step)) == ends
+        assert mean == pytest.approx([level] * ends)
+    for band in above.collections:
+        steps = band.get_paths()[0].vertices[1:-1, 0]
+        assert max(np.unique_counts(steps).counts) <= 4, "twice in the upper edge, or twice in the lower one"
 
 
 def test_a_band_holds_every_episode() -> None:

@@ -409,6 +409,23 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
     assert runs_table.curves_of(tasks, evaluated=True).what.startswith("episode return")
 
 
+def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path: Path) -> None:
+    """Eight rows, 40 episodes, returns 0 to 7 at each of five ends; a window of five holds one end as a whole."""
+    (tmp_path / "results").mkdir()
+    rows = [f"{200 * (n // 8 + 1)},{n % 8 + n // 8}\n" for n in range(40)]
+    (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(rows))
+    for whole in (False, True):
+        [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=whole).lines.values()
+        assert (step.tolist(), mean.tolist()) == ([200, 400, 600, 800, 1000], [3.5, 4.5, 5.5, 6.5, 7.5])
+
+
+def test_the_beginning_of_a_running_mean_is_left_out_if_only_whole_windows_count(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(f"{n},{n}\n" for n in range(1, 31)))
+    [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=True).lines.values()
+    assert (step[0], mean[0], len(step)) == (5, 3, 26)
+
+
 def test_curves_are_over_updates_if_a_run_learned_before_its_first_step(tmp_path: Path) -> None:
     for name, rows in {"bc": "5,0,1\n9,0,2\n", "dqn": "2,10,3\n4,20,4\n"}.items():
         (tmp_path / name / "results").mkdir(parents=True)

@@ -38,12 +38,30 @@ DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440",
 """For a dark page: its own background shows through."""
 
 
-def smooth(value: Array, window: int) -> Array:
-    """Returns the mean of the last `window` values, of fewer at the start."""
+class RunningMean(NamedTuple):
+    """A line over the steps at which episodes ended."""
+
+    step: Array
+    value: Array
+    episodes: Array
+    """Number of episodes that each value is the mean of."""
+
+
+def running_mean(step: Array, value: Array, window: int | None = None) -> RunningMean:
+    """Returns the mean of the last episodes at each step at which some ended. Those that end at the same step, in
+    several rows, have no order: they are in a mean together or not at all. So it is of at least `window` episodes, and
+    of fewer at the start. window: None for that of `window_for`."""
+    first, behind = together(step)
+    least = np.maximum(behind - (window_for(len(step)) if window is None else window), 0)
+    start = first[np.searchsorted(first, least, side="right") - 1]
     total = np.concatenate([[0.0], np.cumsum(value)])
-    end = np.arange(1, len(value) + 1)
-    start = np.maximum(end - window, 0)
-    return (total[end] - total[start]) / (end - start)
+    return RunningMean(step[behind - 1], (total[behind] - total[start]) / (behind - start), behind - start)
+
+
+def together(step: Array) -> tuple[Array, Array]:
+    """Returns the stretches of equal steps: the place of the first of each, and the place behind its last."""
+    first = np.flatnonzero(np.append(True, step[1:] != step[:-1])[: len(step)])
+    return first, np.append(first[1:], len(step))[: len(first)]
 
 
 def window_for(episodes: int) -> int:

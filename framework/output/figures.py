@@ -22,8 +22,9 @@ from framework.output.curves import (
     dress,
     finite,
     legend_columns,
-    smooth,
+    running_mean,
     some_of,
+    together,
     window_for,
 )
 from framework.output.formatting import counted
@@ -211,8 +212,10 @@ def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], look: dict[str,
 
 
 def bands(x: Array, y: Array, count: int = BANDS) -> tuple[Array, Array, Array]:
-    """Returns middle, lowest and highest of `count` stretches of equal length of x [n] and y [n]."""
-    edges = np.linspace(0, len(x), count + 1).astype(int)
+    """Returns middle, lowest and highest of at most `count` stretches of x [n] and y [n], each of about equally many
+    different x."""
+    first, _ = together(x)
+    edges = np.append(first, len(x))[np.linspace(0, len(first), min(count, len(first)) + 1).astype(int)]
     middle = x[(edges[:-1] + edges[1:]) // 2]
     return middle, np.minimum.reduceat(y, edges[:-1]), np.maximum.reduceat(y, edges[:-1])
 
@@ -254,17 +257,20 @@ def _open_window(path: Path) -> None:
 
 
 def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
-    window = window_for(len(value))
+    """Draws the episodes as dots, or many as a band, and their running mean as a line."""
+    mean, window = running_mean(step, value), window_for(len(value))
+    few = window == 1
     if len(value) > MOST_POINTS:
         axes.fill_between(*bands(step, value), color=LIGHT.blue, alpha=0.18, linewidth=0, label="episodes")
-    elif window > 1:
-        axes.plot(step, value, color=LIGHT.blue, alpha=0.35, linewidth=0.7, label="episode")
     else:
-        axes.plot(step, value, "o-", color=LIGHT.blue, linewidth=1, markersize=4, label="episode")
-    if window > 1:
-        some = some_of(len(value))
-        mean = smooth(value, window)
-        axes.plot(step[some], mean[some], color=LIGHT.blue, linewidth=2, label=f"mean of {window} episodes")
+        look = {"markersize": 4} if few else {"markersize": 2.5, "alpha": 0.35, "markeredgewidth": 0}
+        axes.plot(step, value, "o", color=LIGHT.blue, label="episode", **look)
+    some, most = some_of(len(mean.step)), int(mean.episodes.max())
+    if most == window:
+        name = None if few else f"mean of {window} episodes"
+    else:
+        name = "mean of those that end together" if few else f"mean of {window} episodes or more"
+    axes.plot(mean.step[some], mean.value[some], color=LIGHT.blue, linewidth=1 if few else 2, label=name)
 
 
 def _draw_evaluations(axes: Any, rows: Rows) -> None:

@@ -13,7 +13,7 @@ from config.loader import RunConfig
 from framework.checkpoint.atomic import write_whole
 from framework.output import figures, statistics
 from framework.output.csv_table import read_csv, read_table
-from framework.output.curves import STEPS, UPDATES, column_of
+from framework.output.curves import STEPS, UPDATES, column_of, running_mean, window_for
 from framework.output.formatting import clock, counted, short, spread
 from framework.runs.task_dir import TaskDir
 
@@ -111,9 +111,12 @@ def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
     return path
 
 
-def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> Curves:
+def curves_of(
+    tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2, whole_windows: bool = False
+) -> Curves:
     """Returns the curves of runs. tasks: their task directories by name. evaluated: True to prefer evaluations, if all
-    runs that have some have `least` of them."""
+    runs that have some have `least` of them. whole_windows: True for running means without their beginning, which is
+    of fewer episodes."""
     evaluations: dict[str, list[Any]] = {}
     for name, task in tasks.items():
         if rows := read_csv(task.results / "eval.csv"):
@@ -124,13 +127,14 @@ def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> 
         return Curves(
             {name: _curve(rows, "mean", over) for name, rows in evaluations.items()}, "evaluation return", over
         )
-    episodes = {name: _curve(read_table(task.results / "train.csv"), "return", over) for name, task in tasks.items()}
-    smooth = {
-        name: (step, figures.smooth(value, figures.window_for(len(value))))
-        for name, (step, value) in episodes.items()
-        if len(step)
-    }
-    return Curves(smooth, "episode return, running mean", over)
+    lines = {}
+    for name, task in tasks.items():
+        step, value = _curve(read_table(task.results / "train.csv"), "return", over)
+        mean = running_mean(step, value)
+        kept = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
+        if kept.any():
+            lines[name] = mean.step[kept], mean.value[kept]
+    return Curves(lines, "episode return, running mean", over)
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str, over: str) -> Curve:
