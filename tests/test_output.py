@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from config.general import GeneralConfig
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.iteration import Count
-from framework.output import LOGGER, figures, terminal
+from framework.output import LOGGER, figures, fonts, terminal
 from framework.output.camera import Camera
 from framework.output.console import Console, Outcome
+from framework.output.curves import legend_columns
 from framework.output.formatting import resume_command, video_command
 from framework.output.gif import GifWriter
 from framework.output.pace import Pace
@@ -266,6 +268,83 @@ def test_a_curve_is_drawn_of_any_run(tmp_path: Path, train: list[dict[str, Any]]
     with Image.open(path) as picture:
         assert picture.size == (1200, 690)
     assert [file.name for file in path.parent.iterdir()] == ["learning_curve.png"]
+
+
+def shown_in(figure_of: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The texts of a figure as they are when it is drawn."""
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    texts: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *rest, **look: texts.extend(figure.findobj(Text)))
+    figure_of()
+    return texts
+
+
+@pytest.fixture
+def only_dejavu(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A machine whose fonts are those that matplotlib brings with it. The files of Chinese fonts that it has in truth."""
+    from matplotlib import font_manager
+
+    every = [path for path in font_manager.findSystemFonts() if "CJK" in path]
+    kept = [font for font in font_manager.fontManager.ttflist if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", kept)
+    monkeypatch.setattr(font_manager, "findSystemFonts", list)
+    remembered = (fonts._families, fonts._read_new_fonts, fonts._warn)
+    for function in remembered:
+        function.cache_clear()
+    yield every
+    for function in remembered:
+        function.cache_clear()
+
+
+def chinese(path: Path) -> None:
+    ended = [{"step": n, "return": 1.0, "成功率": n / 10} for n in range(1, 5)]
+    figures.learning_curve(ended, [], path, title="DQN on 无人机 $x", numbers=["成功率"])
+
+
+@pytest.mark.usefixtures("only_dejavu")
+def test_a_character_that_no_font_has_is_a_question_mark_and_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(LOGGER, "warning", lambda text, *words: said.append(text % words))
+    for _ in range(2):
+        chinese(tmp_path / "a.png")
+    assert len(said) == 1
+    assert said[0].startswith("figures show ? in place of 人 功 成 无 机 ..., which no font of this machine has;")
+    assert "apt install fonts-noto-cjk" in said[0]
+    assert not recwarn.list
+    texts = [text.get_text() for text in shown_in(lambda: chinese(tmp_path / "b.png"), monkeypatch)]
+    assert {"DQN on ??? $x", "???"} <= set(texts)
+
+
+def test_chinese_is_drawn_with_a_font_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder, only_dejavu: list[str]
+) -> None:
+    """A font that was installed after matplotlib made its list is read, too."""
+    from matplotlib import font_manager
+
+    if not only_dejavu:
+        pytest.skip("needs the Debian package fonts-noto-cjk")
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: only_dejavu)
+    monkeypatch.setattr(LOGGER, "warning", lambda *words: pytest.fail("nothing is missing"))
+    chinese(tmp_path / "a.png")
+    assert not recwarn.list
+    texts = {text.get_text(): text.get_family() for text in shown_in(lambda: chinese(tmp_path / "b.png"), monkeypatch)}
+    assert [len(texts[name]) for name in ("DQN on 无人机 $x", "成功率", "return")] == [2, 2, 1]
+    assert texts["成功率"][1].startswith("Noto Sans CJK")
+
+
+@pytest.mark.usefixtures("only_dejavu")
+def test_a_figure_without_such_characters_looks_for_no_font(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_families", lambda letters: pytest.fail(f"looked for {letters}"))
+    one = [{"step": 1, "mean": 1.0, "std": 1.0, "episodes": 3}]
+    figures.learning_curve(rows(300), one, tmp_path / "a.png", title="DQN on CartPole-v1 – ½ Übung")
+
+
+def test_chinese_names_take_twice_the_room_in_a_legend() -> None:
+    assert (legend_columns(["成" * 7] * 5), legend_columns(["成" * 8] * 5)) == (5, 3)
 
 
 def test_a_figure_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Parts of all figures: colours, columns of numbers, running means, and axes."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -115,7 +116,7 @@ def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> N
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     figure.set_facecolor(LIGHT.paper)
     axes.set_facecolor(LIGHT.paper)
-    axes.set_title(drawable(title), loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
+    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
     axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.grey)
     axes.set_xlabel(over, color=LIGHT.ink)
     axes.set_ylabel(what, color=LIGHT.ink)
@@ -135,9 +136,5 @@ LEGEND_LETTERS = 105
 
 def legend_columns(labels: Sequence[str]) -> int:
     """Returns the number of columns of a legend that is no wider than the figure."""
-    return 5 if sum(len(label) + 6 for label in labels) <= LEGEND_LETTERS else 3
-
-
-def drawable(text: str) -> str:
-    """Returns the text with a question mark for what the font lacks, and with dollar signs that start no formula."""
-    return "".join(c if ord(c) < 0x2000 else "?" for c in text).replace("$", r"\$")
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for label in labels for letter in label)
+    return 5 if sum(len(label) + 6 for label in labels) + wide <= LEGEND_LETTERS else 3

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from framework.checkpoint.atomic import write_whole
-from framework.output import LOGGER, lower_panel, statistics
+from framework.output import LOGGER, fonts, lower_panel, statistics
 from framework.output.curves import (
     LIGHT,
     MOST_POINTS,
@@ -18,7 +18,6 @@ from framework.output.curves import (
     Rows,
     column_of,
     common,
-    drawable,
     dress,
     finite,
     legend_columns,
@@ -182,7 +181,7 @@ def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequenc
     heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))
     for name, (step, _), height in zip(names, curves, heights, strict=False):
         axes.annotate(
-            drawable(name), (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
+            name, (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
             fontsize=8, color=LIGHT.blue, annotation_clip=False,
         )  # fmt: skip
 
@@ -301,6 +300,7 @@ def _save(figure: Any, path: Path) -> None:
             handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
             columnspacing=1.4, labelcolor=LIGHT.ink,
         )  # fmt: skip
+    fonts.fit(figure)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     path.parent.mkdir(parents=True, exist_ok=True)

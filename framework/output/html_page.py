@@ -21,11 +21,12 @@ CHART_STYLE, CHART_SCRIPT = (
 """Charts that a script draws into a page."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
-  --accent: #0072b2; --warning: #b54708; --shade: #c3cad6; }
+  --accent: #0072b2; --warning: #b54708; --shade: #c3cad6;
+  --font: system-ui, "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --quiet: #98a2b3; --line: #2c3440; --paper: #12161c;
   --card: #1a2029; --accent: #6bb8e6; --warning: #f0b46a; --shade: #4a5566; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 var(--font); }
 main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.02em; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 2.75rem 0 .75rem; }
@@ -57,7 +58,7 @@ th:last-child, td:last-child { padding-right: 0; }
 table.pairs td { overflow-wrap: anywhere; }
 table.pairs td:first-child { color: var(--quiet); white-space: nowrap; overflow-wrap: normal; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
-  margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; font: .85rem/1.5 ui-monospace, monospace;
+  margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; font: .85rem/1.5 ui-monospace, monospace, var(--font);
   user-select: all; }
 @media (max-width: 40rem) { main { padding: 1.5rem 1rem 3rem; } h1 { font-size: 1.5rem; }
   table { font-size: .8rem; } th, td { padding-right: .7rem; } dl.facts { gap: .5rem; } }

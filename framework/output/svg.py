@@ -33,7 +33,7 @@ STYLE = (
 :root {{ {_VARIABLES} }} @media (prefers-color-scheme: dark) {{ :root {{ {_DARK_VARIABLES} }} }}
 """
     + """
-svg { display: block; } svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
+svg { display: block; } svg text { fill: var(--quiet); font: 11px var(--font); }
 svg text.name { fill: var(--ink); font-size: 12px; }
 svg .axis { stroke: var(--quiet); stroke-width: 1; } svg .rule { stroke: var(--line); stroke-width: 1; }
 svg text.tick { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; stroke-linejoin: round; }
