@@ -283,7 +283,7 @@ def shown_in(figure_of: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def only_dejavu(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A machine whose fonts are those that matplotlib brings with it. The files of Chinese fonts that it has in truth."""
+    """A machine whose fonts are those that matplotlib brings with it. Returns files of Chinese ones that it has."""
     from matplotlib import font_manager
 
     every = [path for path in font_manager.findSystemFonts() if "CJK" in path]

@@ -8,7 +8,6 @@ import numpy as np
 from config.program import PROGRAM
 from config.tasks import GROUPS
 from framework.compare import words
-from framework.compare.find import group_of
 from framework.compare.measure import LEAST_SEEDS, Compared, Row, Score
 from framework.compare.series import Run, Series, differing
 from framework.output import statistics, svg
@@ -16,7 +15,7 @@ from framework.output.curves import common
 from framework.output.formatting import short
 from framework.output.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
 from framework.output.svg import TONES, Band, Line, tone
-from framework.runs.task_dir import read_facts
+from framework.runs.task_dir import group_of, read_facts
 
 MOST_POINTS = 150
 """Number of points of the curve of a run."""
@@ -38,7 +37,8 @@ main { max-width: 66rem; }
 .track i { position: absolute; top: .3rem; height: .5rem; border-radius: .25rem; opacity: .45; min-width: 2px; }
 .track b { position: absolute; top: .15rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; }
 .track u { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px dashed var(--quiet); }
-.track.ends { border: 0; display: flex; justify-content: space-between; color: var(--quiet); font-size: .75rem; }
+.track.ends { border: 0; color: var(--quiet); font-size: .75rem; }
+.track.ends span { position: absolute; transform: translateX(-50%); }
 summary { cursor: pointer; margin: .6rem 0; font-size: .9rem; }
 @media (max-width: 40rem) { .ranges { grid-template-columns: 1fr max-content; gap: .1rem .75rem; }
   .ranges > .n { grid-column: 2; } .ranges > .track { grid-column: 1 / -1; margin-bottom: .5rem; } }
@@ -173,7 +173,8 @@ def _improvement(compared: Compared) -> str:
 def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, float], mark: float | None = None) -> str:
     """Returns a line for each score that is known, with its interval. ends: those of the scale; mark: a value that is
     marked on it."""
-    low, high = ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[1] + 0.5)
+    ticks = svg.round_numbers(*ends)
+    low, high = ticks[0], ticks[-1]
 
     def place(value: float) -> float:
         return 100 * (value - low) / (high - low)
@@ -193,7 +194,8 @@ def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, floa
         parts.append(
             f'<span>{text(row.series.name)}</span><span class=n>{text(said)}</span><div class="track">{bar}</div>'
         )
-    scale = f'<div class="track ends"><span>{text(low)}</span><span>{text(high)}</span></div>'
+    marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)
+    scale = f'<div class="track ends">{marks}</div>'
     return f'<div class="ranges">{"".join(parts)}{scale}</div>'
 
 

@@ -52,7 +52,7 @@ def training(task: Path, run: Facts) -> list[str]:
     train, evaluations = read_table(task / "results" / "train.csv"), read_csv(task / "results" / "eval.csv")
     curve = task / "results" / "learning_curve.png"
     return [
-        _outcome(run, train, evaluations),
+        _outcome(task, run, train, evaluations),
         image("Learning curve", curve, "image/png", drawn=True),
         film(task / "videos"),
         section("Commands", _commands(task, run)),
@@ -67,7 +67,7 @@ def training(task: Path, run: Facts) -> list[str]:
     ]
 
 
-def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
+def _outcome(task: Path, run: Facts, train: Rows, evaluations: Rows) -> str:
     score = run.get("score") or (evaluations[-1] if evaluations else None)
     best, last = _best(evaluations), train[-1] if train else {}
     seconds, step = _real(run.get("seconds")), run.get("step", last.get("step"))
@@ -86,6 +86,8 @@ def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
         ("seed", plain(run.get("seed"))),
     ]
     notes = paragraph(f"Ended: {run['outcome']}", "quiet") if run.get("outcome") else ""
+    if notes and run.get("finished") is False and _numbers(task / "models"):
+        notes += f"<pre>{text(resume_command(task, _allowed(run)))}</pre>"
     if run.get("drawn"):
         notes += paragraph(
             f"Drawn while the run trained, as it stood at {run['drawn']}. Reload the page later.", "quiet"
@@ -106,8 +108,13 @@ def film(folder: Path) -> str:
     return section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
 
 
+def _allowed(run: Facts) -> tuple[str, ...]:
+    """Returns the packages of the user that the commands must allow to import."""
+    return tuple(map(str, run.get("allow_import") or ()))
+
+
 def _commands(task: Path, run: Facts) -> str:
-    allowed = tuple(map(str, run.get("allow_import") or ()))
+    allowed = _allowed(run)
     commands = [
         ("Resume training", resume_command(task, allowed)),
         ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(task / 'config.yaml'))}"),

@@ -111,9 +111,7 @@ def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
     return path
 
 
-def curves_of(
-    tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2, whole_windows: bool = False
-) -> Curves:
+def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2, whole_windows: bool = False) -> Curves:
     """Returns the curves of runs. tasks: their task directories by name. evaluated: True to prefer evaluations, if all
     runs that have some have `least` of them. whole_windows: True for running means without their beginning, which is
     of fewer episodes."""

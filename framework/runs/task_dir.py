@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from config.program import MAIN
+from config.tasks import GROUPS
 from framework.checkpoint.atomic import make_folder, read_regular, regular, sync_folder, write_whole
 from framework.errors import TaskDirError
 
@@ -26,6 +27,8 @@ MOST_BYTES = 2**24
 """Size of the largest run.json that is read."""
 LOOK_SECONDS = 0.1
 """Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
+MOST_LEVELS = 3
+"""Folders between a run and the folder of its tuning: trials/5/seed_1."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
@@ -121,6 +124,12 @@ def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str
         except OSError:
             if strict:
                 raise
+
+
+def group_of(run: Path) -> Path | None:
+    """Returns the folder of the group or tuning that a run belongs to; None for a run of its own."""
+    around = list(run.absolute().parents)[:MOST_LEVELS]
+    return next((folder for folder in around if any((folder / name).is_file() for name in GROUPS)), None)
 
 
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, root: Path = ROOT) -> Path:
