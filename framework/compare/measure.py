@@ -15,11 +15,10 @@ from framework.output import statistics
 from framework.output.csv_table import MOST_BYTES, read_csv
 from framework.output.curves import UPDATES, Array
 from framework.output.formatting import short
+from framework.output.statistics import LEAST_SEEDS
 from framework.runs.runs_table import Curve, Curves, curves_of
 from framework.runs.task_dir import TaskDir
 
-LEAST_SEEDS = 3
-"""Number of seeds below which no interval is shown."""
 FEW_SEEDS = 5
 """Number of seeds below which a difference is only probable."""
 WAY = 0.9

@@ -14,7 +14,7 @@ from framework.output import statistics, svg
 from framework.output.curves import common
 from framework.output.formatting import short
 from framework.output.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
-from framework.output.svg import TONES, Band, Line, tone
+from framework.output.svg import Band, Line, tone
 from framework.runs.task_dir import group_of, read_facts
 
 MOST_POINTS = 150
@@ -25,10 +25,6 @@ MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
 LOOK = """
 main { max-width: 66rem; }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; margin: .5rem 0; }
-.legend span { overflow-wrap: anywhere; }
-.swatch { display: inline-block; width: 1.4rem; height: .25rem; border-radius: .2rem; margin-right: .4rem;
-  vertical-align: middle; }
 .ranges { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr max-content; gap: .35rem 1rem;
   grid-auto-flow: dense; align-items: center; font-size: .9rem; margin: .75rem 0; }
 .ranges > span { grid-column: 1; overflow-wrap: anywhere; max-width: 16rem; } .ranges > .n { grid-column: 3; }
@@ -110,7 +106,7 @@ def _curves(compared: Compared) -> str:
         f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
     )
     drawn = svg.curves(lines + thin, compared.curves.what, compared.curves.over, bands)
-    return _legend(compared) + drawn + paragraph(note, "quiet")
+    return svg.legend([row.series.name for row in compared.rows]) + drawn + paragraph(note, "quiet")
 
 
 def _band(grid: np.ndarray, values: np.ndarray) -> list[tuple[float, float, float]]:
@@ -121,21 +117,6 @@ def _band(grid: np.ndarray, values: np.ndarray) -> list[tuple[float, float, floa
 
 def _scored(compared: Compared, row: Row) -> list[Run]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
-
-
-def _legend(compared: Compared) -> str:
-    entries = "".join(
-        f"<span>{_swatch(number)}{text(row.series.name)}</span>" for number, row in enumerate(compared.rows)
-    )
-    return f'<div class="legend">{entries}</div>'
-
-
-def _swatch(number: int) -> str:
-    colour = f"var({tone(number)})"
-    if number < len(TONES):
-        return f'<i class="swatch" style="background:{colour}"></i>'
-    dashes = f"repeating-linear-gradient(90deg,{colour} 0 .5rem,transparent .5rem .75rem)"
-    return f'<i class="swatch" style="background:{dashes}"></i>'
 
 
 # ------------------------------------------------------------------------------------------------------ the scores

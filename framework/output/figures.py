@@ -95,7 +95,7 @@ def seed_curves(
     show: bool = False,
 ) -> None:
     """Draws runs that differ in their seed: each as a thin line (steps [n], returns [n]) with its name, and their mean
-    with its 95 % bootstrap interval where all of them have values."""
+    with its interval (of two runs: between them) where all of them have values."""
     figure = _figure(show)
     axes = figure.add_subplot()
     for number, (step, value) in enumerate(curves):
@@ -105,7 +105,8 @@ def seed_curves(
         axes.plot(step[-1:], value[-1:], "o", color=LIGHT.blue, alpha=0.6, markersize=4, markeredgewidth=0)
     if len(curves) > 1:
         look = {"color": LIGHT.orange, "linewidth": 2.2, "label": "mean"}
-        _draw_mean(axes, curves, look, "95 % interval of the mean")
+        several = len(curves) >= statistics.LEAST_SEEDS
+        _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
     _draw_reference(axes, expected_return, "expected", LIGHT.green)
     _draw_reference(axes, random_return, "random policy", LIGHT.grey)
     dress(axes, title, counted(len(curves), "seed"), what, over)
@@ -154,7 +155,7 @@ def comparison(
     data_return: float | None = None,
     show: bool = False,
 ) -> None:
-    """Draws runs of several experiments: for each of them the mean of its seeds, with its 95 % bootstrap interval."""
+    """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
     figure = _figure(show)
     axes = figure.add_subplot()
     for number, (name, curves) in enumerate(groups.items()):
@@ -168,7 +169,8 @@ def comparison(
     _draw_reference(axes, data_return, "data", LIGHT.ink)
     _draw_reference(axes, random_return, "random policy", LIGHT.grey)
     most = max(len(curves) for curves in groups.values())
-    beside = f"mean of {counted(most, 'seed')}, 95 % interval" if most > 1 else counted(len(groups), "run")
+    between = statistics.name_of_interval(most)
+    beside = f"mean of {counted(most, 'seed')}, {between}" if most > 1 else counted(len(groups), "run")
     dress(axes, title, beside, what, over)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for curves in groups.values() for step, _ in curves)))
     _save(figure, path)

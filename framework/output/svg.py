@@ -45,6 +45,10 @@ svg.many path { stroke-width: 1; opacity: .6; } svg.many path.first { stroke-wid
 svg.many path.pale, svg.many path.failed { opacity: .25; }
 svg path.band { stroke: none; opacity: var(--faint); } svg path.dashed { stroke-dasharray: 8 4; }
 svg path:hover, svg.many path:hover { opacity: 1; stroke-width: 4; }
+.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; margin: .5rem 0; }
+.legend span { overflow-wrap: anywhere; }
+.swatch { display: inline-block; width: 1.4rem; height: .25rem; border-radius: .2rem; margin-right: .4rem;
+  vertical-align: middle; }
 """
 )
 
@@ -118,7 +122,7 @@ def _steps(low: float, high: float) -> list[float]:
 def _step(low: float, high: float, most: int) -> float:
     """Returns the distance of round numbers, at most so many of which fit between two others."""
     unit = 10.0 ** math.floor(math.log10((high - low) / most))
-    return next(unit * factor for factor in (1, 2, 5, 10, 20) if unit * factor >= (high - low) / most)
+    return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= (high - low) / most)
 
 
 def round_numbers(low: float, high: float) -> list[float]:
@@ -226,6 +230,20 @@ def _y(place: float) -> float:
 def tone(number: int) -> str:
     """Returns the name of the CSS variable of a colour of TONES; they repeat."""
     return f"--tone-{number % len(TONES)}"
+
+
+def legend(names: Sequence[str]) -> str:
+    """Returns names beside the colours of TONES, in their order."""
+    entries = "".join(f"<span>{_swatch(number)}{text(name)}</span>" for number, name in enumerate(names))
+    return f'<div class="legend">{entries}</div>'
+
+
+def _swatch(number: int) -> str:
+    colour = f"var({tone(number)})"
+    if number < len(TONES):
+        return f'<i class="swatch" style="background:{colour}"></i>'
+    dashes = f"repeating-linear-gradient(90deg,{colour} 0 .5rem,transparent .5rem .75rem)"
+    return f'<i class="swatch" style="background:{dashes}"></i>'
 
 
 def _way(points: Sequence[tuple[float, float]]) -> str:

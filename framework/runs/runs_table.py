@@ -154,11 +154,10 @@ def draw(
     """Draws learning_curves.png; one that cannot be drawn costs a warning. groups: the results of each experiment,
     whose mean is a line; none for runs that differ in their seed alone."""
     path, config = folder / "learning_curves.png", configs[0]
-    tasks = {one.folder: TaskDir(folder / one.folder) for one in results}
-    random_return, data_return = (_mean_fact(tasks.values(), name) for name in ("random_return", "data_return"))
+    random_return, data_return = (mean_fact(folder, results, name) for name in ("random_return", "data_return"))
     env = getattr(config.env, "id", config.general.env_name)
     try:
-        lines, what, over = curves_of(tasks, all(each.general.online_eval for each in configs))
+        lines, what, over = group_curves(folder, configs, results)
         if not lines:
             return None
         if groups:
@@ -188,9 +187,15 @@ def draw(
     return path
 
 
-def _mean_fact(tasks: Iterable[TaskDir], name: str) -> float | None:
-    """Returns the mean of a number in run.json over the runs that have it; None if none has."""
-    known = [task.read_run().get(name) for task in tasks]
+def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[Result]) -> Curves:
+    """Returns the curves of the runs of a group by their folders."""
+    tasks = {one.folder: TaskDir(folder / one.folder) for one in results}
+    return curves_of(tasks, all(each.general.online_eval for each in configs))
+
+
+def mean_fact(folder: Path, results: Sequence[Result], name: str) -> float | None:
+    """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
+    known = [TaskDir(folder / one.folder).read_run().get(name) for one in results]
     found = [value for value in known if value is not None]
     return sum(found) / len(found) if found else None
 
@@ -220,19 +225,21 @@ def table(
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
         found = lines(rows)
     if groups:
-        return ["", *found, "", *lines([_means(name, group) for name, group in groups.items()]), ""]
+        called = statistics.name_of_interval(max(summary(group)["finished"] for group in groups.values()))
+        return ["", *found, "", *lines([_means(name, group, called) for name, group in groups.items()]), ""]
     return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
 
 
-def _means(name: str, results: Sequence[Result]) -> dict[str, str]:
-    """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval."""
+def _means(name: str, results: Sequence[Result], called: str) -> dict[str, str]:
+    """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval if
+    that is called so."""
     facts = summary(results)
-    between = facts.get("mean_interval")
+    between = facts.get("mean_interval") if statistics.name_of_interval(facts["finished"]) == called else None
     return {
         "experiment": name[-LONGEST_NAME:],
         "finished": str(facts["finished"]),
         "mean": short(facts["mean"]) if facts["finished"] else "",
-        "95 % interval": f"{short(between[0])} to {short(between[1])}" if between else "",
+        called: f"{short(between[0])} to {short(between[1])}" if between else "",
     }
 
 
@@ -269,7 +276,8 @@ def _together(results: Sequence[Result]) -> list[str]:
     lines = []
     for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
         between = facts[f"{key}_interval"]
-        interval = f"   95 % interval {short(between[0])} to {short(between[1])}" if between else ""
+        called = statistics.name_of_interval(count)
+        interval = f"   {called} {short(between[0])} to {short(between[1])}" if between else ""
         lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
     episodes = {one.episodes for one in results if one.status == 0 and one.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
