@@ -94,6 +94,14 @@ def test_episodes_that_end_together_are_one_point_with_their_lowest_and_highest(
     assert "Each point is the mean of the rows of 2 steps." in page
 
 
+def test_few_episodes_that_happen_to_end_together_make_no_band(tmp_path: Path) -> None:
+    folder = run(tmp_path / "x", episodes=20)
+    with episodes_of(folder) as train:
+        train.append({"step": 200, "update": 40, "return": 40.0})
+    found = sets(report(folder))["train"]
+    assert (found["bands"], found["curves"]["return"][-2:], found["counts"][-2:]) == ({}, [19, 30], [1, 2])
+
+
 def test_a_column_with_one_value_is_a_word_and_no_curve(tmp_path: Path) -> None:
     folder = ends_of_eight(tmp_path / "x", 4)
     page = report(folder)

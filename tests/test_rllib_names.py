@@ -363,7 +363,7 @@ b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}
     out = capsys.readouterr().out
     [group] = Path("tasks").iterdir()
     assert group.name.startswith("Runs_tuned_2_")
-    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "learning_curves.png"}
+    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "learning_curves.png", "report.html"}
     assert {path.name for path in group.iterdir()} == files
     table = (group / "runs.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in table] == ["run", "a/1", "b"]

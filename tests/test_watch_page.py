@@ -186,6 +186,8 @@ def test_an_address_is_no_path(tasks: Path) -> None:
             answer = get(server, way, {"Host": "127.0.0.1"})
             assert answer.status in (401, 403), way
             assert b"secret" not in answer.body
+        for link in (f"{start}/seed_1/report.html", "/file/report.html"):
+            assert b"from the list of runs" in get(server, link).body, "a link in a report"
         assert b"it began" in get(server, f"{start}/%2e%2e").body, "behind the key is a name for the browser"
 
 

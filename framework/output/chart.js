@@ -50,8 +50,8 @@ function smooth(points) {
   });
 }
 
-/** Returns true for points that have a lowest and a highest value apart from their mean. */
-const banded = points => points.some(([, , , low, high]) => low < high);
+/** Returns true if most points have a lowest and a highest value; few that happen to end together make no band. */
+const banded = points => 2 * points.filter(([, , , low, high]) => low < high).length > points.length;
 
 /** Returns the point that is nearest to x; they are in the order of x. */
 function nearest(points, x) {
@@ -68,9 +68,9 @@ const ROOM = { left: 52, right: 12, top: 26, bottom: 36, height: 320 };
 /** Returns the range of values on both axes; the vertical one ends at ticks, which are multiples of `each`. span: the
  *  part of the horizontal one that is shown; null: all of it. levels: values that are in it, too. */
 function range(series, span = null, wanted = 6, levels = []) {
-  const points = series.flatMap(({ raw, dots }) => [...within(raw, span), ...within(dots, span)]);
-  const xs = points.map(([x]) => x), ys = points.flatMap(([, y, , low = y, high = y]) => [low, high]);
-  ys.push(...levels);
+  const lines = series.flatMap(({ raw, dots }) => [within(raw, span), within(dots, span)]);
+  const heights = points => points.flatMap(banded(points) ? ([, , , ...ends]) => ends : ([, y]) => [y]);
+  const xs = lines.flat().map(([x]) => x), ys = [...lines.flatMap(heights), ...levels];
   const least = (values, start) => values.reduce((a, b) => Math.min(a, b), start);
   const most = (values, start) => values.reduce((a, b) => Math.max(a, b), start);
   let low = least(ys, ys.length ? Infinity : 0), high = most(ys, ys.length ? -Infinity : 1);

@@ -90,8 +90,9 @@ def _said(each: Mapping[str, Any]) -> str:
     unit = "updates" if each["over"] == UPDATES else "steps"
     what = f"the rows of {each['rows']} {unit}" if each["counts"] else f"{each['rows']} rows"
     sentences = [f"Each point is the mean of {what}."] if each["rows"] > 1 else []
-    if each["bands"]:
-        sentences.append("Episodes that end together are one point; the band goes from the lowest to the highest.")
+    if each["counts"] and each["key"] == "train":
+        band = "; the band goes from the lowest to the highest" if each["bands"] else ""
+        sentences.append(f"Episodes that end together are one point{band}.")
     if each["constant"]:
         sentences.append(f"Always the same: {listed(each['constant'])}.")
     return " ".join(sentences)
@@ -125,8 +126,10 @@ def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:
             found["constant"][name] = float(numbers[0])
         elif len(numbers):
             found["curves"][name] = _means(values, starts)
-            if (np.fmin.reduceat(values, first) < np.fmax.reduceat(values, first)).any():
-                found["bands"][name] = [_rounded(end.reduceat(values, starts)) for end in (np.fmin, np.fmax)]
+            apart = np.fmin.reduceat(values, first) < np.fmax.reduceat(values, first)
+            low, high = (end.reduceat(values, starts) for end in (np.fmin, np.fmax))
+            if apart.any() and 2 * (low < high).sum() > len(starts):  # few that happen to end together make no band
+                found["bands"][name] = [_rounded(low), _rounded(high)]
     return found
 
 
