@@ -13,7 +13,7 @@ import yaml
 from PIL import Image
 
 from config.general import GeneralConfig
-from framework.output import figures, html_curves, html_page, html_report
+from framework.output import figures, html_curves, html_page, html_report, svg
 from framework.output.csv_log import CsvLog
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -85,6 +85,14 @@ def test_an_interrupted_run_has_its_command_where_its_end_is_told(tmp_path: Path
     command = f"<pre>python main.py resume {folder}</pre>"
     assert page.count(command) == shown
     assert page.startswith(command, page.index("Ended: interrupted</p>") + len("Ended: interrupted</p>")) != finished
+
+
+def test_pages_have_chinese_fonts_where_the_usual_one_has_none() -> None:
+    """In a text, in a command, and in a figure."""
+    page = html_page.page("x", "", style=svg.STYLE)
+    assert '--font: system-ui, "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif;' in page
+    assert len(re.findall(r"font: [^;]*var\(--font\)", page)) == 3
+    assert not re.search(r"font: [^;}]*(?<!var\(--font\));", page.replace("font: inherit;", ""))
 
 
 def test_a_long_score_has_a_wide_card(tmp_path: Path) -> None:

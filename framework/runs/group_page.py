@@ -96,14 +96,15 @@ def write(folder: Path, group: Group) -> Path:
 
 def _facts(group: Group) -> list[tuple[str, Any]]:
     results = [run.result for run in group.runs]
-    facts = {"finished": sum(run.state == "finished" for run in group.runs)} if group.experiments else summary(results)
+    facts = summary(results)
+    finished = sum(run.state == "finished" for run in group.runs)
     known: list[tuple[str, Any]] = []
-    if "mean" in facts:
+    if "mean" in facts and not group.experiments:  # runs of different settings have no common mean
         called = statistics.name_of_interval(facts["finished"])
         known += [("mean of the seeds", facts["mean"]), (called, _between(facts["mean_interval"]))]
         known.append(("interquartile mean", facts["interquartile_mean"]))
     known += [(name, value) for name, value in group.levels.items()]
-    known += [("finished", f"{facts['finished']} of {len(results)}"), ("duration", clock(group.seconds))]
+    known += [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
     return known
 
 
