@@ -219,6 +219,12 @@ def test_the_worst_episodes_are_those_of_the_lowest_score(
     assert [taped.number for taped in wanted.of(*played(2.0, 9.0, 1.0, 5.0, score=score))] == numbers
 
 
+def test_a_caption_has_no_word_of_the_user_so_any_font_has_its_characters() -> None:
+    lens = Lens(57)
+    lens.over = True
+    assert lens.caption == "episode 57   step 0   return 0   end"
+
+
 def test_a_caption_shows_the_number_of_the_episode(tmp_path: Path) -> None:
     film(tmp_path, [1], episodes=1)
     first = gif_frames(tmp_path / "video.gif")[0]

@@ -109,7 +109,7 @@ def test_a_module_imports_only_what_its_layer_may():
     ("package", "homes"),
     [
         ("ray", ("framework.distributed",)),
-        ("matplotlib", ("framework.output.figures", "framework.output.curves")),
+        ("matplotlib", ("framework.output.figures", "framework.output.curves", "framework.output.fonts")),
         ("gymnasium.vector", ("envs.gym",)),
         ("pickle", ("framework.output.safe_pickle", "framework.output.trajectories")),
     ],

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from config.general import GeneralConfig
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.iteration import Count
-from framework.output import LOGGER, figures, terminal
+from framework.output import LOGGER, figures, fonts, terminal
 from framework.output.camera import Camera
 from framework.output.console import Console, Outcome
+from framework.output.curves import legend_columns
 from framework.output.formatting import resume_command, video_command
 from framework.output.gif import GifWriter
 from framework.output.pace import Pace
@@ -190,7 +192,10 @@ def test_large_pictures_become_smaller(tmp_path: Path) -> None:
 
 
 def test_the_running_mean_is_that_of_the_last_values() -> None:
-    np.testing.assert_allclose(figures.smooth(np.array([2.0, 4.0, 9.0, 1.0]), 2), [2.0, 3.0, 6.5, 5.0])
+    step, value, episodes = figures.running_mean(np.arange(4.0), np.array([2.0, 4.0, 9.0, 1.0]), 2)
+    np.testing.assert_allclose(value, [2.0, 3.0, 6.5, 5.0])
+    assert (step.tolist(), episodes.tolist()) == ([0, 1, 2, 3], [1, 2, 2, 2])
+    assert [len(each) for each in figures.running_mean(np.array([]), np.array([]))] == [0, 0, 0]
     assert [figures.window_for(n) for n in (3, 19, 20, 100, 400, 2000, 10_000, 200_000)] == [
         1,
         1,
@@ -201,6 +206,42 @@ def test_the_running_mean_is_that_of_the_last_values() -> None:
         100,
         1000,
     ]
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_episodes_that_end_at_the_same_step_are_one_point_whatever_the_order_of_their_rows(window: int) -> None:
+    """At step 10 the mean of 1 and 3, at 20 of 5 alone or with those before, at 30 of 7, 9 and 2 as a whole."""
+    wanted = {1: [2, 5, 6], 2: [2, 3, 6], 3: [2, 3, 6]}[window]
+    for order in ([1, 3, 5, 7, 9, 2], [3, 1, 5, 2, 7, 9]):
+        step, value, episodes = figures.running_mean(np.array([10, 10, 20, 30, 30, 30]), np.array(order, float), window)
+        assert (step.tolist(), value.tolist()) == ([10, 20, 30], wanted)
+    assert episodes.tolist() == [2, 1 if window == 1 else 3, 3]
+
+
+def rows_of_eight(steps: int) -> list[dict[str, Any]]:
+    """Rows of train.csv of eight environments whose episodes end together: returns 0 to 7 at each end."""
+    return [{"step": 224 * (n // 8 + 1), "return": float(n % 8), "a": n % 8 / 10} for n in range(8 * steps)]
+
+
+@pytest.mark.parametrize("ends", [1, 36, 500], ids=["8 episodes", "288 episodes", "4,000 episodes"])
+def test_the_mean_of_episodes_that_end_together_is_no_comb(
+    ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean is 3.5 at each end, in both panels; a comb would go up and down between 0 and 7. No line joins the
+    episodes, and a band has each end once."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "_save", lambda figure, *rest: drawn.append(figure))
+    figures.learning_curve(rows_of_eight(ends), [], tmp_path / "x.png", title="x", numbers=["a"])
+    above, below = drawn.pop().axes
+    for axes, level in ((above, 3.5), (below, 0.35)):
+        lines = [line.get_data() for line in axes.lines if line.get_linestyle() == "-"]
+        assert len(lines) == 1
+        step, mean = lines[0]
+        assert len(step) == len(set(step)) == ends
+        assert mean == pytest.approx([level] * ends)
+    for band in above.collections:
+        steps = band.get_paths()[0].vertices[1:-1, 0]
+        assert max(np.unique_counts(steps).counts) <= 4, "twice in the upper edge, or twice in the lower one"
 
 
 def test_a_band_holds_every_episode() -> None:
@@ -227,6 +268,83 @@ def test_a_curve_is_drawn_of_any_run(tmp_path: Path, train: list[dict[str, Any]]
     with Image.open(path) as picture:
         assert picture.size == (1200, 690)
     assert [file.name for file in path.parent.iterdir()] == ["learning_curve.png"]
+
+
+def shown_in(figure_of: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The texts of a figure as they are when it is drawn."""
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    texts: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *rest, **look: texts.extend(figure.findobj(Text)))
+    figure_of()
+    return texts
+
+
+@pytest.fixture
+def only_dejavu(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A machine whose fonts are those that matplotlib brings with it. Returns files of Chinese ones that it has."""
+    from matplotlib import font_manager
+
+    every = [path for path in font_manager.findSystemFonts() if "CJK" in path]
+    kept = [font for font in font_manager.fontManager.ttflist if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", kept)
+    monkeypatch.setattr(font_manager, "findSystemFonts", list)
+    remembered = (fonts._families, fonts._read_new_fonts, fonts._warn)
+    for function in remembered:
+        function.cache_clear()
+    yield every
+    for function in remembered:
+        function.cache_clear()
+
+
+def chinese(path: Path) -> None:
+    ended = [{"step": n, "return": 1.0, "成功率": n / 10} for n in range(1, 5)]
+    figures.learning_curve(ended, [], path, title="DQN on 无人机 $x", numbers=["成功率"])
+
+
+@pytest.mark.usefixtures("only_dejavu")
+def test_a_character_that_no_font_has_is_a_question_mark_and_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(LOGGER, "warning", lambda text, *words: said.append(text % words))
+    for _ in range(2):
+        chinese(tmp_path / "a.png")
+    assert len(said) == 1
+    assert said[0].startswith("figures show ? in place of 人 功 成 无 机 ..., which no font of this machine has;")
+    assert "apt install fonts-noto-cjk" in said[0]
+    assert not recwarn.list
+    texts = [text.get_text() for text in shown_in(lambda: chinese(tmp_path / "b.png"), monkeypatch)]
+    assert {"DQN on ??? $x", "???"} <= set(texts)
+
+
+def test_chinese_is_drawn_with_a_font_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder, only_dejavu: list[str]
+) -> None:
+    """A font that was installed after matplotlib made its list is read, too."""
+    from matplotlib import font_manager
+
+    if not only_dejavu:
+        pytest.skip("needs the Debian package fonts-noto-cjk")
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: only_dejavu)
+    monkeypatch.setattr(LOGGER, "warning", lambda *words: pytest.fail("nothing is missing"))
+    chinese(tmp_path / "a.png")
+    assert not recwarn.list
+    texts = {text.get_text(): text.get_family() for text in shown_in(lambda: chinese(tmp_path / "b.png"), monkeypatch)}
+    assert [len(texts[name]) for name in ("DQN on 无人机 $x", "成功率", "return")] == [2, 2, 1]
+    assert texts["成功率"][1].startswith("Noto Sans CJK")
+
+
+@pytest.mark.usefixtures("only_dejavu")
+def test_a_figure_without_such_characters_looks_for_no_font(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_families", lambda letters: pytest.fail(f"looked for {letters}"))
+    one = [{"step": 1, "mean": 1.0, "std": 1.0, "episodes": 3}]
+    figures.learning_curve(rows(300), one, tmp_path / "a.png", title="DQN on CartPole-v1 – ½ Übung")
+
+
+def test_chinese_names_take_twice_the_room_in_a_legend() -> None:
+    assert (legend_columns(["成" * 7] * 5), legend_columns(["成" * 8] * 5)) == (5, 3)
 
 
 def test_a_figure_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import yaml
 from PIL import Image
 
 from config.general import GeneralConfig
-from framework.output import figures, html_curves, html_page, html_report
+from framework.output import figures, html_curves, html_page, html_report, svg
 from framework.output.csv_log import CsvLog
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -67,6 +67,70 @@ def test_the_report_tells_what_was_run_and_how_it_came_out(tmp_path: Path) -> No
     assert "algo_cfg" + ".<wbr>batch" not in page
     assert "python main.py --yaml &#x27;a b.yaml&#x27;" in page
     assert "data:image/png;base64," in page
+
+
+def test_a_report_begins_with_links_to_its_sections_and_the_curves_follow_what_is_used(tmp_path: Path) -> None:
+    """An evaluation, the commands and the checkpoints stand before the curves of every number."""
+    page = html_report.write(task_dir(tmp_path / "x")).read_text(encoding="utf-8")
+    links = re.findall(r"<a href=#(.*?)>(.*?)</a>", page[: page.index("<h2>")])
+    sections = re.findall(r"<section id=(.*?)><h2>(.*?)</h2>", page)
+    assert links == sections
+    assert [name for _, name in sections][:5] == ["Learning curve", "Commands", "Evaluations", "Checkpoints", "Curves"]
+
+
+@pytest.mark.parametrize(("finished", "shown"), [(False, 2), (True, 1)])
+def test_an_interrupted_run_has_its_command_where_its_end_is_told(tmp_path: Path, finished: bool, shown: int) -> None:
+    folder = task_dir(tmp_path / "x", run=json.dumps({"outcome": "interrupted", "finished": finished}))
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    command = f"<pre>python main.py resume {folder}</pre>"
+    assert page.count(command) == shown
+    assert page.startswith(command, page.index("Ended: interrupted</p>") + len("Ended: interrupted</p>")) != finished
+
+
+def test_pages_have_chinese_fonts_where_the_usual_one_has_none() -> None:
+    """In a text, in a command, and in a figure."""
+    page = html_page.page("x", "", style=svg.STYLE)
+    assert '--font: system-ui, "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif;' in page
+    assert len(re.findall(r"font: [^;]*var\(--font\)", page)) == 3
+
+
+def test_a_long_score_has_a_wide_card(tmp_path: Path) -> None:
+    cards = html_page.cards([("score", "182.2 ± 36.39"), ("steps", 8192), ("commands", "about 300 of them")])
+    assert re.findall("<div(.*?)>", cards) == [' class="first wide"', "", ' class="wide"']
+
+
+def test_many_evaluations_are_folded_up_to_the_newest(tmp_path: Path) -> None:
+    folder = task_dir(tmp_path / "x")
+    log = CsvLog(folder / "results" / "eval.csv", ["update", "step", "mean", "std", "episodes", "best"])
+    for n in range(2, 25):
+        log.append({"update": 1000 * n, "step": n, "mean": n, "std": 0, "episodes": 10, "best": True})
+    log.close()
+    page = html_report.write(folder).read_text(encoding="utf-8")
+    earlier, newest = page.split("<summary>15 earlier ones</summary>")[1].split("</details>", 1)
+    assert (earlier.count("<tr><td"), newest.split("</section>")[0].count("<tr><td")) == (15, 10)
+
+
+def test_a_run_of_a_group_names_it_and_leads_to_its_page(tmp_path: Path) -> None:
+    group = tmp_path / "Seeds <b> 1"
+    folder = task_dir(group / "seed_1")
+    assert "One of the runs" not in html_report.write(folder).read_text()
+    (group / "group.json").write_text("{}")
+    assert "<p class=quiet>One of the runs of Seeds &lt;b&gt; 1</p>" in html_report.write(folder).read_text()
+    (group / "report.html").write_text("")
+    assert '<a href="../report.html">Seeds &lt;b&gt; 1</a>' in html_report.write(folder).read_text()
+
+
+def test_a_test_leads_to_the_report_of_the_run_that_it_tested(tmp_path: Path) -> None:
+    config = {"general_cfg": GeneralConfig(mode="test").model_dump(mode="json")}
+    run = {"checkpoint": str(tmp_path / "a b" / "models" / "best")}
+    folder = task_dir(tmp_path / "t", config=config, run=json.dumps(run))
+    assert "<a href=" not in html_report.write(folder).read_text(), "a page that is not there"
+    html_report.write(task_dir(tmp_path / "a b"))
+    page = html_report.write(folder).read_text()
+    assert cells(page, "report of its training")[1] == '<a href="../a%20b/report.html">a b</a>'
+    for checkpoint in ("\0", "x" * 9999, "javascript:alert(1)/models/best", 7):
+        (folder / "run.json").write_text(json.dumps({"checkpoint": checkpoint}))
+        assert "<a href=" not in html_report.write(folder).read_text()
 
 
 def test_each_evaluation_and_its_checkpoint_are_named_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from helpers_browser import PROGRAM, Browser
-from helpers_watch import iterations, run
+from helpers_watch import episodes_of, iterations, run, served
 from test_run_end import outcome, train
 
 from config import machine
@@ -63,6 +63,67 @@ def test_a_point_of_many_rows_is_the_mean_of_those_that_have_a_value(monkeypatch
     assert (found["x"], found["curves"], found["rows"]) == ([10, 30, 40], {"loss": [1.5, None, 5]}, 2)
 
 
+def ends_of_eight(folder: Path, ends: int, rise: float = 0.0) -> Path:
+    """A run of eight rows whose episodes end together: returns 0 to 7 at each end, higher by `rise` with every one."""
+    folder = run(folder, episodes=0)
+    with episodes_of(folder) as train:
+        for n in range(8 * ends):
+            end = n // 8
+            train.append(
+                {"step": 224 * (end + 1), "update": end, "return": n % 8 + rise * end, "length": 28, "terminated": 1,
+                 "loss": end / 10}
+            )  # fmt: skip
+    return folder
+
+
+def test_episodes_that_end_together_are_one_point_with_their_lowest_and_highest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss is equal in the rows of an end: it needs no band. Of two ends in a point, the band holds both."""
+    page = report(ends_of_eight(tmp_path / "x", 4, rise=1.0))
+    found = sets(page)["train"]
+    assert (found["x"], found["counts"]) == ([224, 448, 672, 896], [8, 8, 8, 8])
+    assert found["curves"] == {"return": [3.5, 4.5, 5.5, 6.5], "loss": [0, 0.1, 0.2, 0.3]}
+    assert found["bands"] == {"return": [[0, 1, 2, 3], [7, 8, 9, 10]]}
+    assert "Episodes that end together are one point" in page
+    monkeypatch.setattr(html_curves, "MOST_POINTS", 2)
+    page = report(tmp_path / "x")
+    found = sets(page)["train"]
+    assert (found["x"], found["counts"], found["curves"]["return"]) == ([448, 896], [16, 16], [4, 6])
+    assert found["bands"] == {"return": [[0, 2], [8, 10]]}
+    assert "Each point is the mean of the rows of 2 steps." in page
+
+
+def test_few_episodes_that_happen_to_end_together_make_no_band(tmp_path: Path) -> None:
+    folder = run(tmp_path / "x", episodes=20)
+    with episodes_of(folder) as train:
+        train.append({"step": 200, "update": 40, "return": 40.0})
+    found = sets(report(folder))["train"]
+    assert (found["bands"], found["curves"]["return"][-2:], found["counts"][-2:]) == ({}, [19, 30], [1, 2])
+
+
+def test_a_column_with_one_value_is_a_word_and_no_curve(tmp_path: Path) -> None:
+    folder = ends_of_eight(tmp_path / "x", 4)
+    page = report(folder)
+    assert sets(page)["train"]["constant"] == {"length": 28, "terminated": 1}
+    assert "Always the same: length 28, terminated 1." in page
+    (folder / "results" / "train.csv").write_text("step,return\n1,2\n2,2\n")
+    assert "return" in sets(report(folder))["train"]["curves"], "that every episode is alike says something"
+
+
+def test_the_return_is_shown_beside_what_it_is_compared_with(tmp_path: Path) -> None:
+    facts = {"expected_return": 500.0, "random_return": 22.5, "data_return": "high"}
+    found = sets(report(run(tmp_path / "x", **facts)))["train"]
+    assert found["levels"] == {"return": [["expected", 500], ["random policy", 22.5]]}
+
+
+def test_the_evaluations_stand_on_the_return_that_is_the_score(tmp_path: Path) -> None:
+    folder = run(tmp_path / "x", episodes=0, score_policy="a", random_return=1.0)
+    (folder / "results" / "train.csv").write_text("step,update,return,return_a\n1,1,2,3\n2,1,3,4\n")
+    found = sets(report(folder))["train"]
+    assert (list(found["dots"]), list(found["levels"])) == (["return_a"], ["return_a"])
+
+
 def test_a_run_that_learned_from_given_data_is_drawn_over_its_updates(tmp_path: Path) -> None:
     folder = run(tmp_path / "x", episodes=0)
     (folder / "results" / "eval.csv").write_text("update,step,episode,mean,std\n100,0,0,1,0\n200,0,0,2,0\n")
@@ -99,6 +160,7 @@ in_browser = pytest.mark.skipif(PROGRAM is None, reason="needs Chromium")
 def opened(browser: Browser, folder: Path) -> None:
     browser.go(html_report.write(folder).as_uri())
     browser.until("document.querySelector('.curve svg')")
+    browser.value("document.querySelector('.curve').scrollIntoView()")
 
 
 def mouse(browser: Browser, kind: str, share: float) -> None:
@@ -154,6 +216,50 @@ def test_the_name_of_a_column_stays_text(browser: Browser, tmp_path: Path) -> No
     opened(browser, folder)
     assert HOSTILE in [each.strip() for each in browser.text(".curves").split("\n")]
     assert browser.value("[...document.images].map(each => each.alt)") == ["Video"]
+
+
+@in_browser
+@pytest.mark.parametrize("live", [False, True], ids=["report", "watch"])
+def test_the_line_of_episodes_that_end_together_is_no_comb(browser: Browser, tmp_path: Path, live: bool) -> None:
+    """Each end has the mean 3.5: the line is level, no two of its points are at one place, and the band holds all."""
+    folder = ends_of_eight(tmp_path / "x", 36)
+    if live:
+        with served(tmp_path) as server:
+            browser.go(server.address)
+            browser.until("document.querySelector('.chart path.band')")
+            level_and_banded(browser)
+    else:
+        opened(browser, folder)
+        level_and_banded(browser)
+
+
+def level_and_banded(browser: Browser) -> None:
+    line = browser.value("document.querySelector('.chart path:not(.raw, .band)').getAttribute('d')")
+    points = [tuple(map(float, point.split())) for point in line.removeprefix("M").removesuffix("h.01").split("L")]
+    assert len(points) == len({x for x, _ in points}) == 36
+    assert len({y for _, y in points}) == 1
+    assert browser.value("document.querySelector('.chart').querySelector('path.raw') === null")
+
+
+@in_browser
+def test_the_axis_of_a_curve_ends_at_ticks_and_has_the_levels(browser: Browser, tmp_path: Path) -> None:
+    """Returns of 1 to 20, an evaluation at 19, and 480 to be reached: ticks from 0 to 500."""
+    opened(browser, run(tmp_path / "x", expected_return=480.0))
+    marks = "document.querySelectorAll('[data-set=train] .curve svg [text-anchor=end]')"
+    found = browser.value(f"[...{marks}].map(each => each.textContent)")
+    assert found == ["0", "100", "200", "300", "400", "500", "environment steps", "expected 480"]
+    browser.value("show(0, 100)")
+    browser.until("!document.querySelector('.curve').textContent.includes('expected')")
+
+
+@in_browser
+def test_the_rules_of_a_running_mean_are_those_of_the_figures(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, run(tmp_path / "x"))
+    assert browser.value("JSON.stringify(together([[1, 2], [1, 4], [1, 6], [2, 9, 3, 1, 20], [2, 5]]))") == json.dumps(
+        [[1, 4, 3, 2, 6], [2, 8, 4, 1, 20]], separators=(",", ":")
+    )
+    weighted = "JSON.stringify(smooth(Array.from({ length: 40 }, (_, n) => [n, n, n % 2 ? 3 : 1])).slice(0, 3))"
+    assert json.loads(browser.value(weighted)) == [[0, 0], [1, 0.75], [2, 1.25]]
 
 
 def test_a_legend_is_no_wider_than_its_figure() -> None:

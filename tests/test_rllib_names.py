@@ -326,7 +326,7 @@ def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each
     ]
     facts = json.loads((group / "group.json").read_text())["experiments"]
     assert {name: each["finished"] for name, each in facts.items()} == {"QLearning": 2, "Sarsa": 2}
-    assert re.search(r"experiment +finished +mean +95 % interval", out)
+    assert re.search(r"experiment +finished +mean +lowest to highest", out), "two seeds have no interval"
     assert (group / "learning_curves.png").exists()
     seeds = [json.loads((group / run / "run.json").read_text())["seed"] for run in runs]
     assert seeds == [1, 2, 1, 2]
@@ -362,7 +362,7 @@ b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}
     out = capsys.readouterr().out
     [group] = Path("tasks").iterdir()
     assert group.name.startswith("Runs_tuned_2_")
-    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "learning_curves.png"}
+    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "learning_curves.png", "report.html"}
     assert {path.name for path in group.iterdir()} == files
     table = (group / "runs.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in table] == ["run", "a/1", "b"]

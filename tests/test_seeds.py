@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from config.general import GeneralConfig
 from framework import resources
 from framework.output import figures, statistics
 from framework.output.csv_table import last_row
-from framework.runs import group, runs_table
+from framework.runs import group, group_page, runs_table
 from framework.runs.children import Child
 from framework.runs.runs_table import Result
 from framework.runs.signals import StopSignals
@@ -174,8 +174,8 @@ def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
     said = capsys.readouterr().out
     folder = the_group()
     assert f"3 runs, 2 at once: {folder}" in said
-    names = {"config.yaml", "group.json", "seeds.csv", "learning_curves.png", "seed_1", "seed_2", "seed_3"}
-    assert {path.name for path in folder.iterdir()} == names
+    files = {"config.yaml", "group.json", "seeds.csv", "learning_curves.png", "report.html"}
+    assert {path.name for path in folder.iterdir()} == files | {"seed_1", "seed_2", "seed_3"}
     assert Image.open(folder / "learning_curves.png").size == (1200, 690)
 
     table = rows(folder)
@@ -201,8 +201,14 @@ def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
         "(last evaluations of 3 of 3 runs, 10 episodes each)",
         "learning_curves.png",
         "seeds.csv",
+        f"report   {folder / 'report.html'}",
     ):
         assert line in said
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert re.findall('<td><a href="(.*?)">(.*?)</a></td><td>finished</td>', page) == [
+        (f"seed_{n}/report.html", f"seed {n}") for n in (1, 3, 2)
+    ]
+    assert f'<a href="../report.html">{folder.name}</a>' in (folder / "seed_3/report.html").read_text(encoding="utf-8")
 
     assert run("--resume", str(folder / "seed_3"), "general_cfg.max_total_step=300") == 0
     test = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={folder}/seed_2"]
@@ -283,6 +289,11 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     assert len(re.findall(r"resume seed \d  python main.py --allow-import mine resume", out)) == 2
     begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
     assert f"start seed 3   python main.py --allow-import mine {begin}" in out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert (page.count("<td>stopped</td>"), page.count("<td>not started</td>")) == (2, 1)
+    assert page.count("<pre>python main.py --allow-import mine resume ") == 2
+    assert f"<p>Start seed 3</p><pre>python main.py --allow-import mine {begin}</pre>" in page
+    assert "while runs trained" not in page
     assert not list(folder.glob("*.errors.txt"))
     done = json.loads((folder / "seed_1/run.json").read_text())["step"]
     write_picky()
@@ -351,8 +362,8 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
         "   3      99 ± 0   99   99    99          0:03     status 2",
         "   4                                            not started",
         "",
-        "mean                     1.5   95 % interval 1 to 2",
-        "interquartile mean       1.5   95 % interval 1 to 2",
+        "mean                     1.5   lowest to highest 1 to 2",
+        "interquartile mean       1.5   lowest to highest 1 to 2",
         "(last evaluations of 2 of 4 runs, 10 episodes each)",
         "",
     ]
@@ -409,6 +420,23 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
     assert runs_table.curves_of(tasks, evaluated=True).what.startswith("episode return")
 
 
+def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path: Path) -> None:
+    """Eight rows, 40 episodes, returns 0 to 7 at each of five ends; a window of five holds one end as a whole."""
+    (tmp_path / "results").mkdir()
+    rows = [f"{200 * (n // 8 + 1)},{n % 8 + n // 8}\n" for n in range(40)]
+    (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(rows))
+    for whole in (False, True):
+        [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=whole).lines.values()
+        assert (step.tolist(), mean.tolist()) == ([200, 400, 600, 800, 1000], [3.5, 4.5, 5.5, 6.5, 7.5])
+
+
+def test_the_beginning_of_a_running_mean_is_left_out_if_only_whole_windows_count(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(f"{n},{n}\n" for n in range(1, 31)))
+    [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=True).lines.values()
+    assert (step[0], mean[0], len(step)) == (5, 3, 26)
+
+
 def test_curves_are_over_updates_if_a_run_learned_before_its_first_step(tmp_path: Path) -> None:
     for name, rows in {"bc": "5,0,1\n9,0,2\n", "dqn": "2,10,3\n4,20,4\n"}.items():
         (tmp_path / name / "results").mkdir(parents=True)
@@ -431,6 +459,83 @@ def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
     assert lines["IQL"][1].tolist() == [0.0, 2.0]
     assert len(drawn["axes"].collections) == 1
     assert drawn["axes"].get_xlabel() == "updates"
+
+
+def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **changes: Any) -> group_page.Group:
+    """What a page shows of finished runs, with curves that rise from 0 to these returns."""
+    runs = [
+        group_page.Shown(f"seed {n}", "finished", Result(n, value, 0.5, 0, 9, 20, value, 100, 65.0, 0, f"seed_{n}"))
+        for n, value in enumerate(returns, start=1)
+    ]
+    lines = {run.result.folder: (np.array([0.0, 100.0]), np.array([0.0, run.result.mean or 0.0])) for run in runs}
+    values: dict[str, Any] = {
+        "title": "DQN on X, some seeds", "runs": runs, "curves": runs_table.Curves(lines, "return"),
+        "experiments": {name: [runs[n - 1].result for n in ones] for name, ones in (experiments or {}).items()},
+        "levels": {"expected": 8.0, "random policy": None}, "settings": {"config.yaml": {"algo_cfg": {"lr": 0.5}}},
+        "commands": [("Resume", "python main.py resume a")], "facts": {}, "seconds": 61.0, "drawn": "",
+    }  # fmt: skip
+    return group_page.Group(**(values | changes))
+
+
+@pytest.mark.parametrize(("returns", "called"), [((1.0, 3.0), "lowest to highest"), ((1.0, 2, 3), "95 % interval")])
+def test_the_page_of_a_group_has_its_mean_and_what_its_band_is(
+    tmp_path: Path, returns: tuple[float, ...], called: str
+) -> None:
+    page = group_page.write(tmp_path, a_group(*returns)).read_text(encoding="utf-8")
+    cards = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert cards["mean of the seeds"] == "2"
+    assert cards[called] == "1 to 3"
+    assert (cards["finished"], cards["expected"]) == (f"{len(returns)} of {len(returns)}", "8")
+    kinds = re.findall('<path class="(.*?)"', page)
+    assert (kinds.count("pale"), kinds.count("first"), kinds.count("band")) == (len(returns), 1, 1)
+    assert ("95 %" in page) == (len(returns) > 2)
+    assert called in page[page.index("Thick: the mean") :]
+    assert "Dashed: expected 8." in page
+    assert re.findall("<h2>(.*?)</h2>", page)[:3] == ["Learning curves", "Runs", "Commands"]
+    assert "<script" not in page
+
+
+def test_the_page_of_experiments_has_a_mean_for_each_and_no_common_one(tmp_path: Path) -> None:
+    files = {"a.yaml": {"algo_cfg": {"lr": 0.5}}, "b.yaml": {"algo_cfg": {"lr": 0.25}}}
+    shown = a_group(1, 3, 5, experiments={"A": [1, 2], "B <b>": [3]}, settings=files)
+    page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
+    assert "mean of the seeds</dt>" not in page
+    assert "<td>A</td><td class=n>2</td><td class=n>2</td><td class=n>1 to 3</td><td>lowest to highest</td>" in page
+    assert page.count("B &lt;b&gt;") == 2, "in the legend and in the table"
+    assert re.findall("<summary>(.*?)</summary>", page) == ["a.yaml", "b.yaml"]
+    different = group_page.write(tmp_path, shown._replace(curves=None, levels={})).read_text(encoding="utf-8")
+    assert "<svg" not in different, "runs in different environments have no common axis"
+
+
+def test_the_page_of_a_group_that_has_begun_is_a_page_too(tmp_path: Path) -> None:
+    none = Result(1, None, None, None, None, None, None, None, None, None, "seed_1")
+    shown = a_group(1.0, runs=[group_page.Shown("seed 1", "waiting", none)], drawn="10:15", curves=None)
+    page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
+    assert "As it stood at 10:15" in page
+    assert "<td>seed 1</td><td>waiting</td>" in page
+
+
+def test_names_on_the_page_of_a_group_are_text(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>\"'&"
+    shown = a_group(1, 2, title=evil, levels={evil: 1.0}, settings={evil: {evil: {evil: evil}}}, facts={"cpu": evil})
+    shown = shown._replace(commands=[(evil, evil)], runs=[run._replace(label=evil, state=evil) for run in shown.runs])
+    page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize(("seeds", "names"), [(2, {"lowest to highest"}), (3, {"95 % interval of the mean"})])
+def test_the_band_of_a_figure_is_called_an_interval_from_three_seeds_on(
+    seeds: int, names: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "_save", lambda figure, path: drawn.append(figure.axes[0]))
+    curves = [(np.array([0.0, 10.0]), np.array([0.0, n])) for n in range(seeds)]
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return")
+    assert {band.get_label() for band in drawn[0].collections} == names
+    figures.comparison({"A": curves}, tmp_path / "a.png", title="t", what="return", over="steps")
+    said = names.pop().removesuffix(" of the mean")
+    assert drawn[1].get_title(loc="right") == f"mean of {seeds} seeds, {said}"
 
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:

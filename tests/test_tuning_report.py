@@ -121,6 +121,15 @@ def test_axes_have_their_ends_and_round_numbers() -> None:
     assert len(many) <= svg.MOST_LABELS
 
 
+def test_the_axes_of_curves_have_round_numbers_alone_and_0_if_it_lies_between() -> None:
+    """Of -9.6 to 137.7 over 8,192 steps."""
+    line = [(0.0, -9.6), (8192.0, 137.7)]
+    labels = re.findall(r"<text x=.*?>([^<]*)</text>", svg.curves([(Line("x", 1.0), line)], "return"))
+    assert labels == [*(str(n) for n in range(-20, 141, 20)), "0", "2k", "4k", "6k", "8k"]
+    assert svg.round_numbers(5, 5) == pytest.approx([4.4, 4.6, 4.8, 5.0, 5.2, 5.4, 5.6])
+    assert [svg.brief(value) for value in (0, -1200, 1.5e6, 2.5e9, 0.25)] == ["0", "-1.2k", "1.5M", "2.5G", "0.25"]
+
+
 def test_a_line_crosses_the_axes_at_its_values_and_one_without_a_score_ends_before(tmp_path: Path) -> None:
     """Axes at 56, 480 and 904 pixels; 52 is the top, 358 the bottom of 306 pixels."""
     html = page(tmp_path)

@@ -186,6 +186,8 @@ def test_an_address_is_no_path(tasks: Path) -> None:
             answer = get(server, way, {"Host": "127.0.0.1"})
             assert answer.status in (401, 403), way
             assert b"secret" not in answer.body
+        for link in (f"{start}/seed_1/report.html", "/file/report.html"):
+            assert b"from the list of runs" in get(server, link).body, "a link in a report"
         assert b"it began" in get(server, f"{start}/%2e%2e").body, "behind the key is a name for the browser"
 
 
@@ -357,6 +359,19 @@ def test_points_are_means_of_neighbours_and_never_too_many() -> None:
     assert line.each == 4
     assert line.points()[:2] == [(30.0, 3.0, 1.5), (70.0, 7.0, 5.5)]
     assert line.points()[-1] == (10.0 * (3 * MOST_POINTS - 1), 3 * MOST_POINTS - 1, 3 * MOST_POINTS - 2.5)
+
+
+def test_values_of_the_same_step_are_one_point_with_their_number_and_ends() -> None:
+    """Eight rows end together: whatever is joined, no step is in two points."""
+    line = Thinned()
+    for number in range(24):
+        line.add(224.0 * (number // 8), number // 8, number)
+    assert line.points() == [(0, 0, 3.5, 8, 0, 7), (224, 1, 11.5, 8, 8, 15), (448, 2, 19.5, 8, 16, 23)]
+    for number in range(24, 8 * 3 * MOST_POINTS):
+        line.add(224.0 * (number // 8), number // 8, number)
+    assert line.each == 4
+    assert {count for _, _, _, count, _, _ in line.points()} == {32}
+    assert line.points()[0] == (224 * 3, 3, 15.5, 32, 0, 31)
 
 
 def test_columns_that_say_which_episode_it_is_are_not_offered() -> None:

@@ -7,14 +7,10 @@ from pathlib import Path
 from config.names import did_you_mean
 from config.program import PROGRAM
 from config.task_config import has_config
-from config.tasks import GROUPS
 from framework.errors import TaskDirError
 from framework.output.csv_table import read_csv
 from framework.runs import task_list
 from framework.runs.task_dir import TaskDir
-
-MOST_LEVELS = 3
-"""Folders between a run and the folder of its tuning: trials/5/seed_1."""
 
 
 def find(words: Iterable[str], root: Path) -> list[Path]:
@@ -24,12 +20,6 @@ def find(words: Iterable[str], root: Path) -> list[Path]:
         for folder in _named(word, root):
             found.setdefault(folder.resolve(), folder)
     return list(found.values())
-
-
-def group_of(run: Path) -> Path | None:
-    """Returns the folder of the group or tuning that a run belongs to; None for a run of its own."""
-    around = list(run.absolute().parents)[:MOST_LEVELS]
-    return next((folder for folder in around if any((folder / name).is_file() for name in GROUPS)), None)
 
 
 def _named(word: str, root: Path) -> list[Path]:

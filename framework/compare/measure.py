@@ -12,14 +12,13 @@ from framework.compare.series import Run, Series
 from framework.errors import TaskDirError
 from framework.output import statistics
 from framework.output.csv_table import MOST_BYTES, read_csv
-from framework.output.curves import UPDATES, Array, window_for
+from framework.output.curves import UPDATES, Array
 from framework.output.formatting import short
 from framework.output.json_lines import objects
+from framework.output.statistics import LEAST_SEEDS
 from framework.runs.runs_table import Curve, Curves, curves_of
 from framework.runs.task_dir import TaskDir
 
-LEAST_SEEDS = 3
-"""Number of seeds below which no interval is shown."""
 FEW_SEEDS = 5
 """Number of seeds below which a difference is only probable."""
 WAY = 0.9
@@ -122,10 +121,9 @@ def _curves(runs: Sequence[Run]) -> Curves:
     for task in tasks.values():
         if not _check(task.results / "eval.csv", "mean") or not evaluated:
             _check(task.results / "train.csv", "return")
-    found = curves_of(tasks, evaluated, least=1)
+    # one lucky episode at the beginning is no score
+    found = curves_of(tasks, evaluated, least=1, whole_windows=True)
     lines = {name: _finite(line) for name, line in found.lines.items()}
-    if not _evaluated(found):
-        lines = {name: _whole_windows(line) for name, line in lines.items()}
     return found._replace(lines={name: line for name, line in lines.items() if len(line[0])})
 
 
@@ -137,12 +135,6 @@ def _finite(line: Curve) -> Curve:
 def _header(path: Path) -> list[str]:
     """Returns the columns that the first line of a table names."""
     return read_regular(path, MOST_BYTES).decode(errors="replace").partition("\n")[0].split(",")
-
-
-def _whole_windows(line: Curve) -> Curve:
-    """Returns a running mean without its beginning, which is of fewer episodes: one lucky episode is no score."""
-    first = window_for(len(line[0])) - 1
-    return line[0][first:], line[1][first:]
 
 
 def _check(path: Path, score: str) -> int:

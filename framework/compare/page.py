@@ -8,15 +8,14 @@ import numpy as np
 from config.program import PROGRAM
 from config.tasks import GROUPS
 from framework.compare import words
-from framework.compare.find import group_of
 from framework.compare.measure import LEAST_SEEDS, Compared, Row, Score
 from framework.compare.series import Run, Series, differing
 from framework.output import statistics, svg
 from framework.output.curves import common
 from framework.output.formatting import short
 from framework.output.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
-from framework.output.svg import TONES, Band, Line, tone
-from framework.runs.task_dir import read_facts
+from framework.output.svg import Band, Line, tone
+from framework.runs.task_dir import group_of, read_facts
 
 MOST_POINTS = 150
 """Number of points of the curve of a run."""
@@ -26,10 +25,6 @@ MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
 LOOK = """
 main { max-width: 66rem; }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; margin: .5rem 0; }
-.legend span { overflow-wrap: anywhere; }
-.swatch { display: inline-block; width: 1.4rem; height: .25rem; border-radius: .2rem; margin-right: .4rem;
-  vertical-align: middle; }
 .ranges { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr max-content; gap: .35rem 1rem;
   grid-auto-flow: dense; align-items: center; font-size: .9rem; margin: .75rem 0; }
 .ranges > span { grid-column: 1; overflow-wrap: anywhere; max-width: 16rem; } .ranges > .n { grid-column: 3; }
@@ -38,7 +33,8 @@ main { max-width: 66rem; }
 .track i { position: absolute; top: .3rem; height: .5rem; border-radius: .25rem; opacity: .45; min-width: 2px; }
 .track b { position: absolute; top: .15rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; }
 .track u { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px dashed var(--quiet); }
-.track.ends { border: 0; display: flex; justify-content: space-between; color: var(--quiet); font-size: .75rem; }
+.track.ends { border: 0; color: var(--quiet); font-size: .75rem; }
+.track.ends span { position: absolute; transform: translateX(-50%); }
 summary { cursor: pointer; margin: .6rem 0; font-size: .9rem; }
 @media (max-width: 40rem) { .ranges { grid-template-columns: 1fr max-content; gap: .1rem .75rem; }
   .ranges > .n { grid-column: 2; } .ranges > .track { grid-column: 1 / -1; margin-bottom: .5rem; } }
@@ -110,7 +106,7 @@ def _curves(compared: Compared) -> str:
         f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
     )
     drawn = svg.curves(lines + thin, compared.curves.what, compared.curves.over, bands)
-    return _legend(compared) + drawn + paragraph(note, "quiet")
+    return svg.legend([row.series.name for row in compared.rows]) + drawn + paragraph(note, "quiet")
 
 
 def _band(grid: np.ndarray, values: np.ndarray) -> list[tuple[float, float, float]]:
@@ -121,21 +117,6 @@ def _band(grid: np.ndarray, values: np.ndarray) -> list[tuple[float, float, floa
 
 def _scored(compared: Compared, row: Row) -> list[Run]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
-
-
-def _legend(compared: Compared) -> str:
-    entries = "".join(
-        f"<span>{_swatch(number)}{text(row.series.name)}</span>" for number, row in enumerate(compared.rows)
-    )
-    return f'<div class="legend">{entries}</div>'
-
-
-def _swatch(number: int) -> str:
-    colour = f"var({tone(number)})"
-    if number < len(TONES):
-        return f'<i class="swatch" style="background:{colour}"></i>'
-    dashes = f"repeating-linear-gradient(90deg,{colour} 0 .5rem,transparent .5rem .75rem)"
-    return f'<i class="swatch" style="background:{dashes}"></i>'
 
 
 # ------------------------------------------------------------------------------------------------------ the scores
@@ -173,7 +154,8 @@ def _improvement(compared: Compared) -> str:
 def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, float], mark: float | None = None) -> str:
     """Returns a line for each score that is known, with its interval. ends: those of the scale; mark: a value that is
     marked on it."""
-    low, high = ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[1] + 0.5)
+    ticks = svg.round_numbers(*ends)
+    low, high = ticks[0], ticks[-1]
 
     def place(value: float) -> float:
         return 100 * (value - low) / (high - low)
@@ -193,7 +175,8 @@ def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, floa
         parts.append(
             f'<span>{text(row.series.name)}</span><span class=n>{text(said)}</span><div class="track">{bar}</div>'
         )
-    scale = f'<div class="track ends"><span>{text(low)}</span><span>{text(high)}</span></div>'
+    marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)
+    scale = f'<div class="track ends">{marks}</div>'
     return f'<div class="ranges">{"".join(parts)}{scale}</div>'
 
 

@@ -16,8 +16,9 @@ BLOCK = 2**22
 SEEN = 64
 """Bytes before the place of reading that are compared: a resume may have cut the file off and written other rows."""
 COUNTS = ("step", "update")
-Point = tuple[float, float, float]
-"""Environment step, update, mean of the values."""
+Point = tuple[float, ...]
+"""Environment step, update, mean of the values; of a line on which some belong to the same step also their number, the
+lowest and the highest."""
 
 
 def opened(path: Path) -> BinaryIO:
@@ -46,21 +47,28 @@ def last_objects(path: Path, most_bytes: int) -> list[dict[str, Any]]:
 
 
 class Thinned:
-    """Points of a line that grows, at most MOST_POINTS: when there are more, each two neighbours become their mean."""
+    """Points of a line that grows, at most MOST_POINTS: when there are more, each two neighbours become their mean.
+    Values of the same step and update are one point."""
 
     def __init__(self) -> None:
         self.each = 1
-        """Number of values in a point, except in the last one."""
+        """Number of different steps in a point, except in the last one."""
+        self._together = False
+        """True if some values belong to the same step."""
         self._points: list[list[float]] = []
-        """Step and update of the last value of each point, sum of the values, their number."""
+        """Step and update of the last value of each point, number of its steps and of its values, their sum, the lowest
+        and the highest."""
 
     def add(self, step: float, update: float, value: float) -> None:
         """Adds a value at the end."""
-        points = self._points
-        if points and points[-1][3] < self.each:
-            points[-1] = [step, update, points[-1][2] + value, points[-1][3] + 1]
+        points, point = self._points, [step, update, 1, 1, value, value, value]
+        if points and points[-1][:2] == point[:2]:
+            self._together = True
+            points[-1] = _joined(points[-1], [step, update, 0, *point[3:]])
+        elif points and points[-1][2] < self.each:
+            points[-1] = _joined(points[-1], point)
         else:
-            points.append([step, update, value, 1])
+            points.append(point)
         if len(points) > MOST_POINTS:
             pairs = zip(points[::2], [*points[1::2], None], strict=False)
             self._points = [_joined(one, other) for one, other in pairs]
@@ -68,12 +76,18 @@ class Thinned:
 
     def points(self) -> list[Point]:
         """Returns the points; a sum that is too large for a number is left out."""
-        means = [(step, update, total / count) for step, update, total, count in self._points]
+        means = [
+            (step, update, total / count, *((count, *ends) if self._together else ()))
+            for step, update, _, count, total, *ends in self._points
+        ]
         return [point for point in means if math.isfinite(point[2])]
 
 
 def _joined(one: list[float], other: list[float] | None) -> list[float]:
-    return one if other is None else [*other[:2], one[2] + other[2], one[3] + other[3]]
+    if other is None:
+        return one
+    sums = (a + b for a, b in zip(one[2:5], other[2:5], strict=True))
+    return [*other[:2], *sums, min(one[5], other[5]), max(one[6], other[6])]
 
 
 class Growing:

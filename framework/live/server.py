@@ -98,7 +98,9 @@ class Handler(BaseHTTPRequestHandler):
         path, _, words = self.path.partition("?")
         query, parts = parse_qs(words), path.split("/")
         if parts[1:2] == ["file"]:
-            return self._file(parts[2] if len(parts) == 4 else "")
+            if len(parts) != 4:  # a link from one report to another is a path
+                return self._refuse(HTTPStatus.FORBIDDEN, "Open the report of another run from the list of runs")
+            return self._file(parts[2])
         [token] = query.get("token", [""])[:1] if path == "/" else [self._bearer()]
         if not hmac.compare_digest(token.encode(), self.server.answers.token.encode()):
             return self._refuse(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")

@@ -120,9 +120,9 @@ function series(runs) {
   const given = ([step, update]) => step === 0 && update > 0;
   const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(given));
   const places = points => points.filter(([, , value]) => Math.abs(value) < LARGEST)
-    .map(([step, update, value]) => [updates ? update : step, value]);
+    .map(([step, update, ...values]) => [updates ? update : step, ...values]);
   return { over: updates ? "updates" : "environment steps", lines: all.map((details, place) => {
-    const raw = places(details.line);
+    const raw = together(places(details.line));
     const dots = places(details.evaluations);
     return { colour: `c${place % COLOURS}`, dashed: place >= COLOURS, raw, line: smooth(raw), dots };
   }) };

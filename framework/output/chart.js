@@ -10,23 +10,48 @@ function brief(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/** Returns round values between two others, about as many as wanted. */
-function ticks(low, high, wanted) {
+/** Returns the distance of round values between two others, about as many as wanted. */
+function spacing(low, high, wanted) {
   const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].find(factor => factor * power >= rough) * power, found = [];
-  for (let n = Math.ceil(low / step); n * step <= high && found.length < 20; n++) found.push(n * step);
+  return [1, 2, 2.5, 5, 10].find(factor => factor * power >= rough) * power;
+}
+
+/** Returns the multiples of a number from one value to another. */
+function multiples(low, high, each) {
+  const first = Math.ceil(low / each - 1e-9), count = Math.floor(high / each + 1e-9) - first + 1;
+  return Array.from({ length: Math.max(0, Math.min(count, 20)) }, (_, n) => (first + n) * each);
+}
+
+/** Returns points [x, mean, number, lowest, highest] with one for those at the same x: rows that end together have no
+ *  order. A point may lack what follows its mean. */
+function together(points) {
+  const found = [];
+  for (const [x, y, count = 1, low = y, high = y] of points) {
+    const last = found.at(-1);
+    if (last?.[0] !== x) found.push([x, y, count, low, high]);
+    else {
+      const all = last[2] + count;
+      found[found.length - 1] = [x, (last[1] * last[2] + y * count) / all, all, Math.min(last[3], low),
+        Math.max(last[4], high)];
+    }
+  }
   return found;
 }
 
-/** Returns the mean of each value and of those before it in a window of a twentieth of all. */
+/** Returns the mean of each point and of those before it in a window of a twentieth of all. */
 function smooth(points) {
   const window = Math.max(1, Math.round(points.length / 20));
-  let total = 0;
-  return points.map(([x, y], place) => {
-    total += y - (place >= window ? points[place - window][1] : 0);
-    return [x, total / Math.min(place + 1, window)];
+  let total = 0, all = 0;
+  return points.map(([x, y, count = 1], place) => {
+    const [, old, gone = 1] = place >= window ? points[place - window] : [0, 0, 0];
+    total += y * count - old * gone;
+    all += count - gone;
+    return [x, total / all];
   });
 }
+
+/** Returns true if most points have a lowest and a highest value; few that happen to end together make no band. */
+const banded = points => 2 * points.filter(([, , , low, high]) => low < high).length > points.length;
 
 /** Returns the point that is nearest to x; they are in the order of x. */
 function nearest(points, x) {
@@ -40,36 +65,43 @@ function nearest(points, x) {
 
 const ROOM = { left: 52, right: 12, top: 26, bottom: 36, height: 320 };
 
-/** Returns the range of values on both axes. span: the part of the horizontal one that is shown; null: all of it. */
-function range(series, span = null) {
-  const points = series.flatMap(({ raw, dots }) => [...within(raw, span), ...within(dots, span)]);
-  const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
+/** Returns the range of values on both axes; the vertical one ends at ticks, which are multiples of `each`. span: the
+ *  part of the horizontal one that is shown; null: all of it. levels: values that are in it, too. */
+function range(series, span = null, wanted = 6, levels = []) {
+  const lines = series.flatMap(({ raw, dots }) => [within(raw, span), within(dots, span)]);
+  const heights = points => points.flatMap(banded(points) ? ([, , , ...ends]) => ends : ([, y]) => [y]);
+  const xs = lines.flat().map(([x]) => x), ys = [...lines.flatMap(heights), ...levels];
   const least = (values, start) => values.reduce((a, b) => Math.min(a, b), start);
   const most = (values, start) => values.reduce((a, b) => Math.max(a, b), start);
-  const low = least(ys, points.length ? Infinity : 0), high = most(ys, points.length ? -Infinity : 1);
-  const margin = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
-  const [first, right] = span ?? [0, most(xs, 0) || 1];
-  return { first, right, low: low - margin, high: high + margin };
+  let low = least(ys, ys.length ? Infinity : 0), high = most(ys, ys.length ? -Infinity : 1);
+  if (low === high) [low, high] = [low - (Math.abs(low) * 0.1 || 1), high + (Math.abs(high) * 0.1 || 1)];
+  const each = spacing(low, high, wanted), [first, right] = span ?? [0, most(xs, 0) || 1];
+  return { first, right, low: Math.floor(low / each + 1e-9) * each, high: Math.ceil(high / each - 1e-9) * each, each };
 }
 
 function within(points, span) {
   return span ? points.filter(([x]) => span[0] <= x && x <= span[1]) : points;
 }
 
-/** Returns a chart. series: colour, dashed, raw [[x, y]], line (smoothed), dots; at: x of the pointer, or null; span:
- *  the part of the axis that is shown, null for all; from: x at which a selection began, or null. */
-function chart(series, what, over, width, at, { span = null, from = null, height = ROOM.height } = {}) {
-  const { first, right, low, high } = range(series, span), { left, top, bottom } = ROOM;
+/** Returns a chart. series: colour, dashed, raw (points as those of `together`), line (smoothed), dots; at: x of the
+ *  pointer, or null; span: the part of the axis that is shown, null for all; from: x at which a selection began, or
+ *  null; levels: names and values of dashed lines across; zoomed: true to leave out those that are beyond the rest. */
+function chart(series, what, over, width, at, options = {}) {
+  const { span = null, from = null, height = ROOM.height, levels = [], zoomed = false } = options;
+  const { first, right, low, high, each } = range(series, span, height < ROOM.height ? 5 : 6,
+    zoomed ? [] : levels.map(([, value]) => value)), { left, top, bottom } = ROOM;
   const room = width - left - ROOM.right, tall = height - top - bottom;
   const px = x => (left + room * (x - first) / (right - first)).toFixed(1);
   const py = y => (top + tall * (high - y) / (high - low)).toFixed(1);
   const path = (points, kind) => points.length
     ? make("path", { class: kind, d: `M${points.map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}h.01` }) : null;
-  const parts = ticks(low, high, height < ROOM.height ? 4 : 6).map(y => [
+  const band = points => points.length ? make("path", { class: "band", d: `M${[...points.map(([x, , , , y]) => [x, y]),
+    ...points.map(([x, , , y]) => [x, y]).reverse()].map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}Z` }) : null;
+  const parts = multiples(low, high, each).map(y => [
     make("line", { class: "rule", x1: left, x2: width - ROOM.right, y1: py(y), y2: py(y) }),
     make("text", { x: left - 8, y: Number(py(y)) + 4, "text-anchor": "end" }, brief(y)),
   ]);
-  parts.push(ticks(first, right, room < 450 ? 4 : 8).map(x =>
+  parts.push(multiples(first, right, spacing(first, right, room < 450 ? 4 : 8)).map(x =>
     make("text", { x: px(x), y: height - 20, "text-anchor": "middle" }, brief(x))));
   parts.push(make("text", { class: "what", x: 0, y: 12 }, what));
   parts.push(make("text", { x: width - ROOM.right, y: height - 3, "text-anchor": "end" }, over));
@@ -77,10 +109,14 @@ function chart(series, what, over, width, at, { span = null, from = null, height
     const [begin, end] = [from, at].map(x => Number(px(x))).sort((one, other) => one - other);
     parts.push(make("rect", { class: "selected", x: begin, y: top, width: end - begin, height: tall }));
   }
+  parts.push(levels.filter(([, value]) => low <= value && value <= high).map(([name, value]) => [
+    make("line", { class: "level", x1: left, x2: width - ROOM.right, y1: py(value), y2: py(value) }),
+    make("text", { class: "level", x: width - ROOM.right, y: Number(py(value)) - 4, "text-anchor": "end" },
+      `${name} ${short(value)}`)]));
   for (const { colour, dashed, ...points } of [...series].reverse()) {
     const [raw, line, dots] = [points.raw, points.line, points.dots].map(each => within(each, span));
     parts.push(make("g", { class: `${colour} ${dashed ? "dashed" : ""}` },
-      series.length <= 3 ? path(raw, "raw") : null, path(line, ""),
+      series.length <= 3 ? (banded(raw) ? band(raw) : path(raw, "raw")) : null, path(line, ""),
       dots.map(([x, y]) => make("circle", { cx: px(x), cy: py(y), r: 3 })),
       at === null || !line.length ? null : here(nearest(line, at), px, py)));
   }

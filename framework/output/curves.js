@@ -6,10 +6,14 @@ const view = { at: null, span: null, from: null, waiting: false };
 const sets = JSON.parse(document.getElementById("numbers").textContent);
 const end = Math.max(1, ...sets.map(({ x }) => x.at(-1)));
 const figures = sets.flatMap(set => Object.entries(set.curves).map(([name, values]) => {
-  const raw = set.x.map((x, place) => [x, values[place]]).filter(([, y]) => y !== null);
-  const box = make("figure", { class: "curve" }), dots = Object.hasOwn(set.dots, name) ? set.dots[name] : [];
+  const own = key => Object.hasOwn(set[key], name) ? set[key][name] : [];
+  const [band, dots, levels] = ["bands", "dots", "levels"].map(own);
+  const raw = set.x.map((x, place) => [x, values[place], set.counts[place], ...band.map(ends => ends[place])])
+    .filter(([, y]) => y !== null);
+  const box = make("figure", { class: "curve" });
   document.querySelector(`[data-set="${set.key}"]`).append(box);
-  return { box, name, over: set.over, series: [{ colour: "c0", raw, line: noisy(raw) ? smooth(raw) : raw, dots }] };
+  const series = [{ colour: "c0", raw, line: noisy(raw) ? smooth(raw) : raw, dots }];
+  return { box, name, over: set.over, series, levels };
 }));
 
 /** Returns true for a line that goes up and down; the mean of one that only rises or falls would lag behind it. */
@@ -20,17 +24,20 @@ function noisy(points) {
 
 const again = document.getElementById("whole");
 
-function draw({ box, name, over, series }) {
+function draw({ box, name, over, series, levels }) {
   if (!box.clientWidth) return; // in a part that is folded
   const span = view.span ?? [0, end], at = view.at;
-  const drawn = chart(series, name, over, box.clientWidth, at, { span, from: view.from, height: HEIGHT });
+  const drawn = chart(series, name, over, box.clientWidth, at,
+    { span, from: view.from, height: HEIGHT, levels, zoomed: view.span !== null });
   morphChildren(box, [drawn, make("p", { class: "readout", "aria-live": "polite" }, readout(series[0], at, over))]);
 }
 
 function readout({ raw, line, dots }, at, over) {
   if (at === null || !raw.length) return "";
-  const [x, y] = nearest(raw, at), [, mean] = nearest(line, at), dot = dots.length ? nearest(dots, at) : null;
-  return [`${short(x)} ${over}: ${short(y)}`, mean === y ? "" : `running mean ${short(mean)}`,
+  const [x, y, , low, high] = nearest(raw, at), [, mean] = nearest(line, at);
+  const dot = dots.length ? nearest(dots, at) : null;
+  return [`${short(x)} ${over}: ${short(y)}`, low < high ? `${short(low)} to ${short(high)}` : "",
+    mean === y ? "" : `running mean ${short(mean)}`,
     dot ? `evaluation ${short(dot[1])}` : ""].filter(Boolean).join(", ");
 }
 

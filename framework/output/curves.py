@@ -1,5 +1,6 @@
 """Parts of all figures: colours, columns of numbers, running means, and axes."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,12 +39,30 @@ DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440",
 """For a dark page: its own background shows through."""
 
 
-def smooth(value: Array, window: int) -> Array:
-    """Returns the mean of the last `window` values, of fewer at the start."""
+class RunningMean(NamedTuple):
+    """A line over the steps at which episodes ended."""
+
+    step: Array
+    value: Array
+    episodes: Array
+    """Number of episodes that each value is the mean of."""
+
+
+def running_mean(step: Array, value: Array, window: int | None = None) -> RunningMean:
+    """Returns the mean of the last episodes at each step at which some ended. Those that end at the same step, in
+    several rows, have no order: they are in a mean together or not at all. So it is of at least `window` episodes, and
+    of fewer at the start. window: None for that of `window_for`."""
+    first, behind = together(step)
+    least = np.maximum(behind - (window_for(len(step)) if window is None else window), 0)
+    start = first[np.searchsorted(first, least, side="right") - 1]
     total = np.concatenate([[0.0], np.cumsum(value)])
-    end = np.arange(1, len(value) + 1)
-    start = np.maximum(end - window, 0)
-    return (total[end] - total[start]) / (end - start)
+    return RunningMean(step[behind - 1], (total[behind] - total[start]) / (behind - start), behind - start)
+
+
+def together(step: Array) -> tuple[Array, Array]:
+    """Returns the stretches of equal steps: the place of the first of each, and the place behind its last."""
+    first = np.flatnonzero(np.append(True, step[1:] != step[:-1])[: len(step)])
+    return first, np.append(first[1:], len(step))[: len(first)]
 
 
 def window_for(episodes: int) -> int:
@@ -97,7 +116,7 @@ def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> N
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     figure.set_facecolor(LIGHT.paper)
     axes.set_facecolor(LIGHT.paper)
-    axes.set_title(drawable(title), loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
+    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
     axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.grey)
     axes.set_xlabel(over, color=LIGHT.ink)
     axes.set_ylabel(what, color=LIGHT.ink)
@@ -117,9 +136,5 @@ LEGEND_LETTERS = 105
 
 def legend_columns(labels: Sequence[str]) -> int:
     """Returns the number of columns of a legend that is no wider than the figure."""
-    return 5 if sum(len(label) + 6 for label in labels) <= LEGEND_LETTERS else 3
-
-
-def drawable(text: str) -> str:
-    """Returns the text with a question mark for what the font lacks, and with dollar signs that start no formula."""
-    return "".join(c if ord(c) < 0x2000 else "?" for c in text).replace("$", r"\$")
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for label in labels for letter in label)
+    return 5 if sum(len(label) + 6 for label in labels) + wide <= LEGEND_LETTERS else 3

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from framework.checkpoint.atomic import write_whole
-from framework.output import LOGGER, lower_panel, statistics
+from framework.output import LOGGER, fonts, lower_panel, statistics
 from framework.output.curves import (
     LIGHT,
     MOST_POINTS,
@@ -18,12 +18,12 @@ from framework.output.curves import (
     Rows,
     column_of,
     common,
-    drawable,
     dress,
     finite,
     legend_columns,
-    smooth,
+    running_mean,
     some_of,
+    together,
     window_for,
 )
 from framework.output.formatting import counted
@@ -95,7 +95,7 @@ def seed_curves(
     show: bool = False,
 ) -> None:
     """Draws runs that differ in their seed: each as a thin line (steps [n], returns [n]) with its name, and their mean
-    with its 95 % bootstrap interval where all of them have values."""
+    with its interval (of two runs: between them) where all of them have values."""
     figure = _figure(show)
     axes = figure.add_subplot()
     for number, (step, value) in enumerate(curves):
@@ -105,7 +105,8 @@ def seed_curves(
         axes.plot(step[-1:], value[-1:], "o", color=LIGHT.blue, alpha=0.6, markersize=4, markeredgewidth=0)
     if len(curves) > 1:
         look = {"color": LIGHT.orange, "linewidth": 2.2, "label": "mean"}
-        _draw_mean(axes, curves, look, "95 % interval of the mean")
+        several = len(curves) >= statistics.LEAST_SEEDS
+        _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
     _draw_reference(axes, expected_return, "expected", LIGHT.green)
     _draw_reference(axes, random_return, "random policy", LIGHT.grey)
     dress(axes, title, counted(len(curves), "seed"), what, over)
@@ -154,7 +155,7 @@ def comparison(
     data_return: float | None = None,
     show: bool = False,
 ) -> None:
-    """Draws runs of several experiments: for each of them the mean of its seeds, with its 95 % bootstrap interval."""
+    """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
     figure = _figure(show)
     axes = figure.add_subplot()
     for number, (name, curves) in enumerate(groups.items()):
@@ -168,7 +169,8 @@ def comparison(
     _draw_reference(axes, data_return, "data", LIGHT.ink)
     _draw_reference(axes, random_return, "random policy", LIGHT.grey)
     most = max(len(curves) for curves in groups.values())
-    beside = f"mean of {counted(most, 'seed')}, 95 % interval" if most > 1 else counted(len(groups), "run")
+    between = statistics.name_of_interval(most)
+    beside = f"mean of {counted(most, 'seed')}, {between}" if most > 1 else counted(len(groups), "run")
     dress(axes, title, beside, what, over)
     axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for curves in groups.values() for step, _ in curves)))
     _save(figure, path)
@@ -181,7 +183,7 @@ def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequenc
     heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))
     for name, (step, _), height in zip(names, curves, heights, strict=False):
         axes.annotate(
-            drawable(name), (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
+            name, (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
             fontsize=8, color=LIGHT.blue, annotation_clip=False,
         )  # fmt: skip
 
@@ -211,8 +213,10 @@ def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], look: dict[str,
 
 
 def bands(x: Array, y: Array, count: int = BANDS) -> tuple[Array, Array, Array]:
-    """Returns middle, lowest and highest of `count` stretches of equal length of x [n] and y [n]."""
-    edges = np.linspace(0, len(x), count + 1).astype(int)
+    """Returns middle, lowest and highest of at most `count` stretches of x [n] and y [n], each of about equally many
+    different x."""
+    first, _ = together(x)
+    edges = np.append(first, len(x))[np.linspace(0, len(first), min(count, len(first)) + 1).astype(int)]
     middle = x[(edges[:-1] + edges[1:]) // 2]
     return middle, np.minimum.reduceat(y, edges[:-1]), np.maximum.reduceat(y, edges[:-1])
 
@@ -254,17 +258,20 @@ def _open_window(path: Path) -> None:
 
 
 def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
-    window = window_for(len(value))
+    """Draws the episodes as dots, or many as a band, and their running mean as a line."""
+    mean, window = running_mean(step, value), window_for(len(value))
+    few = window == 1
     if len(value) > MOST_POINTS:
         axes.fill_between(*bands(step, value), color=LIGHT.blue, alpha=0.18, linewidth=0, label="episodes")
-    elif window > 1:
-        axes.plot(step, value, color=LIGHT.blue, alpha=0.35, linewidth=0.7, label="episode")
     else:
-        axes.plot(step, value, "o-", color=LIGHT.blue, linewidth=1, markersize=4, label="episode")
-    if window > 1:
-        some = some_of(len(value))
-        mean = smooth(value, window)
-        axes.plot(step[some], mean[some], color=LIGHT.blue, linewidth=2, label=f"mean of {window} episodes")
+        look = {"markersize": 4} if few else {"markersize": 2.5, "alpha": 0.35, "markeredgewidth": 0}
+        axes.plot(step, value, "o", color=LIGHT.blue, label="episode", **look)
+    some, most = some_of(len(mean.step)), int(mean.episodes.max())
+    if most == window:
+        name = None if few else f"mean of {window} episodes"
+    else:
+        name = "mean of those that end together" if few else f"mean of {window} episodes or more"
+    axes.plot(mean.step[some], mean.value[some], color=LIGHT.blue, linewidth=1 if few else 2, label=name)
 
 
 def _draw_evaluations(axes: Any, rows: Rows) -> None:
@@ -295,6 +302,7 @@ def _save(figure: Any, path: Path) -> None:
             handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
             columnspacing=1.4, labelcolor=LIGHT.ink,
         )  # fmt: skip
+    fonts.fit(figure)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,8 @@ import numpy as np
 
 from config.opening import read_regular
 from framework.output.csv_table import MOST_BYTES, read_csv
-from framework.output.curves import STEPS, UPDATES, Array, Rows, column_of
+from framework.output.curves import STEPS, UPDATES, Array, Rows, column_of, together
+from framework.output.formatting import listed
 from framework.output.html_page import CHART_SCRIPT, CHART_STYLE, paragraph, section, text
 from framework.output.json_lines import objects
 
@@ -25,6 +26,9 @@ COUNTERS = (
     "episodes_this_iteration",
 )  # fmt: skip
 """Columns that are no curves."""
+SPEEDS = ("environment steps per second", "updates per second")
+NEVER_LEFT_OUT = ("return", "mean", *SPEEDS)
+"""Columns that have a curve even if all of their values are equal."""
 STYLE = (
     CHART_STYLE
     + """
@@ -49,9 +53,10 @@ HELP = (
 )
 
 
-def curves(results: Path, train: Rows, evaluations: Rows) -> str:
+def curves(results: Path, train: Rows, evaluations: Rows, score: str | None, levels: Mapping[str, float]) -> str:
     """Returns the section with the curves of a run; nothing if it has no numbers yet. The page needs STYLE and SCRIPT.
-    results: folder of its files."""
+    results: folder of its files. score: the policy whose return is the score. levels: returns to compare with, by their
+    names."""
     iterations = _iterations(results / "result.json")
     offline = any(row.get("step") == 0 and row.get("update") for row in (*evaluations, *iterations))
     over = "update" if offline else "step"
@@ -64,20 +69,34 @@ def curves(results: Path, train: Rows, evaluations: Rows) -> str:
     sets = [each for each in found if each["curves"]]
     if not sets:
         return ""
-    if sets[0]["key"] == "train" and "return" in sets[0]["curves"]:
-        sets[0]["dots"] = {"return": _dots(evaluations, over)}
+    returns = f"return_{score}" if score else "return"
+    if sets[0]["key"] == "train" and returns in sets[0]["curves"]:
+        sets[0]["dots"] = {returns: _dots(evaluations, over)}
+        sets[0]["levels"] = {returns: [(name, value) for name, value in levels.items() if abs(value) < LARGEST]}
     parts = []
     for each in sets:
-        note = paragraph(f"Each point is the mean of {each['rows']} rows.", "quiet") if each["rows"] > 1 else ""
-        opened = " open" if each["key"] in OPEN else ""
+        opened, said = " open" if each["key"] in OPEN else "", paragraph(_said(each), "quiet") if _said(each) else ""
         parts.append(
-            f"<details{opened}><summary>{text(each['title'])}</summary>{note}"
-            f'<div class="curves" data-set="{each["key"]}"></div></details>'
+            f"<details{opened}><summary>{text(each['title'])}</summary>"
+            f'<div class="curves" data-set="{each["key"]}"></div>{said}</details>'
         )
     without = "<noscript><p>The curves need JavaScript; the files in results/ have their numbers.</p></noscript>"
     again = '<button id="whole" type="button" hidden>Whole run</button>'
     data = f"{MARK}{_json(sets)}</script>"
     return section("Curves", paragraph(HELP, "quiet") + without + again + "".join(parts) + data)
+
+
+def _said(each: Mapping[str, Any]) -> str:
+    """Returns what a point of these curves is, and which columns have no curve."""
+    unit = "updates" if each["over"] == UPDATES else "steps"
+    what = f"the rows of {each['rows']} {unit}" if each["counts"] else f"{each['rows']} rows"
+    sentences = [f"Each point is the mean of {what}."] if each["rows"] > 1 else []
+    if each["counts"] and each["key"] == "train":
+        band = "; the band goes from the lowest to the highest" if each["bands"] else ""
+        sentences.append(f"Episodes that end together are one point{band}.")
+    if each["constant"]:
+        sentences.append(f"Always the same: {listed(each['constant'])}.")
+    return " ".join(sentences)
 
 
 def _json(value: Any) -> str:
@@ -89,30 +108,42 @@ def _json(value: Any) -> str:
 def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:
     """Returns the curves of a file, over steps or updates."""
     names = [name for name in (rows[0] if rows else ()) if name not in COUNTERS]
-    every = math.ceil(len(rows) / MOST_POINTS)
     x = column_of(rows, over)
-    means = {name: _means(rows, name, every) for name in names}
-    return {
+    first, behind = together(x)
+    every = math.ceil(len(first) / MOST_POINTS) or 1
+    starts, ends = first[::every], behind[np.minimum(np.arange(every, len(first) + every, every), len(first)) - 1]
+    found: dict[str, Any] = {
         "key": key, "title": title, "rows": every, "over": UPDATES if over == "update" else STEPS,
-        "x": [round(value) if abs(value) < LARGEST else 0 for value in x[_ends(len(rows), every)]],
-        "curves": {name: values for name, values in means.items() if any(value is not None for value in values)},
-        "dots": {},
+        "x": [round(value) if abs(value) < LARGEST else 0 for value in x[ends - 1]],
+        "counts": [], "curves": {}, "bands": {}, "dots": {}, "levels": {}, "constant": {},
     }  # fmt: skip
+    if len(first) < len(rows):
+        found["counts"] = (ends - starts).tolist()
+    for name in names:
+        values = column_of(rows, name)
+        values[~(np.abs(values) < LARGEST)] = math.nan
+        numbers = values[~np.isnan(values)]
+        if len(numbers) > 1 and name not in NEVER_LEFT_OUT and (numbers == numbers[0]).all():
+            found["constant"][name] = float(numbers[0])
+        elif len(numbers):
+            found["curves"][name] = _means(values, starts)
+            apart = np.fmin.reduceat(values, first) < np.fmax.reduceat(values, first)
+            low, high = (end.reduceat(values, starts) for end in (np.fmin, np.fmax))
+            if apart.any() and 2 * (low < high).sum() > len(starts):  # few that happen to end together make no band
+                found["bands"][name] = [_rounded(low), _rounded(high)]
+    return found
 
 
-def _ends(count: int, every: int) -> Array:
-    """Returns the place of the last row of each point."""
-    return np.minimum(np.arange(every or 1, count + (every or 1), every or 1), count) - 1
-
-
-def _means(rows: Rows, name: str, every: int) -> list[float | None]:
-    """Returns the mean of each `every` values that are there; None where there is none."""
-    values = column_of(rows, name)
-    known = np.abs(values) < LARGEST  # false for nan
-    starts = np.arange(0, len(rows), every)
+def _means(values: Array, starts: Array) -> list[float | None]:
+    """Returns the mean of the values that are there from each start to the next; None where there is none."""
+    known = ~np.isnan(values)
     count = np.add.reduceat(known.astype(float), starts)
     total = np.add.reduceat(np.where(known, values, 0.0), starts)
-    return [float(f"{t / n:.6g}") if n else None for t, n in zip(total, count, strict=True)]
+    return _rounded(np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0))
+
+
+def _rounded(values: Array) -> list[float | None]:
+    return [None if math.isnan(value) else float(f"{value:.6g}") for value in values]
 
 
 def _dots(evaluations: Rows, over: str) -> list[tuple[float, float]]:
@@ -138,7 +169,7 @@ def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for place in range(len(iterations)):
         row: dict[str, Any] = {"step": columns[0][place], "update": columns[1][place]}
-        for column, name in zip(columns[:2], ("environment steps per second", "updates per second"), strict=True):
+        for column, name in zip(columns[:2], SPEEDS, strict=True):
             done = column[place] - (column[place - 1] if place else 0.0)
             row[name] = float(done / seconds[place]) if seconds[place] > 0 and done >= 0 else math.nan
         rows.append(row)

@@ -3,9 +3,13 @@
 import base64
 import hashlib
 import html
+import itertools
+import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from config.opening import read_regular
 from config.paths import as_written
@@ -13,6 +17,8 @@ from framework.output.formatting import short
 
 MOST_ROWS = 200
 """Number of rows of a table; the CSV files have all of them."""
+LETTERS_OF_A_CARD = 10
+"""Number of letters that a card of usual width shows in one line."""
 MOST_IMAGE_BYTES = 16 * 2**20
 """Size of the largest file that is embedded; a larger one is named only."""
 
@@ -23,11 +29,12 @@ CHART_STYLE, CHART_SCRIPT = (
 """Charts that a script draws into a page."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
-  --accent: #0072b2; --warning: #b54708; --shade: #c3cad6; }
+  --accent: #0072b2; --warning: #b54708; --shade: #c3cad6;
+  --font: system-ui, "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --quiet: #98a2b3; --line: #2c3440; --paper: #12161c;
   --card: #1a2029; --accent: #6bb8e6; --warning: #f0b46a; --shade: #4a5566; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 var(--font); }
 main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.02em; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 2.75rem 0 .75rem; }
@@ -40,6 +47,9 @@ dl.facts dt { color: var(--quiet); font-size: .8rem; }
 dl.facts dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums;
   overflow-wrap: anywhere; }
 dl.facts div.first dd { color: var(--accent); }
+@media (min-width: 30rem) { dl.facts div.wide { grid-column: span 2; } }
+a { color: var(--accent); }
+nav.contents { display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; margin: 1.5rem 0 0; font-size: .9rem; }
 figure { margin: 0; }
 figure img, figure video { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
 /* figures are drawn on white: black after the inversion, through which the page shows */
@@ -59,8 +69,8 @@ th:last-child, td:last-child { padding-right: 0; }
 table.pairs td { overflow-wrap: anywhere; }
 table.pairs td:first-child { color: var(--quiet); white-space: nowrap; overflow-wrap: normal; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
-  margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; font: .85rem/1.5 ui-monospace, monospace;
-  user-select: all; }
+  margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all;
+  font: .85rem/1.5 ui-monospace, monospace, var(--font); }
 @media (max-width: 40rem) { main { padding: 1.5rem 1rem 3rem; } h1 { font-size: 1.5rem; }
   table { font-size: .8rem; } th, td { padding-right: .7rem; } dl.facts { gap: .5rem; } }
 """
@@ -95,6 +105,41 @@ def _breakable(name: str) -> str:
     return text(name).replace(".", ".<wbr>").replace("_", "_<wbr>")
 
 
+class Link(NamedTuple):
+    """Words that lead to another page of ours."""
+
+    words: str
+    address: str
+
+    @property
+    def element(self) -> str:
+        return f'<a href="{html.escape(self.address)}">{text(self.words)}</a>'
+
+
+def address(page: Path, folder: Path) -> str | None:
+    """Returns the address of a page for one in another folder: its path from there. None if it does not exist."""
+    try:
+        return quote(Path(os.path.relpath(page, folder)).as_posix()) if page.is_file() else None
+    except (OSError, ValueError):  # a path that is none; no way between two drives
+        return None
+
+
+def contents(body: str) -> str:
+    """Returns links to the sections of a body, followed by it; the body alone if it has few."""
+    titles = _SECTION.findall(body)
+    if len(titles) < LEAST_SECTIONS:
+        return body
+    links = "".join(f"<a href=#part-{number}>{title}</a>" for number, title in enumerate(titles))
+    numbers = itertools.count()
+    marked = _SECTION.sub(lambda match: f"<section id=part-{next(numbers)}><h2>{match[1]}</h2>", body)
+    return f'<nav class="contents">{links}</nav>\n{marked}'
+
+
+_SECTION = re.compile(r"<section><h2>(.*?)</h2>")
+LEAST_SECTIONS = 4
+"""Number of sections from which on a page has a table of contents."""
+
+
 def section(title: str, body: str) -> str:
     """Returns a section with its heading; nothing if the body is empty."""
     return f"<section><h2>{text(title)}</h2>{body}</section>" if body else ""
@@ -106,12 +151,13 @@ def paragraph(sentence: Any, kind: str = "") -> str:
 
 
 def cards(facts: Iterable[tuple[str, Any]]) -> str:
-    """Returns a card per fact that is known; the first one stands out."""
-    known = [(name, value) for name, value in facts if value is not None]
-    cells = "".join(
-        f"<div{'' if i else ' class=first'}><dt>{text(name)}</dt><dd>{text(value)}</dd></div>"
-        for i, (name, value) in enumerate(known)
-    )
+    """Returns a card per fact that is known; the first one stands out, and one with more letters is wider."""
+    known = [(name, text(value)) for name, value in facts if value is not None]
+    cells = ""
+    for number, (name, value) in enumerate(known):
+        kinds = " ".join(["first"] * (number == 0) + ["wide"] * (len(value) > LETTERS_OF_A_CARD))
+        look = f' class="{kinds}"' if kinds else ""
+        cells += f"<div{look}><dt>{text(name)}</dt><dd>{value}</dd></div>"
     return f'<dl class="facts">{cells}</dl>' if cells else ""
 
 
@@ -161,6 +207,8 @@ _NUMERIC = " class=n"
 def _cell(value: Any) -> str:
     if isinstance(value, Name):
         return f"<td>{_breakable(value)}</td>"
+    if isinstance(value, Link):
+        return f"<td>{value.element}</td>"
     numeric = isinstance(value, int | float | Number) and not isinstance(value, bool)
     return f"<td{_NUMERIC if numeric else ''}>{text('' if value is None else value)}</td>"
 

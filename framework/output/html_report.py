@@ -23,8 +23,11 @@ from framework.output.csv_table import read_csv
 from framework.output.formatting import counted, spread
 from framework.output.html_page import (
     MOST_ROWS,
+    Link,
     Name,
+    address,
     cards,
+    contents,
     page,
     pairs,
     paragraph,
@@ -34,8 +37,10 @@ from framework.output.html_page import (
     text,
 )
 from framework.output.html_training import film, training
-from framework.runs.task_dir import TaskDir
+from framework.runs.task_dir import TaskDir, group_of
 
+REPORT = "report.html"
+"""Name of the page of a run, and of that of a group of runs."""
 MOST_WARNINGS = 20
 """Number of warnings that are shown; logs/log.txt has all of them."""
 NOT_SETTINGS = ("seed", "mode", "load_checkpoint", "load_path", "load_model_step")
@@ -51,18 +56,27 @@ def write(task: Path, now: Facts | None = None) -> Path:
     name = _title(config) or task.name
     title = f"Test of {name}" if tested else name
     started = f"  ·  {run['started']}" if "started" in run else ""
-    parts = [
-        f"<h1>{text(title)}</h1>",
-        paragraph(f"{task.name}{started}", "quiet"),
-        *(_test(task, run) if tested else training(task, run)),
-        section("Settings that differ from the defaults", _settings(config)),
+    outcome, *sections = _test(task, run) if tested else training(task, run)
+    sections += [
+        section("Settings that differ from the defaults", settings_table(config)),
         section("Warnings", _warnings(task / "logs" / "log.txt")),
         section("System", pairs(system(run))),
     ]
-    path, body = task / "report.html", "\n".join(parts)
+    head = [f"<h1>{text(title)}</h1>", paragraph(f"{task.name}{started}", "quiet"), _group(task), outcome]
+    path, body = task / REPORT, "\n".join([*head, contents("\n".join(sections))])
     drawn = (html_curves.STYLE, html_curves.SCRIPT) if html_curves.MARK in body else ()
     write_whole(path, page(title, body, *drawn).encode())
     return path
+
+
+def _group(task: Path) -> str:
+    """Returns a link to the page of the runs that this one belongs to; nothing for a run of its own."""
+    group = group_of(task)
+    if group is None:
+        return ""
+    page = address(group / REPORT, task)
+    name = Link(group.name, page).element if page else text(group.name)
+    return f"<p class=quiet>One of the runs of {name}</p>"
 
 
 def _test(task: Path, run: Facts) -> list[str]:
@@ -76,7 +90,7 @@ def _test(task: Path, run: Facts) -> list[str]:
     ]
     return [
         cards(facts),
-        section("Checkpoint", _tested(run)),
+        section("Checkpoint", _tested(task, run)),
         film(task / "videos"),
         section("Episodes", _episodes(episodes)),
     ]
@@ -98,7 +112,7 @@ def _title(config: Facts) -> str:
     return f"{algo} on {env}" if algo and env else ""
 
 
-def _settings(config: Facts) -> str:
+def settings_table(config: Facts) -> str:
     """Returns a table of setting, value and default."""
     parts = dict(config) | {policies.section_of(name): policy for name, policy in policies.below(config).items()}
     rows = []
@@ -144,10 +158,14 @@ def _value(value: Any) -> str:
 # ------------------------------------------------------------------------------------------- parts of a test
 
 
-def _tested(run: Facts) -> str:
-    facts = run.get("checkpoint_facts") or {}
+def _tested(task: Path, run: Facts) -> str:
+    facts, checkpoint = run.get("checkpoint_facts") or {}, run.get("checkpoint")
     known = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
-    rows = [("tested", run.get("checkpoint")), ("trained for", ", ".join(known) or None)]
+    rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(known) or None)]
+    if isinstance(checkpoint, str):
+        trained = Path(checkpoint).parent.parent
+        page = address(trained / REPORT, task)
+        rows.append(("report of its training", Link(trained.name, page) if page else None))
     rows.append(("compared with the online evaluation", run.get("compared")))
     return pairs((name, value) for name, value in rows if value)
 

@@ -13,7 +13,16 @@ from framework.iteration import EPISODE_COLUMNS
 from framework.output import figures
 from framework.output.csv_table import MOST_BYTES, read_csv, read_table
 from framework.output.curves import known
-from framework.output.formatting import clock, counted, not_above_random, resume_command, scored, spread, video_command
+from framework.output.formatting import (
+    clock,
+    counted,
+    not_above_random,
+    number,
+    resume_command,
+    scored,
+    spread,
+    video_command,
+)
 from framework.output.html_curves import curves
 from framework.output.html_page import (
     MOST_ROWS,
@@ -32,6 +41,8 @@ from framework.output.html_page import (
 
 MOST_LINES = 40
 """Number of lines of dialogues that the report shows."""
+NEWEST_ROWS = 10
+"""Number of evaluations that are not folded away, if there are more than twice as many."""
 MOST_AGENTS = 8
 """Number of agents of a policy that are named."""
 Facts = Mapping[str, Any]
@@ -43,13 +54,13 @@ def training(task: Path, run: Facts) -> list[str]:
     train, evaluations = read_table(task / "results" / "train.csv"), read_csv(task / "results" / "eval.csv")
     curve = task / "results" / "learning_curve.png"
     return [
-        _outcome(run, train, evaluations),
+        _outcome(task, run, train, evaluations),
         image("Learning curve", curve, "image/png", drawn=True),
         film(task / "videos"),
-        curves(task / "results", train, evaluations),
         section("Commands", _commands(task, run)),
         section("Evaluations", _evaluations(task / "models", evaluations, _names(run))),
         section("Checkpoints", _checkpoints(task / "models", evaluations)),
+        curves(task / "results", train, evaluations, _score_policy(run), _levels(run)),
         section("Policies", _policies(run, train, evaluations)),
         section("Metrics", _metrics(run, train)),
         section("Where the time went", _profile(run)),
@@ -58,7 +69,7 @@ def training(task: Path, run: Facts) -> list[str]:
     ]
 
 
-def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
+def _outcome(task: Path, run: Facts, train: Rows, evaluations: Rows) -> str:
     score = run.get("score") or (evaluations[-1] if evaluations else None)
     best, last = _best(evaluations), train[-1] if train else {}
     seconds, step = _real(run.get("seconds")), run.get("step", last.get("step"))
@@ -77,6 +88,8 @@ def _outcome(run: Facts, train: Rows, evaluations: Rows) -> str:
         ("seed", plain(run.get("seed"))),
     ]
     notes = paragraph(f"Ended: {run['outcome']}", "quiet") if run.get("outcome") else ""
+    if notes and run.get("finished") is False and _numbers(task / "models"):
+        notes += f"<pre>{text(resume_command(task, _allowed(run)))}</pre>"
     if run.get("drawn"):
         notes += paragraph(
             f"Drawn while the run trained, as it stood at {run['drawn']}. Reload the page later.", "quiet"
@@ -97,8 +110,13 @@ def film(folder: Path) -> str:
     return section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
 
 
+def _allowed(run: Facts) -> tuple[str, ...]:
+    """Returns the packages of the user that the commands must allow to import."""
+    return tuple(map(str, run.get("allow_import") or ()))
+
+
 def _commands(task: Path, run: Facts) -> str:
-    allowed = tuple(map(str, run.get("allow_import") or ()))
+    allowed = _allowed(run)
     commands = [
         ("Resume training", resume_command(task, allowed)),
         ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(as_written(task / 'config.yaml')))}"),
@@ -106,6 +124,19 @@ def _commands(task: Path, run: Facts) -> str:
     if run.get("can_film", True):
         commands.insert(0, ("Film the best model", video_command(task, allowed)))
     return "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in commands)
+
+
+def _score_policy(run: Facts) -> str | None:
+    """Returns the policy whose return is the score; None for that of all agents."""
+    name = run.get("score_policy")
+    return name if isinstance(name, str) else None
+
+
+def _levels(run: Facts) -> dict[str, float]:
+    """Returns the returns that the run is compared with, by their names."""
+    names = {"expected": "expected_return", "data": "data_return", "random policy": "random_return"}
+    values = {name: number(run.get(key)) for name, key in names.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _names(run: Facts) -> list[str]:
@@ -129,7 +160,10 @@ def _evaluations(models: Path, rows: Rows, numbers: Sequence[str]) -> str:
     if len(shown) < len(rows):
         notes.append(f"The last {len(shown)} of {len(rows)}; results/eval.csv has all of them.")
     heads = ("update", "step", "mean ± std", "min", "max", *map(Name, numbers), "model")
-    return (paragraph(" ".join(notes), "quiet") if notes and cells else "") + table(heads, cells)
+    last = len(cells) - NEWEST_ROWS if len(cells) > 2 * NEWEST_ROWS else 0
+    earlier = f"<details><summary>{last} earlier ones</summary>{table(heads, cells[:last])}</details>" if last else ""
+    said = paragraph(" ".join(notes), "quiet") if notes and cells else ""
+    return said + earlier + table(heads, cells[last:])
 
 
 def _numbers(models: Path) -> list[int]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from framework.output.curves import LIGHT, Rows, column_of, dress, finite, smooth, some_of, window_for
+from framework.output.curves import LIGHT, Rows, column_of, dress, finite, running_mean, some_of
 
 HEIGHT = 7.6
 """Height of the figure in inches."""
@@ -94,11 +94,9 @@ def _draw(axes: Any, train: Rows, evaluations: Rows, name: str, **look: Any) -> 
 
 
 def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
-    """Draws the running mean of a column, with one point for episodes that end at the same step."""
-    step, value = finite(column_of(rows, "step"), column_of(rows, name))
-    mean = smooth(value, window_for(len(value)))
-    last = np.append(step[1:] != step[:-1], True)[: len(step)]
-    step, mean = step[last], mean[last]
+    """Draws the running mean of a column."""
+    ended, value = finite(column_of(rows, "step"), column_of(rows, name))
+    step, mean, _ = running_mean(ended, value)
     some = some_of(len(step))
     axes.plot(step[some], mean[some], **{"linewidth": 1.6, **look})
 

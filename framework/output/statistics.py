@@ -9,6 +9,8 @@ Statistic = Callable[[Array], Array]
 """Values [..., n] -> [...]."""
 RESAMPLES = 10_000
 COVERED = 0.95
+LEAST_SEEDS = 3
+"""Number of seeds below which there is no interval; the bootstrap of two values is those two."""
 
 
 def mean(values: Array) -> Array:
@@ -31,6 +33,11 @@ def improvement(values: Array, others: Array) -> Array:
     [..., m] in which the first is higher; a tie counts one half."""
     each = [np.sign(values[..., i, None] - others).mean(-1) for i in range(values.shape[-1])]
     return np.asarray((1 + np.mean(each, 0)) / 2)
+
+
+def name_of_interval(seeds: int) -> str:
+    """Returns what `interval` of so many values is."""
+    return f"{100 * COVERED:.0f} % interval" if seeds >= LEAST_SEEDS else "lowest to highest"
 
 
 def interval(values: Array, statistic: Statistic) -> tuple[float, float] | None:

@@ -30,20 +30,25 @@ _VARIABLES, _DARK_VARIABLES = (
 )
 STYLE = (
     f"""
-:root {{ {_VARIABLES} }} @media (prefers-color-scheme: dark) {{ :root {{ {_DARK_VARIABLES} }} }}
+:root {{ {_VARIABLES} --pale: .35; --faint: .16; }}
+@media (prefers-color-scheme: dark) {{ :root {{ {_DARK_VARIABLES} --pale: .55; --faint: .28; }} }}
 """
     + """
-svg { display: block; } svg text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
+svg { display: block; } svg text { fill: var(--quiet); font: 11px var(--font); }
 svg text.name { fill: var(--ink); font-size: 12px; }
 svg .axis { stroke: var(--quiet); stroke-width: 1; } svg .rule { stroke: var(--line); stroke-width: 1; }
 svg text.tick { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; stroke-linejoin: round; }
 svg path { fill: none; stroke-width: 1.6; stroke-linejoin: round; } svg path.first { stroke-width: 3.5; }
-svg path.pale { opacity: .28; stroke-width: 1.2; } svg path.failed { stroke: var(--quiet); opacity: .55;
+svg path.pale { opacity: var(--pale); stroke-width: 1.2; } svg path.failed { stroke: var(--quiet); opacity: .55;
   stroke-dasharray: 3 4; stroke-width: 1.2; }
 svg.many path { stroke-width: 1; opacity: .6; } svg.many path.first { stroke-width: 3.5; opacity: 1; }
 svg.many path.pale, svg.many path.failed { opacity: .25; }
-svg path.band { stroke: none; opacity: .16; } svg path.dashed { stroke-dasharray: 8 4; }
+svg path.band { stroke: none; opacity: var(--faint); } svg path.dashed { stroke-dasharray: 8 4; }
 svg path:hover, svg.many path:hover { opacity: 1; stroke-width: 4; }
+.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; margin: .5rem 0; }
+.legend span { overflow-wrap: anywhere; }
+.swatch { display: inline-block; width: 1.4rem; height: .25rem; border-radius: .2rem; margin-right: .4rem;
+  vertical-align: middle; }
 """
 )
 
@@ -110,9 +115,31 @@ def _steps(low: float, high: float) -> list[float]:
     """Returns about four round numbers between two others."""
     if not high > low:
         return []
-    unit = 10.0 ** math.floor(math.log10((high - low) / 4))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= (high - low) / 5)
+    step = _step(low, high, 5)
     return [step * n for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _step(low: float, high: float, most: int) -> float:
+    """Returns the distance of round numbers, at most so many of which fit between two others."""
+    unit = 10.0 ** math.floor(math.log10((high - low) / most))
+    return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= (high - low) / most)
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Returns up to ten round numbers, the first not above `low`, the last not below `high`."""
+    if not high > low:
+        margin = abs(low) / 10 or 1.0
+        low, high = low - margin, high + margin
+    step = _step(low, high, 8)
+    return [step * n for n in range(math.floor(low / step), math.ceil(high / step) + 1)]
+
+
+def brief(value: float) -> str:
+    """Returns a number for an axis: 20k, 1.5M."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if unit <= abs(value) < 1e13:
+            return f"{value / unit:.4g}{letter}"
+    return f"{value:.4g}"
 
 
 def _cut(label: str, most: int = LONGEST_LABEL) -> str:
@@ -173,15 +200,17 @@ def curves(
     points = [point for _, line in lines for point in line]
     points += [(x, y) for band in bands for x, *ends in band.points for y in ends]
     last, low, high = max(x for x, _ in points), min(y for _, y in points), max(y for _, y in points)
-    along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (low, high))
+    heights = round_numbers(low, high)
+    along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (heights[0], heights[-1]))
     room = WIDTH - 2 * SIDE
     parts = [f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(what)}, over {text(over)}</text>']
-    for place, label in up.ticks():
-        y = _y(place)
+    for value in heights:
+        y = _y(up.place(value))
         parts.append(f'<line class="rule" x1="{SIDE}" x2="{SIDE + room}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{text(label)}</text>')
-    for place, label in along.ticks():
-        parts.append(f'<text x="{SIDE + room * place:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{text(label)}</text>')
+        parts.append(f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{brief(value)}</text>')
+    for value in _steps(0.0, last):
+        x = SIDE + room * along.place(value)
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{brief(value)}</text>')
 
     def placed(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
         return [(SIDE + room * along.place(x), _y(up.place(y))) for x, y in path]
@@ -201,6 +230,20 @@ def _y(place: float) -> float:
 def tone(number: int) -> str:
     """Returns the name of the CSS variable of a colour of TONES; they repeat."""
     return f"--tone-{number % len(TONES)}"
+
+
+def legend(names: Sequence[str]) -> str:
+    """Returns names beside the colours of TONES, in their order."""
+    entries = "".join(f"<span>{_swatch(number)}{text(name)}</span>" for number, name in enumerate(names))
+    return f'<div class="legend">{entries}</div>'
+
+
+def _swatch(number: int) -> str:
+    colour = f"var({tone(number)})"
+    if number < len(TONES):
+        return f'<i class="swatch" style="background:{colour}"></i>'
+    dashes = f"repeating-linear-gradient(90deg,{colour} 0 .5rem,transparent .5rem .75rem)"
+    return f'<i class="swatch" style="background:{dashes}"></i>'
 
 
 def _way(points: Sequence[tuple[float, float]]) -> str:

@@ -15,7 +15,6 @@ from config.paths import as_written, fixed
 from config.program import version
 from framework import build
 from framework.checkpoint.atomic import write_together
-from framework.compare.find import group_of
 from framework.errors import JoystickError
 from framework.evaluator import Interrupted
 from framework.export import example, onnx_file, tensors_file
@@ -27,6 +26,7 @@ from framework.plan import PolicyPlan, plan
 from framework.runs.evaluate import check_place
 from framework.runs.resume import with_seed
 from framework.runs.signals import StopSignals
+from framework.runs.task_dir import group_of
 from framework.runs.test import Model, opened
 
 OBSERVATIONS = 1000

@@ -16,14 +16,27 @@ from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
 from framework.output.csv_table import last_row
-from framework.output.formatting import begin_command, clock, compare_command, counted, resume_command, short, spread
-from framework.runs import runs_table
+from framework.output.formatting import (
+    begin_command,
+    clock,
+    compare_command,
+    counted,
+    play_command,
+    resume_command,
+    short,
+    spread,
+    video_command,
+)
+from framework.output.html_report import REPORT
+from framework.runs import group_page, runs_table
 from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import TaskDir, add_facts, circumstances
+from framework.runs.task_dir import TaskDir, add_facts, circumstances, read_facts
 
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the runs."""
+PAGE_SECONDS, PAGE_SHARE = 30.0, 0.02
+"""Seconds between two drawings of the page, at least, and the largest share of the time that they take."""
 FAILED = 1
 """Exit status if a run failed; 2 means that nothing was started."""
 
@@ -92,6 +105,8 @@ class _Group:
         self.screen = terminal.choose(sys.stdout)
         self.began = time.monotonic()
         self._next_look = 0.0
+        self._next_page = 0.0
+        self._page_failed = self._over = False
 
     def begin(self, command_line: list[str]) -> None:
         """Settings and circumstances are on disk before the first run starts."""
@@ -108,6 +123,7 @@ class _Group:
             },
         )
         runs_table.write_table(self.folder, self.what, self.results())
+        self._draw_page()
         for note in dict.fromkeys(note for run in self.runs for note in run.member.config.notes):
             self.screen.say(note)
         self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {as_written(self.folder)}")
@@ -155,9 +171,12 @@ class _Group:
             self.screen.say(f"warning: {name} failed with status {run.child.status}: {run.child.complaint()}", "red")
         with contextlib.suppress(OSError):  # the next end writes it again; a full disk must not stop the other runs
             runs_table.write_table(self.folder, self.what, self.results())
+        self._draw_page()
 
     def _look(self) -> None:
         now = time.monotonic()
+        if now >= self._next_page:
+            self._draw_page()
         if now < self._next_look:
             return
         self._next_look = now + max(LOOK_SECONDS, self.screen.interval)
@@ -169,6 +188,76 @@ class _Group:
             head += f", about {clock((now - self.began) * (1 - share) / share)} left"
         rows = [(run.member.label, text) for run, (_, text) in zip(self.runs, looks, strict=True)]
         self.screen.draw(share, head, rows)
+
+    # the page ---------------------------------------------------------------------------------------------
+
+    def _draw_page(self) -> None:
+        """Writes report.html; one that cannot be written costs one warning."""
+        begin = time.monotonic()
+        try:
+            group_page.write(self.folder, self._page())
+        except Exception as error:  # no page is a reason to fail
+            if not self._page_failed:
+                self.screen.say(f"warning: {self.folder / REPORT} could not be written: {error}", "red")
+            self._page_failed = True
+        now = time.monotonic()
+        self._next_page = now + max(PAGE_SECONDS, (now - begin) / PAGE_SHARE)
+
+    def _page(self) -> group_page.Group:
+        configs, results = [run.member.config for run in self.runs], self.results()
+        experiments, what = self._experiments(), ""
+        if self._same_environment():
+            names = dict.fromkeys(config.algorithms for config in configs)
+            what = f"{' and '.join(names)} on {_environment(self.config)}"
+        counts = counted(len(self.runs), "run" if experiments else "seed")
+        return group_page.Group(
+            title=f"{what}, {counts}" if what else counts,
+            runs=[
+                group_page.Shown(run.member.label, _state(run, self._over), one)
+                for run, one in zip(self.runs, results, strict=True)
+            ],
+            experiments=experiments,
+            curves=runs_table.group_curves(self.folder, configs, results) if what else None,
+            levels=self._levels(results) if what else {},
+            settings={run.member.file: run.member.config.as_dict() for run in self.runs},
+            commands=self._commands(),
+            facts=read_facts(self.folder / "group.json"),
+            seconds=time.monotonic() - self.began,
+            drawn="" if self._over else time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        )
+
+    def _levels(self, results: Sequence[runs_table.Result]) -> dict[str, float | None]:
+        """Returns the returns that the runs are compared with, by their names."""
+        expected = {run.member.config.expected_return for run in self.runs}
+        means = {name: runs_table.mean_fact(self.folder, results, f"{name}_return") for name in ("data", "random")}
+        return {
+            "expected": expected.pop() if len(expected) == 1 else None,
+            "data": means["data"],
+            "random policy": means["random"],
+        }
+
+    def _commands(self) -> list[terminal.Row]:
+        """Returns what can be done next, and the commands."""
+        allowed, rows = self.config.allow_import, []
+        scored = [(run, one.best) for run in self.runs if (one := self._result(run)).best is not None]
+        if scored:
+            best, _ = max(scored, key=lambda pair: pair[1] or 0.0)
+            rows.append((f"Test the best model, that of {best.member.label}", play_command(best.task.path, allowed)))
+            if best.task.read_run().get("can_film", True):
+                rows.append(("Film it", video_command(best.task.path, allowed)))
+        rows += [
+            (f"{name[0].upper()}{name[1:]}", command)
+            for run in self.runs
+            if run.child.status != 0 and (self._over or run.child.status is not None)
+            for name, command in [self._next_command(run)]
+        ]
+        if done := next((run for run in self.runs if run.child.status == 0), None):
+            what = f"Resume {done.member.label}, with a higher limit behind it"
+            rows.append((what, resume_command(done.task.path, allowed)))
+        return [*rows, ("Compare with another run or group", f"{compare_command(self.folder)} OTHER")]
+
+    def _same_environment(self) -> bool:
+        return len({_environment(run.member.config) for run in self.runs}) == 1
 
     # the end ----------------------------------------------------------------------------------------------
 
@@ -199,10 +288,13 @@ class _Group:
         else:
             facts |= runs_table.summary(results)
         figure, configs = None, [run.member.config for run in self.runs]
-        if len({getattr(config.env, "id", config.general.env_name) for config in configs}) == 1:
+        if self._same_environment():
             figure = runs_table.draw(self.folder, configs, results, groups, show, self.screen.say)
         add_facts(self.folder / "group.json", facts)
-        rows = [("curves", str(as_written(figure)))] if figure else []
+        self._over = True
+        self._draw_page()
+        rows = [] if self._page_failed else [("report", str(as_written(self.folder / REPORT)))]
+        rows += [("curves", str(as_written(figure)))] if figure else []
         rows.append(("table", str(as_written(runs_table.write_table(self.folder, self.what, results)))))
         if figure:
             rows.append(("compare", compare_command(self.folder) + ("" if groups else " OTHER")))
@@ -221,6 +313,18 @@ class _Group:
             return f"resume {run.member.label}", resume_command(run.task.path, allowed)
         command = begin_command(self.folder / run.member.file, run.member.words, run.task.path, allowed)
         return f"start {run.member.label}", command
+
+
+def _environment(config: RunConfig) -> str:
+    return str(getattr(config.env, "id", config.general.env_name))
+
+
+def _state(run: Run, over: bool) -> str:
+    """Returns the state of a run in a word. over: True if no more of them is started."""
+    child = run.child
+    if child.status is None:
+        return "running" if child.process is not None else "not started" if over else "waiting"
+    return "finished" if child.status == 0 else "stopped" if child.stopped else f"failed (status {child.status})"
 
 
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:

@@ -12,7 +12,7 @@ from config.loader import RunConfig
 from framework.checkpoint.atomic import write_whole
 from framework.output import figures, statistics
 from framework.output.csv_table import read_csv, read_table
-from framework.output.curves import STEPS, UPDATES, column_of
+from framework.output.curves import STEPS, UPDATES, column_of, running_mean, window_for
 from framework.output.formatting import clock, counted, short, spread
 from framework.runs.task_dir import TaskDir
 
@@ -103,9 +103,10 @@ def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
     return path
 
 
-def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> Curves:
+def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2, whole_windows: bool = False) -> Curves:
     """Returns the curves of runs. tasks: their task directories by name. evaluated: True to prefer evaluations, if all
-    runs that have some have `least` of them."""
+    runs that have some have `least` of them. whole_windows: True for running means without their beginning, which is
+    of fewer episodes."""
     evaluations: dict[str, list[Any]] = {}
     for name, task in tasks.items():
         if rows := read_csv(task.results / "eval.csv"):
@@ -116,13 +117,14 @@ def curves_of(tasks: Mapping[str, TaskDir], evaluated: bool, least: int = 2) -> 
         return Curves(
             {name: _curve(rows, "mean", over) for name, rows in evaluations.items()}, "evaluation return", over
         )
-    episodes = {name: _curve(read_table(task.results / "train.csv"), "return", over) for name, task in tasks.items()}
-    smooth = {
-        name: (step, figures.smooth(value, figures.window_for(len(value))))
-        for name, (step, value) in episodes.items()
-        if len(step)
-    }
-    return Curves(smooth, "episode return, running mean", over)
+    lines = {}
+    for name, task in tasks.items():
+        step, value = _curve(read_table(task.results / "train.csv"), "return", over)
+        mean = running_mean(step, value)
+        kept = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
+        if kept.any():
+            lines[name] = mean.step[kept], mean.value[kept]
+    return Curves(lines, "episode return, running mean", over)
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str, over: str) -> Curve:
@@ -144,11 +146,10 @@ def draw(
     """Draws learning_curves.png; one that cannot be drawn costs a warning. groups: the results of each experiment,
     whose mean is a line; none for runs that differ in their seed alone."""
     path, config = folder / "learning_curves.png", configs[0]
-    tasks = {one.folder: TaskDir(folder / one.folder) for one in results}
-    random_return, data_return = (_mean_fact(tasks.values(), name) for name in ("random_return", "data_return"))
+    random_return, data_return = (mean_fact(folder, results, name) for name in ("random_return", "data_return"))
     env = getattr(config.env, "id", config.general.env_name)
     try:
-        lines, what, over = curves_of(tasks, all(each.general.online_eval for each in configs))
+        lines, what, over = group_curves(folder, configs, results)
         if not lines:
             return None
         if groups:
@@ -178,9 +179,15 @@ def draw(
     return path
 
 
-def _mean_fact(tasks: Iterable[TaskDir], name: str) -> float | None:
-    """Returns the mean of a number in run.json over the runs that have it; None if none has."""
-    known = [task.read_run().get(name) for task in tasks]
+def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[Result]) -> Curves:
+    """Returns the curves of the runs of a group by their folders."""
+    tasks = {one.folder: TaskDir(folder / one.folder) for one in results}
+    return curves_of(tasks, all(each.general.online_eval for each in configs))
+
+
+def mean_fact(folder: Path, results: Sequence[Result], name: str) -> float | None:
+    """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
+    known = [TaskDir(folder / one.folder).read_run().get(name) for one in results]
     found = [value for value in known if value is not None]
     return sum(found) / len(found) if found else None
 
@@ -210,19 +217,21 @@ def table(
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
         found = lines(rows)
     if groups:
-        return ["", *found, "", *lines([_means(name, group) for name, group in groups.items()]), ""]
+        called = statistics.name_of_interval(max(summary(group)["finished"] for group in groups.values()))
+        return ["", *found, "", *lines([_means(name, group, called) for name, group in groups.items()]), ""]
     return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
 
 
-def _means(name: str, results: Sequence[Result]) -> dict[str, str]:
-    """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval."""
+def _means(name: str, results: Sequence[Result], called: str) -> dict[str, str]:
+    """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval if
+    that is called so."""
     facts = summary(results)
-    between = facts.get("mean_interval")
+    between = facts.get("mean_interval") if statistics.name_of_interval(facts["finished"]) == called else None
     return {
         "experiment": name[-LONGEST_NAME:],
         "finished": str(facts["finished"]),
         "mean": short(facts["mean"]) if facts["finished"] else "",
-        "95 % interval": f"{short(between[0])} to {short(between[1])}" if between else "",
+        called: f"{short(between[0])} to {short(between[1])}" if between else "",
     }
 
 
@@ -259,7 +268,8 @@ def _together(results: Sequence[Result]) -> list[str]:
     lines = []
     for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
         between = facts[f"{key}_interval"]
-        interval = f"   95 % interval {short(between[0])} to {short(between[1])}" if between else ""
+        called = statistics.name_of_interval(count)
+        interval = f"   {called} {short(between[0])} to {short(between[1])}" if between else ""
         lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
     episodes = {one.episodes for one in results if one.status == 0 and one.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
