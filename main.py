@@ -98,7 +98,7 @@ def _look_up(request: argparse.Namespace) -> int:
     return 0
 
 
-FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "allow_import", "config", "stop",
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config", "stop",
          "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
 """Flags that become settings."""
 
@@ -155,6 +155,8 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
         return _nothing_started(error)
     from framework.runs import entry
 
+    if request.print_config or request.dry_run:
+        return entry.describe_tuning(asked, request.print_config)
     return entry.tune(asked, argv, folder)
 
 

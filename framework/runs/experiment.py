@@ -399,7 +399,7 @@ class Experiment:
         score, known, figure = Score(trainer.best, trainer.best_update), None, None
         try:
             agent = guarded(console, "no second agent could be made", self._second_agent)
-            if agent is not None:
+            if agent is not None and not self.config.no_evaluation:
                 choose = partial(choose_best, trainer, agent)
                 score = guarded(console, "the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
@@ -426,7 +426,7 @@ class Experiment:
         Returns False if the run was asked to stop meanwhile."""
         trainer, asked = self.trainer, str(self.trainer.pause_at)
         try:
-            evaluation = None if trainer.unsaved else trainer.evaluate().facts()
+            evaluation = None if trainer.unsaved else self._evaluated()
         except Interrupted:
             self.interrupted()
             return False
@@ -437,6 +437,10 @@ class Experiment:
             rows = {"evaluations": len(read_csv(self.task.results / "eval.csv"))}
             self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation, **rows}}})
         return True
+
+    def _evaluated(self) -> dict[str, Any]:
+        """Returns the score of the agent as it is; nothing with --no-evaluation."""
+        return {} if self.config.no_evaluation else self.trainer.evaluate().facts()
 
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""
