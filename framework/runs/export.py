@@ -123,14 +123,16 @@ class _Export:
         """Writes the file, prints how it compares with the agent, and an example."""
         mask = seen[0].mask
         module = FileModule(policy, mask is not None, *self.starts).eval()
-        facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
+        program = self._example(module, () if mask is None else mask.shape[1:])
+        names = {"inputs": list(module.inputs), "outputs": list(module.outputs)}
+        facts = {**self._facts(), **names, "program": program}
         files = dict(self._files(module, seen, facts))
         for place, data in files.items():
             write_whole(place, data)
         print(f"{self.model.saved.path}: written as {' and '.join(map(str, files))}")
         print(self.checked)
         print("\nTo use it:\n")
-        print(self._example(module, () if mask is None else mask.shape[1:]))
+        print(program)
 
     def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
         """Yields the files; compares what is in them with the agent first."""
@@ -173,7 +175,7 @@ class _Export:
     def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
         if self.place.suffix != ".onnx":
             return example.tensors_example(self.place)
-        env, spec = self.config.env, self.agent.spec
-        changed = bool(masks or spec.parts or getattr(env, "wrappers", None))
-        made = example.making(self.config.general.env_name, spec.id, env.constructor, changed)
-        return example.onnx_example(self.place, module, spec.observation_space, masks, made)
+        env, spec = self.model.env, self.agent.spec
+        known = env.recipe is not None and env.source_space is not None
+        played = example.Played(env.recipe, env.source_space) if known else None
+        return example.onnx_example(self.place, module, spec.observation_space, masks, played, bool(spec.parts))
