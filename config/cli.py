@@ -57,7 +57,7 @@ with a run, by the name of its folder under tasks/:
   python main.py film NAME [--episodes N] [--grid 3x3] [--worst]
                                                   the same, and make a video
   python main.py film NAME --episode N            an episode of the training
-  python main.py compare RUN RUN ... [--threshold X] [--into FOLDER]
+  python main.py compare RUN RUN ... [--threshold X] [--at last] [--into FOLDER]
                                                   scores, curves, settings on
                                                   a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
@@ -339,6 +339,8 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
             parser.add_argument(
                 "--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal"
             )
+            where = "scores at a step that all runs have come to (default), or their last ones"
+            parser.add_argument("--at", metavar="common|last", choices=("common", "last"), default="common", help=where)
             parser.add_argument(
                 "--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME"
             )

@@ -205,7 +205,7 @@ def compare(request: Namespace) -> int:
     def work() -> int:
         from framework.compare import command
 
-        return command.run(request.runs, request.threshold, Path(request.into) if request.into else None)
+        return command.run(request.runs, request.threshold, Path(request.into) if request.into else None, request.at)
 
     return _guarded(work)
 
