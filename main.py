@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config import cli
+from config import arguments, cli
 from framework.errors import silence
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
             raise ConfigError([problem])
     except ConfigError as error:
         return _nothing_started(error)
+    if request.seeds and (hint := arguments.one_seed(request.seeds)):
+        print(hint, file=sys.stderr)
     if request.print_config or request.dry_run:
         return max(_show(request, name, config) for name, config in configs.items())
     if request.command == "bench":
@@ -192,7 +194,7 @@ def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
     """Answers --print-config and --dry-run. A run prints its notes itself, and logs them."""
     for note in config.notes:
         print(note, file=sys.stderr)
-    if request.seeds:
+    if request.seeds and len(request.seeds) > 1:
         print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
     if name:
         print(f"# experiment {name}")

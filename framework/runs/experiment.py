@@ -48,6 +48,8 @@ from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
 T = TypeVar("T")
+LEAST_NOTED = 2**19
+"""Bytes on the disk that are worth a line: those that round to a MiB."""
 MOST_LOSSES = 5
 """Number of times that lost processes are restarted at the same checkpoint."""
 FIRST_PAUSE = 0.5
@@ -223,8 +225,9 @@ class Experiment:
         yield SingleProcess(collector, memory, build.make_learner(config, spec, agent), plan(config, spec).fragment)
 
     def _disk_notes(self) -> Iterator[str]:
-        """Yields how much of the disk the replay buffer can take."""
-        if size := resources.journal_bytes(self.config, plan(self.config, self.spec)):
+        """Yields how much of the disk the replay buffer can take; of a run that goes on that is known."""
+        size = resources.journal_bytes(self.config, plan(self.config, self.spec))
+        if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):
             yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
 
     def _compile_notes(self) -> Iterator[str]:
@@ -272,6 +275,8 @@ class Experiment:
         rows = different if self.env.replayable else ["all"]
         verdict = exactness.compare(saved.facts.get("exactness"), self.numbers, self.start.changed, rows)
         (self.console.warn if rows else self.console.note)(str(verdict))
+        for note in exactness.of_limits(self.config, self.start.changed):
+            self.console.note(note)
         record.write_verdict(self.task, self.start.branch, verdict)
 
     def _write_processes(self) -> None:
@@ -380,6 +385,7 @@ class Experiment:
             raise
 
     def _check(self) -> None:
+        self.console.waiting()
         if self.stopping():
             raise Interrupted
 
