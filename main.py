@@ -98,8 +98,8 @@ def _look_up(request: argparse.Namespace) -> int:
     return 0
 
 
-FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config", "stop",
-         "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config",
+         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
 """Flags that become settings."""
 
 

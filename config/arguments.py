@@ -37,7 +37,8 @@ def one_seed(numbers: tuple[int, ...]) -> str:
     [*others, number] = numbers
     if others or not 1 < number <= MOST_MEANT:
         return ""
-    return f"--seeds {number}: one run, with seed {number}; for {number} runs with different seeds write --seeds 1..{number}"
+    hint = f"for {number} runs with different seeds write --seeds 1..{number}"
+    return f"--seeds {number}: one run, with seed {number}; {hint}"
 
 
 def text(words: str) -> str:

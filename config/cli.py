@@ -57,7 +57,7 @@ with a run, by the name of its folder under tasks/:
   python main.py film NAME [--episodes N] [--grid 3x3] [--worst]
                                                   the same, and make a video
   python main.py film NAME --episode N            an episode of the training
-  python main.py compare RUN RUN ... [--threshold X] [--at last] [--into FOLDER]
+  python main.py compare RUN RUN ... [--at last] [--into FOLDER]
                                                   scores, curves, settings on
                                                   a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]

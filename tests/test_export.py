@@ -400,8 +400,8 @@ def test_the_printed_program_runs_as_it_is_printed_and_acts_as_the_policy(
     pytest.importorskip("onnxscript")
     monkeypatch.chdir(tmp_path)
     file = f"""\
-general_cfg: {{algo_name: {algo}, env_name: {"python" if "exported" in env else "gym"}, max_total_step: 60, save_fig: false,
-  online_eval_episode: 1, seed: 1}}
+general_cfg: {{algo_name: {algo}, env_name: {"python" if "exported" in env else "gym"}, max_total_step: 60, seed: 1,
+  save_fig: false, online_eval_episode: 1}}
 env_cfg: {{id: "{env}"}}
 """
     Path("run.yaml").write_text(file)

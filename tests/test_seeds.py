@@ -459,7 +459,9 @@ def test_a_single_seed_that_may_be_meant_as_a_number_of_runs_gets_a_hint(
     typed: str, hint: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--algo", "PPO", "--env", "CartPole-v1", "--seeds", typed, "--print-config"]) == 0
-    text = f"--seeds {typed}: one run, with seed {typed}; for {typed} runs with different seeds write --seeds 1..{typed}\n"
+    text = (
+        f"--seeds {typed}: one run, with seed {typed}; for {typed} runs with different seeds write --seeds 1..{typed}\n"
+    )
     err = capsys.readouterr().err
     assert (text in err) is hint
     assert ("this is the one with seed" in err) is (typed == "2..3")

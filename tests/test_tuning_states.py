@@ -119,7 +119,7 @@ def test_a_trial_that_has_ended_has_its_score_when_the_tuning_is_interrupted() -
     with pytest.raises(Waiting):
         work.train([Leg(known.trial, None) for known in work.known.values()], Stop(work))
     work.write()
-    assert [(row["state"], row["score"]) for row in table("x")][0] == ("finished", "7.5")
+    assert (table("x")[0]["state"], table("x")[0]["score"]) == ("finished", "7.5")
 
 
 def test_a_process_that_an_earlier_session_has_left_runs_before_it_has_a_folder() -> None:
@@ -139,8 +139,8 @@ def test_a_process_that_an_earlier_session_has_left_runs_before_it_has_a_folder(
 def test_trials_are_evaluated_only_if_the_score_or_a_setting_asks_for_it(
     general: str, score: str, evaluations: int
 ) -> None:
-    written(f"general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60{general}}}\nenv_cfg: {{id: shifted}}\n"
-            f"algo_cfg: {{lr: {{grid: [0.1, 0.5]}}}}\ntune_cfg: {{score: {score}, rungs: 30, scheduler: halving, eta: 2}}\n")  # fmt: skip
+    two = FOUR.replace(", 0.3, 0.4", "").replace("max_total_step: 60", f"max_total_step: 60{general}")
+    written(f"{two}tune_cfg: {{score: {score}, rungs: 30, scheduler: halving, eta: 2}}\n")
     assert run("tune", "--yaml", "tune.yaml", "--into", "x") == 0
     rows = {row["name"]: row for row in table("x")}
     assert sorted(row["state"] for row in rows.values()) == ["finished", "paused"]
@@ -158,7 +158,7 @@ def test_trials_are_evaluated_only_if_the_score_or_a_setting_asks_for_it(
 def test_a_dry_run_names_the_trials_that_are_trained_then_and_creates_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    written(FOUR.replace("grid", "choice") + "  gamma: {log: [0.1, 0.9]}\n".replace("  gamma", "tune_cfg: {samples: 3}\n#"))
+    written(FOUR.replace("grid", "choice") + "tune_cfg: {samples: 3}\n")
     assert run("tune", "--yaml", "tune.yaml", "--dry-run") == 0
     shown = capsys.readouterr().out
     assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
@@ -172,7 +172,12 @@ def test_a_dry_run_names_the_trials_that_are_trained_then_and_creates_nothing(
     assert run("tune", "--yaml", "tune.yaml", "--print-config") == 0
     Path("again.yaml").write_text(capsys.readouterr().out)
     assert run("tune", "--yaml", "again.yaml", "--dry-run") == 0
-    assert capsys.readouterr().out == shown
+    assert without_disk(capsys.readouterr().out) == without_disk(shown)
+
+
+def without_disk(text: str) -> list[str]:
+    """The lines but that about the disk, of which other programs use more or less."""
+    return [line for line in text.splitlines() if not line.startswith("disk")]
 
 
 def test_a_dry_run_of_a_search_shows_its_first_batch(capsys: pytest.CaptureFixture[str]) -> None:

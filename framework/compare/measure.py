@@ -91,7 +91,9 @@ class Compared(NamedTuple):
         return min(ends), max(ends)
 
 
-def compare(environment: str, several: Sequence[Series], threshold: float | None, at: str = "common") -> Compared | None:
+def compare(
+    environment: str, several: Sequence[Series], threshold: float | None, at: str = "common"
+) -> Compared | None:
     """Compares the series of an environment with the first that has a score; those without one come last. None if no
     series has one. at: common, to compare scores at a step that all runs have come to, or last."""
     runs = [run for series in several for run in series.runs]

@@ -9,6 +9,7 @@ from framework.compare.series import Series, changes_the_task, differing
 from framework.output.curves import UPDATES
 from framework.output.formatting import clock, counted, short
 
+
 def between(interval: Interval) -> str:
     """Returns an interval as a cell; empty if there is none."""
     return f"{short(interval[0])} to {short(interval[1])}" if interval else ""

@@ -45,9 +45,7 @@ def _call(module: FileModule, obs: str, mask: str) -> Iterator[str]:
     yield f"{found} = policy.run(None, {{{feed}}})"
 
 
-def _with_env(
-    file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played
-) -> Iterator[str]:
+def _with_env(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played) -> Iterator[str]:
     encoded = _encoded(played.space, observed)
     mask = f'obs["{MASK}"]' if _has_mask(played.space) else f'info.get("{MASK}", np.ones({masks and masks[0]}))'
     yield from dict.fromkeys([*played.recipe.imports, "import numpy as np", "import onnxruntime", *encoded.imports])
@@ -107,9 +105,7 @@ def _leaves(space: Space, name: str) -> Iterator[tuple[str, Space]]:
         yield name, space
 
 
-def _without(
-    file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], flat: bool
-) -> Iterator[str]:
+def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], flat: bool) -> Iterator[str]:
     yield from ("import numpy as np", "import onnxruntime", "")
     yield from _session(file, module)
     shape = (1, *(observed.shape or ()))

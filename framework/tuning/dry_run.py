@@ -66,7 +66,8 @@ def _budget(plan: RunPlan) -> Iterator[str]:
         yield "budget        not known: no limit of steps ends a run"
     else:
         about = "about " if len(plan.first) < plan.search.total else ""
-        yield f"budget        {about}{_steps(plan, budget):,} environment steps; {budget:,} for a run that comes to its end"
+        whole = f"{about}{_steps(plan, budget):,} environment steps"
+        yield f"budget        {whole}; {budget:,} for a run that comes to its end"
 
 
 def _end(until: int | None) -> str:
@@ -106,7 +107,6 @@ def _trials(plan: RunPlan) -> Iterator[str]:
     if len(plan.first) < plan.search.total:
         yield f"the first {len(plan.first)} of {plan.search.total} trials; the next ones are chosen when these have ended:"
     names = short_names([domain.path for domain in plan.domains])
-    yield from runs_table.lines([
-        {"trial": f"{number:03}", **{name: printable(cell(value)) for name, value in zip(names, row, strict=True)}}
-        for number, row in enumerate(plan.first)
-    ])
+    rows = (dict(zip(names, map(printable, map(cell, row)), strict=True)) for row in plan.first)
+    rows = (dict(zip(names, map(printable, map(cell, row)), strict=True)) for row in plan.first)
+    yield from runs_table.lines([{"trial": f"{number:03}", **row} for number, row in enumerate(rows)])

@@ -205,7 +205,11 @@ def _trials(found: Found) -> str:
     ]  # fmt: skip
     left_out = f" The best {len(shown)} of {len(found.rows)}; trials.csv has all of them."
     note = "A click on the head of a column sorts by it." + (left_out if len(shown) < len(found.rows) else "")
-    heads = (*map(Number, ("trial", "score", "best")), *map(Name, names), *map(Number, ("steps", "last return", "seconds")))
+    heads = (
+        *map(Number, ("trial", "score", "best")),
+        *map(Name, names),
+        *map(Number, ("steps", "last return", "seconds")),
+    )
     whole = html_table((*heads, "state"), rows)
     if found.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
