@@ -176,6 +176,5 @@ class _Export:
         if self.place.suffix != ".onnx":
             return example.tensors_example(self.place)
         env, spec = self.model.env, self.agent.spec
-        known = env.recipe is not None and env.source_space is not None
-        played = example.Played(env.recipe, env.source_space) if known else None
+        played = example.Played(env.recipe, env.source_space) if env.recipe and env.source_space is not None else None
         return example.onnx_example(self.place, module, spec.observation_space, masks, played, bool(spec.parts))

@@ -202,7 +202,8 @@ LESS = (("min", "max"), ("steps",), ("time",))
 """Columns of the table to leave out, in this order, until it fits; the CSV file has all of them."""
 LONGEST_NAME = 30
 """Characters of a name in the table."""
-STATUS = {None: "not started", 0: "finished", **{128 + number: "stopped" for number in signals.NAMES}}
+STATUS: dict[int | None, str] = {None: "not started", 0: "finished"}
+STATUS |= {128 + number: "stopped" for number in signals.NAMES}
 """Exit status -> what the table says of it."""
 
 

@@ -105,8 +105,8 @@ def _free(place: Path) -> int:
 def _trials(plan: RunPlan) -> Iterator[str]:
     """Yields the trials that are known: all, or the first batch of a search that depends on scores."""
     if len(plan.first) < plan.search.total:
-        yield f"the first {len(plan.first)} of {plan.search.total} trials; the next ones are chosen when these have ended:"
+        some = f"the first {len(plan.first)} of {counted(plan.search.total, 'trial')}"
+        yield f"{some}; the next ones are chosen when these have ended:"
     names = short_names([domain.path for domain in plan.domains])
-    rows = (dict(zip(names, map(printable, map(cell, row)), strict=True)) for row in plan.first)
     rows = (dict(zip(names, map(printable, map(cell, row)), strict=True)) for row in plan.first)
     yield from runs_table.lines([{"trial": f"{number:03}", **row} for number, row in enumerate(rows)])
