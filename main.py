@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config import cli
+from config import arguments, cli
 from framework.errors import silence
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def _look_up(request: argparse.Namespace) -> int:
     return 0
 
 
-FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "allow_import", "config", "stop",
-         "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config",
+         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
 """Flags that become settings."""
 
 
@@ -119,6 +119,8 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
             raise ConfigError([problem])
     except ConfigError as error:
         return _nothing_started(error)
+    if request.seeds and (hint := arguments.one_seed(request.seeds)):
+        print(hint, file=sys.stderr)
     if request.print_config or request.dry_run:
         return max(_show(request, name, config) for name, config in configs.items())
     if request.command == "bench":
@@ -156,6 +158,8 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
         return _nothing_started(error)
     from framework.runs import entry
 
+    if request.print_config or request.dry_run:
+        return entry.describe_tuning(asked, request.print_config)
     return entry.tune(asked, argv, fixed(folder) if folder else None)
 
 
@@ -191,7 +195,7 @@ def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
     """Answers --print-config and --dry-run. A run prints its notes itself, and logs them."""
     for note in config.notes:
         print(note, file=sys.stderr)
-    if request.seeds:
+    if request.seeds and len(request.seeds) > 1:
         print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
     if name:
         print(f"# experiment {name}")

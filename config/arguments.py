@@ -8,6 +8,8 @@ MOST_SIDE = 9
 """Rows, and columns, of the largest grid of a video."""
 MOST_SEEDS = 1000
 """Number of seeds in one range; more can only be a typing mistake."""
+MOST_MEANT = 20
+"""Largest single seed that may be meant as the number of runs."""
 
 
 def seeds(text: str) -> tuple[int, ...]:
@@ -28,6 +30,15 @@ def seeds(text: str) -> tuple[int, ...]:
     if twice := next((seed for seed in found if found.count(seed) > 1), None):
         raise argparse.ArgumentTypeError(f"{twice} is listed twice; two runs with one seed are the same run")
     return tuple(found)
+
+
+def one_seed(numbers: tuple[int, ...]) -> str:
+    """Returns what to type for several runs, if a single seed looks like their number; empty if it does not."""
+    [*others, number] = numbers
+    if others or not 1 < number <= MOST_MEANT:
+        return ""
+    hint = f"for {number} runs with different seeds write --seeds 1..{number}"
+    return f"--seeds {number}: one run, with seed {number}; {hint}"
 
 
 def text(words: str) -> str:

@@ -31,6 +31,8 @@ def found(request: argparse.Namespace) -> Iterator[str]:
         yield "--resume continues one run, and --seeds starts several; leave one of them out"
     if request.pause_at_step and (request.test or request.seeds or request.command == "bench"):
         yield "--pause-at-step is for training one run; leave out --test and --seeds, and bench"
+    if request.no_evaluation and (request.test or request.seeds or request.command == "bench"):
+        yield "--no-evaluation is for training one run; leave out --test and --seeds, and bench"
     if request.test and (request.resume or request.seeds or request.algo):
         yield "--test plays the model of one run; leave out --resume, --seeds and --algo"
     keys = {word.partition("=")[0].strip() for word in request.overrides}

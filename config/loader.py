@@ -52,6 +52,7 @@ def load(
     allow_import: Iterable[str] = (),
     into: str | None = None,
     pause_at_step: int | None = None,
+    no_evaluation: bool = False,
     values: Mapping[str, Mapping[str, Any]] | None = None,
     config: str | None = None,
     stop: str | None = None,
@@ -104,6 +105,7 @@ def load(
         task=fixed(task) if task else None,
         into=fixed(Path(into)) if into else None,
         pause_at_step=pause_at_step,
+        no_evaluation=no_evaluation,
     )
 
 

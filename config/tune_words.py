@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from config import arguments
 
 REFUSED = (
-    "test", "video", "seeds", "pause_at_step", "print_config", "dry_run", "model", "episodes", "steps", "out", "config",
+    "test", "video", "seeds", "pause_at_step", "no_evaluation", "model", "episodes", "steps", "out", "config",
     "stop", "checkpoint_freq",
 )  # fmt: skip
 """Flags of a run that tuning does not take."""

@@ -183,19 +183,32 @@ def _tuning(
             path = paths.get(flag, f"{SECTION}.{flag}")
             _put(document, path.split("."), value, Place(f"{dashes}{flag}" if dashes else "Python", path))
     settings = _settings(document, problems)
-    domains = tuple(space.found(document.value, document.place, problems))
+    wrong_leaves: list[str] = []
+    domains = tuple(space.found(document.value, document.place, wrong_leaves))
+    problems += wrong_leaves
     if not domains and not problems:
         problems.append(f"{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}")
     places = document.place.parts[SECTION].parts if SECTION in document.place.parts else {}
     if settings is not None and domains:
         problems += _across(settings, domains, places)
     if problems:
+        if dashes and domains and not wrong_leaves:  # a function has settings of its own kind
+            problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name))
         raise ConfigError(problems)
     assert settings is not None
     notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
     notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
     where = {str(key): place.text for key, place in places.items()}
     return Tuning(settings, document, domains, options, name, fixed(Path(into)) if into else None, tuple(notes), where)
+
+
+def _of_a_trial(tuning: Tuning) -> list[str]:
+    """Returns what is wrong with a trial that has the first value of each domain: faults beside those of tune_cfg."""
+    try:
+        tuning.config([domain.values[0] for domain in tuning.domains])
+    except ConfigError as error:
+        return list(error.problems)
+    return []
 
 
 def _add_words(document: Document, words: Iterable[str], problems: list[str]) -> None:

@@ -80,6 +80,14 @@ class Step(NamedTuple):
     """[N] bool."""
 
 
+class Recipe(NamedTuple):
+    """How a program makes one row of an environment by itself."""
+
+    imports: tuple[str, ...]
+    lines: tuple[str, ...]
+    """Statements that end with env = ...: a gymnasium.Env."""
+
+
 class VectorEnv(ABC):
     """N environments of one kind. Observations are one array [N, ...]; Dict and Tuple spaces are flattened."""
 
@@ -88,6 +96,11 @@ class VectorEnv(ABC):
     """Space of one row: Box, Discrete, MultiDiscrete or MultiBinary."""
     action_space: Space
     """Space of one row."""
+    source_space: Space | None = None
+    """Space of the observations of one row as the environment of `recipe` gives them: a mask of actions may be in them,
+    and Dict and Tuple are not flattened."""
+    recipe: Recipe | None = None
+    """None for environments that no program makes by itself, such as several agents."""
     parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
     """Name, start, stop and shape of each part of a flattened Dict or Tuple observation."""
     observation_start: Any = 0

@@ -39,7 +39,7 @@ CHUNK_BYTES = 64 * 2**20
 
 def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
     """Returns how many memories fit on this machine; JoystickError if not even one does."""
-    needed, free = memory_bytes(config, plan) + _copied_bytes(config, plan), machine.available_bytes()
+    needed, free = needed_bytes(config, plan), machine.available_bytes()
     if free is None:
         return float("inf")
     if needed > free:
@@ -49,6 +49,11 @@ def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
             f"{free / 2**30:.1f} GiB free; choose a smaller {plan.learning[0].section}.buffer_size"
         )
     return free // needed
+
+
+def needed_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size of the full memories and of what is copied from them for a while."""
+    return memory_bytes(config, plan) + _copied_bytes(config, plan)
 
 
 def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> None:

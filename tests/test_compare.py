@@ -11,6 +11,7 @@ import yaml
 from helpers_compare import make_group, make_run
 
 import joystick
+from config.loader import ConfigError
 from framework.compare import measure
 from framework.compare.command import compare
 from framework.compare.find import find
@@ -309,7 +310,9 @@ def test_a_run_that_trains_or_has_failed_counts_as_far_as_it_came_and_is_marked(
     said = " ".join(capsys.readouterr().out.split())
     assert "PPO: 1 running, 1 interrupted; what is there counts" in said
     assert "PPO: 1 run of 2 without a score yet, left out." in said
-    assert "The last scores are after 100 to 1,000 steps, not all after the same." in said
+    assert (
+        "Scores count up to step 100, to which all runs have come; the last ones are after 100 to 1,000 steps" in said
+    )
     rows = compare(["a", "b*"])
     assert (rows[1]["scored"], rows[1]["final"], rows[1]["states"]) == (1, 3.0, ["failed", "interrupted"])
 
@@ -468,3 +471,73 @@ def test_no_line_is_wider_than_80_columns(capsys: pytest.CaptureFixture[str]) ->
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines[:-2])) <= 80, max(lines[:-2], key=len)
     assert all(line == line.rstrip() for line in lines)
+
+
+# ------------------------------------------------------------------------------------------------- unequal budgets
+
+
+def unequal() -> None:
+    """PPO has learned more slowly, and longer: at step 300 it is the worse one, and at its end the better one."""
+    for seed in range(1, 6):
+        make_run(TASKS / f"a{seed}", [(100, 1 + seed), (200, 2), (300, 10 + seed)], seed=seed, algo="A2C")
+        points = [(150, 2 + seed), (295, 5 + seed), (1000, 50 + seed)]
+        make_run(TASKS / f"b{seed}", points, seed=seed, algo="PPO")
+
+
+def test_unequal_budgets_are_compared_at_the_last_step_that_all_runs_have_come_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    unequal()
+    assert run("compare", "a*", "b*", "--into", "out") == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    said = " ".join(" ".join(lines[:6]).split())
+    assert said.startswith(
+        "CartPole-v1 Scores count up to step 300, to which all runs have come; the last ones are after 300 to 1,000 "
+        "steps (compare --at last). PPO: the probability that a run of it ends higher than one of A2C is"
+    )
+    assert "It is worse." in said
+    html = Path("out/compare.html").read_text(encoding="utf-8")
+    assert html.index("Scores count up to step 300") < html.index("the probability that a run")
+    first, second = compare(["a*", "b*"])
+    assert (first["at"], first["final"], second["final"], second["best"]) == (300.0, 13.0, 8.0, 8.0)
+
+
+def test_the_last_scores_of_unequal_budgets_are_shown_and_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    unequal()
+    assert run("compare", "a*", "b*", "--at", "last") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The last scores are after 300 to 1,000 steps, too unequal to tell which is better." in said
+    assert "Their budgets are unequal, so that this does not tell which is better." in said
+    assert "It is better" not in said
+    first, second = compare(["a*", "b*"], at="last")
+    assert (first["at"], second["final"], second["verdict"]) == (None, 53.0, "unequal budgets")
+
+
+def test_runs_without_a_common_step_are_not_judged() -> None:
+    for seed in (1, 2, 3):
+        make_run(TASKS / f"a{seed}", [(100, 1)], seed=seed)
+        make_run(TASKS / f"b{seed}", [(1000, 2)], seed=seed, algo="PPO")
+    assert compare(["a*", "b*"])[1]["verdict"] == "unequal budgets"
+
+
+@pytest.mark.parametrize(
+    ("steps", "common"),
+    [
+        ([[10, 20], [10, 20]], None),
+        ([[10, 100], [10, 109]], None),
+        ([[10, 100], [10, 60, 120]], 10.0),
+        ([[10, 58, 100], [10, 60, 120]], 60.0),
+        ([[10, 20], [30]], None),
+        ([[0], [0, 100]], 0.0),
+    ],
+)
+def test_the_common_step_is_one_at_which_all_curves_have_scores(steps: list[list[float]], common: float | None) -> None:
+    assert measure.common_step([(np.array(each, float), np.zeros(len(each))) for each in steps]) == common
+
+
+def test_where_to_compare_is_one_of_two_words(capsys: pytest.CaptureFixture[str]) -> None:
+    unequal()
+    assert run("compare", "a*", "b*", "--at", "300") == 2
+    assert "common" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="at: got 300; expected common or last"):
+        compare(["a*", "b*"], at=300)  # type: ignore[arg-type]

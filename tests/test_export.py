@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from helpers_core import agent_of
 from helpers_joint import joint_spec, slot_spec
+from helpers_pages import ROOT
 from safetensors.numpy import load_file
 from test_agent_records import DQN, words
 from test_contract import TOYS, agent_for, small, spaces_suit
@@ -22,6 +24,7 @@ from test_contract import TOYS, agent_for, small, spaces_suit
 import algos
 import joystick
 from algos.base import Agent, EnvSpec, PolicyModule, UnfitError
+from envs.gym.recipe import of_gymnasium
 from framework.checkpoint import atomic
 from framework.errors import JoystickError
 from framework.export import check, example, onnx_file
@@ -385,12 +388,82 @@ def test_an_output_that_is_not_finite_where_the_agents_is_is_refused() -> None:
 
 
 def test_texts_of_an_example_are_written_as_python_reads_them() -> None:
-    made = example.making("gym", "Here-v1", {"text": "it's", "other": 'a "b" \\', "deep": {"x": "y's"}}, False)
+    made = of_gymnasium("Here-v1", {"text": "it's", "other": 'a "b" \\', "deep": {"x": "y's"}}, None)
+    assert made is not None
     given: dict[str, Any] = {}
     gymnasium = type("", (), {"make": staticmethod(lambda name, **options: given.update(options, id=name))})
-    eval(str(made), {"gymnasium": gymnasium})
+    exec("\n".join(made.lines), {"gymnasium": gymnasium})
     assert given == {"id": "Here-v1", "text": "it's", "other": 'a "b" \\', "deep": {"x": "y's"}}
     compile(example.tensors_example(Path('a"b.safetensors')), "example", "exec")
+
+
+CONV = "[{layer_type: conv2d, out_channel: 4, kernel_size: 8, stride: 4}]"
+RUNNING = [
+    ("PPO", "exported_envs:Parts", []),
+    ("A2C", "exported_envs:Choices", []),
+    ("PPO", "exported_envs:Picture", [f"algo_cfg.actor_layers={CONV}", f"algo_cfg.critic_layers={CONV}"]),
+    ("PPO", "exported_envs:Picture", [
+        "env_cfg.wrappers=[GrayScale, {wrapper_name: Resize, shape: 12}, FlattenObservation]",
+    ]),
+    ("SAC", "exported_envs:Number", []),
+    ("DRQN", "exported_envs:Masked", []),
+    ("DQN", "exported_envs:MaskedPart", []),
+    ("PPO", "exported_envs:MaskedParts", []),
+    ("RecurrentPPO", "exported_envs:Sized", ["env_cfg.size=3"]),
+    ("PPO", "Taxi-v4", ["env_cfg.max_episode_steps=20"]),
+    ("TD3", "Pendulum-v1", ["env_cfg.wrappers=[{wrapper_name: RescaleAction, min_action: -1, max_action: 1}]"]),
+]  # fmt: skip
+"""Algorithms, environments and settings with observations and actions of every kind."""
+
+
+@pytest.mark.parametrize(("algo", "env", "settings"), RUNNING)
+def test_the_printed_program_runs_as_it_is_printed_and_acts_as_the_policy(
+    algo: str, env: str, settings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxscript")
+    monkeypatch.chdir(tmp_path)
+    file = f"""\
+general_cfg: {{algo_name: {algo}, env_name: {"python" if "exported" in env else "gym"}, max_total_step: 60, seed: 1,
+  save_fig: false, online_eval_episode: 1}}
+env_cfg: {{id: "{env}"}}
+"""
+    Path("run.yaml").write_text(file)
+    allow = ["--allow-import", "exported_envs"]
+    assert main([*allow, "--yaml", "run.yaml", "--into", "run", *settings]) == 0
+    capsys.readouterr()
+    assert main([*allow, "export", "./run", "--to", "onnx"]) == 0
+    program = printed_example(capsys.readouterr().out)
+    assert "env = " in program
+    path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert not done.stderr
+    word, total = done.stdout.split()
+    assert word == "return:"
+    assert float(total) == pytest.approx(played(program), abs=1e-3)
+    saved = onnx.load("run.onnx").metadata_props
+    assert next(each.value for each in saved if each.key == "program") + "\n" == program
+
+
+def played(program: str) -> float:
+    """Return of an episode of the environment of the program, with the policy of the run."""
+    scope: dict[str, Any] = {}
+    lines = [line for line in program.splitlines() if line.startswith(("import", "from", "env = "))]
+    exec("\n".join(lines), scope)
+    env, policy = scope["env"], joystick.load("./run", allow_import=["exported_envs"])
+    (obs, info), total, over = env.reset(seed=0), 0.0, False
+    while not over:
+        seen, mask = obs, info.get("action_mask")
+        if "action_mask" in (getattr(env.observation_space, "spaces", ())):
+            seen, mask = obs if len(obs) > 2 else obs["x"], obs["action_mask"]
+        if isinstance(env.observation_space, Box) and np.ndim(obs) == 0:
+            seen = np.reshape(obs, 1)
+        obs, reward, terminated, truncated, info = env.step(policy.act(seen, mask))
+        total, over = total + float(reward), terminated or truncated
+    return total
 
 
 def test_a_policy_that_never_acted_is_refused_with_a_sentence(

@@ -18,6 +18,8 @@ from helpers_core import toy_of
 from PIL import Image, ImageSequence
 
 from config.general import GeneralConfig
+from config.loader import load
+from framework.catalog import ALGOS, ENVS
 from framework.evaluator import Evaluation
 from framework.fragment import Episode
 from framework.iteration import Count
@@ -30,6 +32,7 @@ from framework.output.gif import GifWriter
 from framework.output.pace import Pace
 from framework.output.pictures import CAPTION_HEIGHT, captioned
 from framework.output.video import Film
+from framework.runs import exactness
 from framework.runs.signals import StopSignals
 
 # --------------------------------------------------------------------------------------------------- film
@@ -755,8 +758,8 @@ def test_the_summary_counts_one_episode_and_names_a_score_that_is_not_above_rand
     said = summary_of(tmp_path, count=Count(1, 1, 1), score={"mean": -500.0, "std": 0.0, "episodes": 1},
                       random_return=-500.0, expected_return=-73.0)  # fmt: skip
     assert said["trained"] == "1 episode, 1 step, 1 update in 1:05"
-    expected = "-500 ± 0 over 1 episode   (random policy -500, expected -73): not above the random policy"
-    assert said["score"] == expected
+    assert said["score"] == "-500 ± 0 over 1 episode", "in 80 columns"
+    assert said["against"] == "random policy -500, expected -73: not above the random policy"
     said = summary_of(tmp_path, score={"mean": -499.0, "std": 0.0, "episodes": 1}, random_return=-500.0)
     assert "not above" not in said["score"]
 
@@ -786,3 +789,43 @@ def test_the_legend_is_no_wider_than_its_figure(entries: int, tmp_path: Path) ->
     assert box.x0 >= 0
     assert box.x1 <= figure.bbox.width
     assert legend._ncols == (3 if entries == 5 else 5)
+
+
+def test_on_a_pipe_what_takes_long_is_said_at_once_and_again(tmp_path: Path, clock: Clock) -> None:
+    stream = io.StringIO()
+    console = Console(tmp_path / "log.txt", GeneralConfig(), stream)
+    with console.during("playing 2 episodes"):
+        assert stream.getvalue() == "playing 2 episodes\n"
+        for _ in range(25):
+            clock.now += 1
+            console.waiting()
+    console.close()
+    assert stream.getvalue().splitlines()[1:] == ["playing 2 episodes, 0:10 so far", "playing 2 episodes, 0:20 so far"]
+
+
+def test_no_line_of_the_summary_about_the_score_is_wider_than_a_terminal(tmp_path: Path) -> None:
+    score = {"mean": 23.95, "std": 3.584, "episodes": 20}
+    for expected in (None, 500.0):
+        said = summary_of(tmp_path, score=score, random_return=19.35, expected_return=expected)
+        assert all(len(f"{'':14}{said[label]}") <= 80 for label in ("score", "against") if label in said)
+        assert ("against" in said) is (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings", "change", "said"),
+    [
+        ("PPO", {"lr_schedule": "linear"}, "general_cfg.max_total_step: 200 -> 300",
+         "algo_cfg.lr_schedule: from here on as in a run that was planned with general_cfg.max_total_step as now"),
+        ("PER_DQN", {}, "general_cfg.max_episode: 2 -> 3",
+         "algo_cfg.per_beta: from here on as in a run that was planned with general_cfg.max_episode as now"),
+        ("PPO", {}, "general_cfg.max_total_step: 200 -> 300",
+         "general_cfg.max_total_step: changes when the run ends, and no schedule"),
+        ("PPO", {"lr_schedule": "linear"}, "general_cfg.log_level: info -> debug", ""),
+    ],
+)  # fmt: skip
+def test_a_resume_says_what_another_limit_does_to_schedules(
+    algo: str, settings: dict[str, Any], change: str, said: str
+) -> None:
+    values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
+    config = load(None, find_algo=ALGOS, find_env=ENVS, values=values)
+    assert list(exactness.of_limits(config, [change])) == ([said] if said else [])

@@ -549,8 +549,27 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
     (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
     assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
+    assert group.look(one, cfg) == (1.0, "100%   step 200   return 2   evaluation 7.25 ± 0.5   evaluating")
     one.child.status, one.child.seconds = 0, 64.9
     assert group.look(one, cfg) == (1.0, "ended in 1:05")
+    one.child.status = 130
+    assert group.look(one, cfg) == (1.0, "stopped after 1:05")
+    [_, line] = runs_table.lines([runs_table._cells(runs_table.result(one.task, 1, 130, 64.9))])
+    assert line.split()[-1] == "stopped"
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("3", True), ("1", False), ("2..3", False), ("12345", False)])
+def test_a_single_seed_that_may_be_meant_as_a_number_of_runs_gets_a_hint(
+    typed: str, hint: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--algo", "PPO", "--env", "CartPole-v1", "--seeds", typed, "--print-config"]) == 0
+    text = (
+        f"--seeds {typed}: one run, with seed {typed}; for {typed} runs with different seeds write --seeds 1..{typed}\n"
+    )
+    err = capsys.readouterr().err
+    assert (text in err) is hint
+    assert ("this is the one with seed" in err) is (typed == "2..3")
 
 
 def test_the_newest_row_is_found_at_the_end_of_a_long_file(tmp_path: Path) -> None:

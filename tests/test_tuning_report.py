@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import helpers_browser
 import numpy as np
 import pytest
 from helpers_tuning import GENERAL, forking, run, table, written
@@ -67,7 +68,7 @@ def cells(html: str) -> list[list[str]]:
 
 def test_the_page_has_every_trial_and_what_was_searched(tmp_path: Path) -> None:
     html = page(tmp_path)
-    assert cells(html)[0] == ["002", "30", "30", "0.001", "a", "100", "1.5", "finished"]
+    assert cells(html)[0] == ["002", "30", "30", "0.001", "a", "100", "", "1.5", "finished"]
     assert [line[0] for line in cells(html)] == ["002", "000", "003", "001"]
     text = html.replace("<wbr>", "")
     assert "<td>algo_cfg.lr</td><td>log from 0.0001 to 0.01</td>" in text
@@ -77,10 +78,39 @@ def test_the_page_has_every_trial_and_what_was_searched(tmp_path: Path) -> None:
 
 
 def test_a_page_of_a_tuning_that_goes_on_says_so(tmp_path: Path) -> None:
-    html = page(tmp_path, best=None, commands=[])
-    assert "has not ended" in html
+    html = page(tmp_path, best=None, session="running")
+    assert re.search(r">running, as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", html)
+    assert "<div hidden><section><h2>Commands</h2>" in html, "it cannot be continued while it runs"
     assert "best score so far" in html
     assert "Best settings" not in html
+    html = page(tmp_path, best=None, session="interrupted")
+    assert "·  interrupted</p>" in html
+    assert "<div><section><h2>Commands</h2>" in html
+    assert "·  ended</p>" in page(tmp_path)
+
+
+def test_empty_cells_of_columns_of_numbers_are_aligned_like_numbers(tmp_path: Path) -> None:
+    nothing = row("000", (1e-3, "a"), "waiting", None)._replace(step=None, seconds=None)
+    html = page(tmp_path, [nothing], best=None, curves=Curves({}, ""))
+    inside = html[html.index('<div class="sortable">') :].split("</table>")[0]
+    heads, values = re.findall(r"<th( class=n)?>", inside), re.findall(r"<td( class=n)?>", inside)
+    assert heads == values == [*[" class=n"] * 4, "", *[" class=n"] * 3, ""]
+
+
+@pytest.mark.skipif(helpers_browser.PROGRAM is None, reason="needs Chromium")
+def test_a_page_that_was_not_written_again_says_that_its_tuning_may_have_been_killed(tmp_path: Path) -> None:
+    browser = helpers_browser.Browser()
+    try:
+        for patience, said, shown in ((60, "running, as of", False), (-60, "it was killed", True)):
+            page(tmp_path, best=None, session="running", patience=patience)
+            browser.go((tmp_path / "report.html").as_uri())
+            browser.until("document.querySelector('.alive')")
+            browser.until("document.readyState == 'complete'")
+            assert said in browser.text(".alive")
+            assert ("Commands" in browser.text("main")) is shown
+            assert not browser.complaints()
+    finally:
+        browser.close()
 
 
 def test_the_browser_runs_the_script_that_sorts_and_no_other(tmp_path: Path) -> None:
@@ -90,7 +120,7 @@ def test_the_browser_runs_the_script_that_sorts_and_no_other(tmp_path: Path) -> 
         tmp_path, rows, (LR, kinds), title=EVIL, reasons={EVIL: EVIL}, commands=[(EVIL, EVIL)], curves=Curves({}, EVIL)
     )
     [script] = re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL)
-    assert script == report.SORT
+    assert script == report.SORT + report.KILLED
     policy = html.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     loads = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'"
@@ -211,7 +241,7 @@ def test_a_tuning_leaves_its_page_and_a_page_that_fails_costs_a_warning(
     assert {line[0]: line[3] for line in cells(html)} == {name: each["algo_cfg.lr"] for name, each in rows.items()}
     assert "python main.py --yaml x/best.yaml" in html
     assert "<h1>Tuning: QLearning on shifted</h1>" in html
-    assert states[0] == ["waiting", "waiting"], "there is a page from the beginning"
+    assert states[0] == ["running", "running"], "there is a page from the beginning"
     assert states[-1] == ["finished", "finished"]
     monkeypatch.setattr(report, "write", lambda found: 1 / 0)
     Path("x/report.html").unlink()

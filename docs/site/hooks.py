@@ -1,6 +1,8 @@
-"""Builds the site with the folders of the repository, so that links between its files are links of the site."""
+"""Builds the site with the folders of the repository, so that links between its files are links of the site. Pages in
+Chinese get Chinese words of the theme, and a link to the English page with the same content, which links back."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,11 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent.parent
 PAGES = ("*.md", "docs/**/*.md", "algos/*/README.md")
 IMAGES = ("docs/images/*",)
+STYLE = "docs/site/chinese.css"
+CHINESE = r"[\u2014\u2018-\u201d\u2026\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+BROKEN_LINE = re.compile(rf"(?<={CHINESE})((?:</\w+>)*)\n((?:<\w[^>]*>)*)(?={CHINESE})")
+"""A line break between two Chinese characters, which a browser shows as a blank."""
+CODE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)[^)\s]*\)")
 
 
@@ -30,6 +37,40 @@ def on_files(files: Files, config: Any) -> Files:
     linked = {(page.parent / link).resolve() for page in pages for link in LINK.findall(page.read_text("utf-8"))}
     others = [path for path in sorted(linked) if path.is_file() and path.suffix != ".md" and path.is_relative_to(ROOT)]
     images = [path for pattern in IMAGES for path in sorted(ROOT.glob(pattern))]
-    for path in dict.fromkeys([*pages, *images, *others]):
+    for path in dict.fromkeys([*pages, *images, *others, ROOT / STYLE]):
         files.append(File.generated(config, str(path.relative_to(ROOT)), abs_src_path=str(path)))
     return files
+
+
+def is_chinese(name: str) -> bool:
+    """Returns True for the file of a page in Chinese."""
+    return name.startswith("docs/zh/") or name.endswith(".zh.md")
+
+
+def pairs(names: Collection[str]) -> dict[str, str]:
+    """Returns the pages that there are in both languages: each one -> the same in the other language."""
+    found = {}
+    for name in filter(is_chinese, names):
+        folder, _, file = name.rpartition("/")
+        same = (f"docs/tutorials/{file}", f"docs/{file}") if folder else (name.replace(".zh.md", ".md"),)
+        if english := next((other for other in same if other in names), None):
+            found |= {name: english, english: name}
+    return found
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Joins the broken lines of Chinese text."""
+    if not is_chinese(page.file.src_uri):
+        return html
+    parts = CODE.split(html)
+    return "".join(part if part.startswith("<pre") else BROKEN_LINE.sub(r"\1\2", part) for part in parts)
+
+
+def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
+    """Sets the language of a page, and offers it in the other one."""
+    name, urls = page.file.src_uri, {each.file.src_uri: each.file.url for each in nav.pages}
+    config.theme["language"] = "zh" if is_chinese(name) else "en"
+    both = sorted({name, pairs(urls).get(name, name)}, key=is_chinese)
+    named = zip(both, (("English", "en"), ("中文", "zh")), strict=False) if len(both) == 2 else ()
+    config.extra["alternate"] = [{"name": word, "lang": lang, "link": urls[file]} for file, (word, lang) in named]
+    return context

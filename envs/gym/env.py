@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from envs.base import EnvError, VectorEnv
-from envs.gym import native, registry
+from envs.gym import native, recipe, registry
 from envs.gym.config import Config
 from envs.gym.rows import assemble
 from envs.gym.validate import without_display
@@ -22,11 +22,22 @@ from envs.gym.wrappers import wrap
 def make(cfg: Config, rows: int) -> VectorEnv:
     """Makes a vector environment. Raises EnvError if it cannot be made or violates gymnasium's API."""
     prepare(cfg.render_mode, cfg.id, rows)
-    if kind := _rows_of_ours(cfg, rows):
-        return GymnasiumVector(mode_of(kind(make_scalar(cfg, 0), rows)), cfg.id, obey_masks=cfg.action_mask)
     if cfg.vectorization == "native" and not _known_to_us(cfg.id):
         return _make_native(cfg, rows)
-    return assemble(partial(make_scalar, cfg), cfg.id, rows, cfg.vectorization, cfg.action_mask)
+    env = _make_rows(cfg, rows)
+    env.recipe = recipe.of_gymnasium(cfg.id, cfg.constructor, cfg.wrappers)
+    return env
+
+
+def _make_rows(cfg: Config, rows: int) -> VectorEnv:
+    """Makes rows that give the numbers of the scalar environment."""
+    kind = _rows_of_ours(cfg, rows)
+    if kind is None:
+        return assemble(partial(make_scalar, cfg), cfg.id, rows, cfg.vectorization, cfg.action_mask)
+    scalar = make_scalar(cfg, 0)
+    env = GymnasiumVector(mode_of(kind(scalar, rows)), cfg.id, obey_masks=cfg.action_mask)
+    env.source_space = scalar.observation_space
+    return env
 
 
 def prepare(render_mode: str | None, name: str, rows: int) -> None:

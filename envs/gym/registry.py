@@ -61,6 +61,11 @@ def lookup(env_id: str) -> EnvSpec | None:
     return gymnasium.registry.get(name)
 
 
+def package_of(env_id: str) -> str | None:
+    """Returns the package that registers an id when it is imported; None for gymnasium's own ids and others."""
+    return next((package for package, names in _NAMES.items() if names.search(env_id)), None)
+
+
 def _register(package: str) -> None:
     """Registers the environments of a package."""
     if package == "minatar":
@@ -120,7 +125,7 @@ def unknown_id(env_id: str) -> str:
     module, colon, name = env_id.rpartition(":")
     if callable(getattr(sys.modules.get(module), name, None)):
         return f"no id {name!r} is registered, and {module} has a class {name}: general_cfg.env_name=python takes it"
-    package = next((package for package, names in _NAMES.items() if names.search(name)), None)
+    package = package_of(name)
     if package and importlib.util.find_spec(package) is None:
         pip = _EXTRAS[package][1]
         return f"{env_id} needs the package {pip}, which is not installed: pip install {pip}"

@@ -220,15 +220,19 @@ def assemble(
         return _whole(env, name, rows, obey_masks)
     if fault := no_environment(env):
         raise EnvError(f"{name} {fault}")
-    masked = probe(env, name, obey_masks)
+    masked, source = probe(env, name, obey_masks), env.observation_space
     if masked or masks.in_observation(env.observation_space):
         maker, env = partial(masks.with_masks, maker, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
     known = known_of(env, first.parts, masked, name)._replace(start=first.start, encode=first.encode)
+    found: VectorEnv
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
-        return _async(maker, name, rows, known)
-    return SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], known)
+        found = _async(maker, name, rows, known)
+    else:
+        found = SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], known)
+    found.source_space = source
+    return found
 
 
 def no_environment(thing: Any) -> str | None:

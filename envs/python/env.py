@@ -9,6 +9,7 @@ import gymnasium
 from config import own
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.gym.env import prepare
+from envs.gym.recipe import of_own
 from envs.gym.rows import assemble, made
 from envs.gym.wrappers import wrap
 from envs.multi_agent import MultiAgentVector, several
@@ -34,7 +35,9 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
         return _several(maker, cfg, rows, first, context.global_state)
     if cfg.max_agents:
         raise EnvError(f"env_cfg.max_agents is for several agents, and {cfg.id} gives a {type(first).__name__}")
-    return assemble(maker, cfg.id, rows, cfg.vectorization, cfg.action_mask, first)
+    env = assemble(maker, cfg.id, rows, cfg.vectorization, cfg.action_mask, first)
+    env.recipe = of_own(cfg.id, cfg.constructor, context_parameter(creator), cfg.wrappers)
+    return env
 
 
 def _several(maker: Callable[[int], Any], cfg: Config, rows: int, first: Any, global_state: bool) -> VectorEnv:

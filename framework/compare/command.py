@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from config.loader import ConfigError
 from config.names import printable
 from config.paths import as_written
 from framework.checkpoint.atomic import write_whole
@@ -19,6 +20,9 @@ from framework.output.terminal import choose
 from framework.runs.many_runs import file_names
 from framework.runs.task_dir import ROOT, new_folder
 
+AT = ("common", "last")
+"""Where scores are compared."""
+
 
 class Found(NamedTuple):
     """Comparisons, and the series that are left out of them."""
@@ -29,9 +33,9 @@ class Found(NamedTuple):
     """Sentences on those that have not."""
 
 
-def run(words: Sequence[str], threshold: float | None, into: Path | None) -> int:
+def run(words: Sequence[str], threshold: float | None, into: Path | None, at: str = "common") -> int:
     """Compares the runs that words name. Returns the exit status."""
-    found = compared(words, threshold, ROOT)
+    found = compared(words, threshold, ROOT, at)
     names = [row.series.first.algorithm for each in found.several for row in each.rows]
     environments, algorithms = (
         file_names(["-".join(dict.fromkeys(each))])[0] for each in ([one.environment for one in found.several], names)
@@ -53,18 +57,23 @@ def run(words: Sequence[str], threshold: float | None, into: Path | None) -> int
     return 0
 
 
-def compare(runs: str | Path | Sequence[str | Path], threshold: float | None = None) -> list[dict[str, Any]]:
+def compare(
+    runs: str | Path | Sequence[str | Path], threshold: float | None = None, at: str = "common"
+) -> list[dict[str, Any]]:
     """Compares runs, and returns a row for each series: the columns of compare.csv. Writes nothing.
 
     runs: names under tasks/, folders, patterns, groups of seeds or of experiments. threshold: score of which the row
-    says when it is reached; None: a goal of the runs.
+    says when it is reached; None: a goal of the runs. at: common, to compare scores at a step that all runs have come
+    to; last, to compare the last scores of runs of unequal lengths.
     """
+    if at not in AT:
+        raise ConfigError([f"at: got {at!r}; expected {' or '.join(AT)}"])
     several = [runs] if isinstance(runs, str | Path) else runs
-    found = compared([str(each) for each in several], threshold, ROOT)
+    found = compared([str(each) for each in several], threshold, ROOT, at)
     return [row for each in found.several for row in table.rows(each)]
 
 
-def compared(words: Sequence[str], threshold: float | None, root: Path) -> Found:
+def compared(words: Sequence[str], threshold: float | None, root: Path, at: str = "common") -> Found:
     """Returns the comparisons. Raises JoystickError if there is nothing to compare."""
     sections = gather(find(words, root))
     pairs = {name: several for name, several in sections.items() if len(several) > 1}
@@ -72,7 +81,7 @@ def compared(words: Sequence[str], threshold: float | None, root: Path) -> Found
         raise JoystickError(printable(_no_pair(sections)))
     found, left_out = [], []
     for name, several in sections.items():
-        each = measure.compare(name, several, threshold) if name in pairs else None
+        each = measure.compare(name, several, threshold, at) if name in pairs else None
         scored = [row.series for row in each.rows if row.scored] if each else []
         if each is not None and len(scored) > 1:
             found.append(each)

@@ -19,11 +19,14 @@ from framework.output.statistics import LEAST_SEEDS
 from framework.runs.runs_table import Curve, Curves, curves_of
 from framework.runs.task_dir import TaskDir
 
+UNEQUAL = 1.1
+"""Ratio of the budgets of two runs above which their last scores are not compared."""
 FEW_SEEDS = 5
 """Number of seeds below which a difference is only probable."""
 WAY = 0.9
 """Part of the way from the worst score to the best one at the end that is the threshold, if no goal is known."""
 NOISE = "within noise"
+BUDGETS = "unequal budgets"
 Interval = tuple[float, float] | None
 
 
@@ -46,6 +49,8 @@ class Row(NamedTuple):
     series: Series
     lines: Sequence[Curve]
     """Curves of the runs that have one."""
+    within: Sequence[Curve]
+    """The same up to the step at which scores are compared."""
     final: Score
     best: Score
     improvement: Score
@@ -74,20 +79,50 @@ class Compared(NamedTuple):
     threshold: Threshold
     evaluated: bool
     """True if the scores are those of evaluations, False if they are returns of training."""
+    at: float | None = None
+    """Step (or update) up to which scores count, since some runs ended there or soon after; None: to the end of each
+    run."""
+
+    @property
+    def budgets(self) -> tuple[float, float]:
+        """Least and most steps (or updates) at the last score of a run."""
+        ends = [float(line[0][-1]) for row in self.rows for line in row.lines]
+        return min(ends), max(ends)
 
 
-def compare(environment: str, several: Sequence[Series], threshold: float | None) -> Compared | None:
+def compare(
+    environment: str, several: Sequence[Series], threshold: float | None, at: str = "common"
+) -> Compared | None:
     """Compares the series of an environment with the first that has a score; those without one come last. None if no
-    series has one."""
+    series has one. at: common, to compare scores at a step that all runs have come to, or last."""
     runs = [run for series in several for run in series.runs]
     curves = _curves(runs)
     if not curves.lines:
         return None
     goal = Threshold(threshold, "--threshold") if threshold is not None else _goal(runs, curves)
     rows: list[Row] = []
+    step = common_step(list(curves.lines.values())) if at == "common" else None
     for series in sorted(several, key=lambda series: not _scored(series, curves)):
-        rows.append(_row(series, curves, goal.value, rows[0] if rows else None))
-    return Compared(environment, rows, curves, goal, _evaluated(curves))
+        rows.append(_row(series, curves, goal.value, step, rows[0] if rows else None))
+    return Compared(environment, rows, curves, goal, _evaluated(curves), step)
+
+
+def common_step(lines: Sequence[Curve]) -> float | None:
+    """Returns the highest step up to which all curves have scores of about equal budgets; None if the budgets of whole
+    curves are about equal, or if there is no such step."""
+    step = math.inf
+    while True:
+        ends = [float(line[0][line[0] <= step][-1]) if (line[0] <= step).any() else -math.inf for line in lines]
+        if not _unequal(ends):
+            return max(ends) if math.isfinite(step) else None
+        if min(ends) == -math.inf:
+            return None
+        step = min(ends)
+
+
+def _unequal(ends: Sequence[float]) -> bool:
+    """Returns True if the budgets differ too much for a comparison."""
+    return max(ends) > UNEQUAL * min(ends)
 
 
 def _scored(series: Series, curves: Curves) -> list[Run]:
@@ -95,19 +130,22 @@ def _scored(series: Series, curves: Curves) -> list[Run]:
     return [run for run in series.runs if str(run.folder) in curves.lines]
 
 
-def _row(series: Series, curves: Curves, threshold: float, first: Row | None) -> Row:
+def _row(series: Series, curves: Curves, threshold: float, at: float | None, first: Row | None) -> Row:
     runs = _scored(series, curves)
     lines = [curves.lines[str(run.folder)] for run in runs]
-    final, best = _score([line[1][-1] for line in lines]), _score([line[1].max() for line in lines])
-    better = Score(None, None) if first is None else _improvement(lines, first.lines)
+    within = lines if at is None else [(step[step <= at], value[step <= at]) for step, value in lines]
+    final, best = _score([line[1][-1] for line in within]), _score([line[1].max() for line in within])
+    better = Score(None, None) if first is None else _improvement(within, first.within)
     steps = [_step_of(line, threshold) for line in lines]
     seconds = [
         math.inf if math.isinf(step) else _seconds_at(run.task, step, curves.over)
         for run, step in zip(runs, steps, strict=True)
     ]
     said = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
+    if first is not None and lines and _unequal([float(line[0][-1]) for line in (*within, *first.within)]):
+        said = BUDGETS
     reached = sum(math.isfinite(step) for step in steps)
-    return Row(series, lines, final, best, better, said, reached, _median(steps), _median(seconds))
+    return Row(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
 
 
 # ------------------------------------------------------------------------------------------------- what is read

@@ -62,6 +62,8 @@ def title_of(several: Sequence[Series]) -> str:
 
 
 def _section(compared: Compared) -> Iterator[str]:
+    caveat = words.budget(compared)
+    yield paragraph(caveat, "warning") if caveat else ""
     yield "".join(paragraph(sentence) for sentence in words.sentences(compared))
     yield "".join(paragraph(remark, "warning") for remark in words.remarks(compared))
     scores, kind = words.measure(compared)

@@ -28,6 +28,8 @@ BEST_INTERVAL = "95 % interval "
 def show(compared: Compared, screen: Screen) -> None:
     """Prints the tables of an environment, the settings that differ, and the remarks."""
     screen.say(f"\n{printable(compared.environment)}", "bold")
+    if caveat := words.budget(compared):
+        _say(screen, caveat, "yellow")
     for sentence in words.sentences(compared):
         _say(screen, sentence)
     screen.say("")
@@ -136,6 +138,7 @@ def rows(compared: Compared) -> list[dict[str, Any]]:
             "seeds": [run.seed for run in row.series.runs],
             "scored": row.scored,
             "score": "evaluation" if compared.evaluated else "training",
+            "at": compared.at,
             **_columns("final", row.final),
             **_columns("best", row.best),
             **_columns("improvement", row.improvement),

@@ -4,13 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from framework.compare.measure import FEW_SEEDS, LEAST_SEEDS, NOISE, Compared, Interval, Row, Score
+from framework.compare.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Compared, Interval, Row, Score
 from framework.compare.series import Series, changes_the_task, differing
 from framework.output.curves import UPDATES
 from framework.output.formatting import clock, counted, short
-
-UNEQUAL = 1.1
-"""Ratio of the lengths of two runs at which a remark says that they differ."""
 
 
 def between(interval: Interval) -> str:
@@ -62,6 +59,20 @@ def measure(compared: Compared) -> tuple[str, str]:
     return f"Scores are running means of the returns of training, with exploration, because {whose}.", kind
 
 
+def budget(compared: Compared) -> str:
+    """Returns at which step scores are compared; empty if all runs end after about as many."""
+    (least, most), unit = compared.budgets, counting(compared)
+    if most <= UNEQUAL * least:
+        return ""
+    trained = f"{amount(least)} to {amount(most)} {unit}"
+    if compared.at is not None:
+        return (
+            f"Scores count up to {unit.removesuffix('s')} {amount(compared.at)}, to which all runs have come; the last "
+            f"ones are after {trained} (compare --at last)."
+        )
+    return f"The last scores are after {trained}, too unequal to tell which is better."
+
+
 def sentences(compared: Compared) -> Iterator[str]:
     """Yields what is said of each series, compared with the first."""
     first, *others = compared.rows
@@ -74,6 +85,8 @@ def _sentence(row: Row, first: Row) -> str:
     if better.value is None:
         return "no score yet."
     said = f"the probability that a run of it ends higher than one of {name} is {_likely(better)}"
+    if row.verdict == BUDGETS:
+        return f"{said}. Their budgets are unequal, so that this does not tell which is better."
     fewest = min(row.scored, first.scored)
     if row.verdict == "too few seeds":
         has = f"one of the two has {counted(fewest, 'seed')}"
@@ -105,7 +118,6 @@ def remarks(compared: Compared) -> Iterator[str]:
             f"Fewer than {FEW_SEEDS} seeds ({', '.join(few)}): intervals of so few are too narrow"
             f"{f'; fewer than {LEAST_SEEDS} have none' if none else ''}."
         )
-    yield from _lengths(compared)
 
 
 def _tasks(compared: Compared) -> Iterator[str]:
@@ -124,10 +136,3 @@ def _unfinished(row: Row) -> Iterator[str]:
     if states:
         named = ", ".join(f"{count} {state}" for state, count in states.items())
         yield f"{name}: {named}; what is there counts, and the last score takes the place of the final one."
-
-
-def _lengths(compared: Compared) -> Iterator[str]:
-    ends = [float(line[0][-1]) for row in compared.rows for line in row.lines]
-    if max(ends) > UNEQUAL * min(ends):
-        unit = counting(compared)
-        yield f"The last scores are after {amount(min(ends))} to {amount(max(ends))} {unit}, not all after the same."

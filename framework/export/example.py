@@ -3,18 +3,33 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from gymnasium.spaces import Space
+from gymnasium.spaces import Box, Dict, Discrete, Space, Tuple
 
+from envs.base import Recipe
 from framework.export.policy import FileModule
 
+MASK = "action_mask"
+"""Key of a mask of actions in an info or a Dict observation."""
 
-def onnx_example(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], made: str | None) -> str:
-    """Returns a program that runs the file with onnxruntime and numpy. observed: space of an observation; masks:
-    shape of a mask of actions; made: expression that makes an environment whose own observations and actions these
-    are; None if the observations have to come from elsewhere."""
-    return "\n".join(_with_env(file, module, observed, made) if made else _without(file, module, observed, masks))
+
+class Played(NamedTuple):
+    """What a program plays with: how it makes the environment, and the space of the observations that it gets."""
+
+    recipe: Recipe
+    space: Space
+
+
+def onnx_example(
+    file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played | None, flat: bool = False
+) -> str:
+    """Returns a program that runs the file with onnxruntime and numpy. observed: space of an observation of the file;
+    masks: shape of a mask of actions; played: None if the observations have to come from elsewhere; flat: True if they
+    are flattened then."""
+    if played is None:
+        return "\n".join(_without(file, module, observed, masks, flat))
+    return "\n".join(_with_env(file, module, observed, masks, played))
 
 
 def _session(file: Path, module: FileModule) -> Iterator[str]:
@@ -30,22 +45,72 @@ def _call(module: FileModule, obs: str, mask: str) -> Iterator[str]:
     yield f"{found} = policy.run(None, {{{feed}}})"
 
 
-def _with_env(file: Path, module: FileModule, observed: Space, made: str) -> Iterator[str]:
-    yield from ("import gymnasium", "import numpy as np", "import onnxruntime", "")
+def _with_env(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played) -> Iterator[str]:
+    encoded = _encoded(played.space, observed)
+    mask = f'obs["{MASK}"]' if _has_mask(played.space) else f'info.get("{MASK}", np.ones({masks and masks[0]}))'
+    yield from dict.fromkeys([*played.recipe.imports, "import numpy as np", "import onnxruntime", *encoded.imports])
+    yield ""
     yield from _session(file, module)
-    yield f"env = {made}"
+    yield from (*played.recipe.lines, *encoded.before)
     yield from ("obs, info = env.reset(seed=0)", "total, ended = 0.0, False", "while not ended:")
-    yield from (f"    {line}" for line in _call(module, f"np.asarray(obs, np.{observed.dtype})[None]", ""))
+    yield from (f"    {line}" for line in _call(module, encoded.batch, f"np.asarray({mask}, bool)[None]"))
     yield "    obs, reward, terminated, truncated, info = env.step(action[0])"
     yield "    total, ended = total + float(reward), terminated or truncated"
     yield 'print("return:", total)'
 
 
-def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...]) -> Iterator[str]:
+class _Encoded(NamedTuple):
+    """How a program turns an observation of the environment into one of the file."""
+
+    batch: str
+    """Expression of a batch of one observation."""
+    imports: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    """Lines before the loop."""
+
+
+def _has_mask(space: Space) -> bool:
+    return isinstance(space, Dict) and MASK in space.spaces
+
+
+def _encoded(space: Space, observed: Space) -> _Encoded:
+    obs, place, imports, before = "obs", "env.observation_space", [], []
+    if isinstance(space, Dict) and _has_mask(space):
+        parts = {key: part for key, part in space.spaces.items() if key != MASK}
+        if len(parts) == 1:
+            [(key, space)] = parts.items()
+            obs, place = f"obs[{_literal(key)}]", f"{place}[{_literal(key)}]"
+        else:
+            imports.append("from gymnasium.spaces import Dict")
+            before.append(f'space = Dict({{key: part for key, part in {place}.items() if key != "{MASK}"}})')
+            obs, place, space = "{key: obs[key] for key in space}", "space", Dict(parts)
+    array = f"np.asarray({obs}, np.{observed.dtype})"
+    if isinstance(space, Dict | Tuple):
+        leaves = list(_leaves(space, "obs" if obs.startswith("{") else obs))
+        if all(isinstance(leaf, Discrete) for _, leaf in leaves):
+            array = f"np.asarray([{', '.join(name for name, _ in leaves)}], np.{observed.dtype})"
+        else:
+            imports.append("from gymnasium.spaces import flatten")
+            array = f"np.asarray(flatten({place}, {obs}), np.{observed.dtype})"
+    scalar = isinstance(space, Box) and not space.shape
+    return _Encoded(f"{array}{'.reshape(1, 1)' if scalar else '[None]'}", tuple(imports), tuple(before))
+
+
+def _leaves(space: Space, name: str) -> Iterator[tuple[str, Space]]:
+    """Yields expression and space of each part of an observation."""
+    if isinstance(space, Dict | Tuple):
+        for key, part in space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces):
+            yield from _leaves(part, f"{name}[{_literal(key)}]")
+    else:
+        yield name, space
+
+
+def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], flat: bool) -> Iterator[str]:
     yield from ("import numpy as np", "import onnxruntime", "")
     yield from _session(file, module)
     shape = (1, *(observed.shape or ()))
-    yield f"obs = np.zeros({shape}, np.{observed.dtype})  # an observation as training saw it"
+    what = "gymnasium.spaces.flatten of an observation" if flat else "an observation as training saw it"
+    yield f"obs = np.zeros({shape}, np.{observed.dtype})  # {what}"
     if "action_mask" in module.inputs:
         yield f"mask = np.ones({(1, *masks)}, bool)  # True for legal actions"
     yield "for step in range(3):"
@@ -71,15 +136,6 @@ def tensors_example(file: Path) -> str:
             "    print(name, array.shape, array.dtype)",
         )
     )
-
-
-def making(env_name: str, env_id: str, settings: dict[str, Any], changed: bool) -> str | None:
-    """Returns the expression that makes an environment of gymnasium; None for those of another kind, and where
-    settings change what the agent sees."""
-    if env_name != "gym" or changed:
-        return None
-    words = "".join(f", {key}={_literal(value)}" for key, value in settings.items())
-    return f"gymnasium.make({_literal(env_id)}{words})"
 
 
 def _literal(value: Any) -> str:

@@ -86,6 +86,8 @@ class Console(Observer):
         self._evaluation = ""
         self._picture: tuple[float | None, str, list[terminal.Row]] = (None, "", [])
         """Fraction, head and rows of the last picture of training."""
+        self._waits_for: tuple[str, float] | None = None
+        """What `during` shows, and when that began."""
 
     # during the run ---------------------------------------------------------------------------------------
 
@@ -127,15 +129,29 @@ class Console(Observer):
     @contextlib.contextmanager
     def during(self, what: str) -> Iterator[None]:
         """Shows what keeps training waiting, such as an evaluation, until it is over."""
-        fraction, head, rows = self._picture
-        self._screen.draw(fraction, head or what, [*rows, ("now", what)] if head else [])
+        head, self._waits_for = self._picture[1], (what, time.monotonic())
+        if not head and isinstance(self._screen, terminal.Plain):
+            self._screen.say(what)
+        self._next = 0.0
+        self.waiting()
         try:
             yield
         finally:
+            self._waits_for = None
             if head:
                 self._screen.draw(*self._picture)
             else:
                 self._screen.close()
+
+    def waiting(self) -> None:
+        """Shows for how long `during` has lasted, at most a few times a second. Called again and again meanwhile."""
+        now = time.monotonic()
+        if self._waits_for is None or now < self._next:
+            return
+        self._next = now + self._screen.interval
+        (what, began), (fraction, head, rows) = self._waits_for, self._picture
+        so_far = f"{what}, {clock(now - began)} so far" if now - began >= 1 else what
+        self._screen.draw(fraction, head or so_far, [*rows, ("now", so_far)] if head else [])
 
     def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
         returns, lengths = [episode.total for episode in episodes], [episode.length for episode in episodes]
@@ -324,6 +340,10 @@ class _Terminal(logging.Handler):
             self._screen.say(record.getMessage())
 
 
+WIDTH = 80
+"""Columns of a terminal."""
+LABELS = 14
+"""Columns that the widest label and the blanks behind it take."""
 _STYLES = {"finished": "green", "stopped": "yellow", "score": "bold"}
 """Label of a row of the summary -> style."""
 
@@ -332,7 +352,7 @@ def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
     count, task = outcome.count, outcome.task
     rows = [("finished" if outcome.finished else "stopped", outcome.reason)]
     if outcome.score is not None:
-        rows.append(("score", scored(outcome.score) + _compared(outcome)))
+        rows += _score_rows(outcome)
     if outcome.best is not None:
         at = "" if outcome.best_update is None else f" at update {outcome.best_update:,}"
         where = f"   {as_written(outcome.best_model)}" if outcome.best_model else ""
@@ -346,6 +366,15 @@ def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
     if outcome.best_model is not None and outcome.can_film and not any((task / path).exists() for path in _VIDEOS):
         rows.append(("to watch it", video_command(task, outcome.allowed)))
     return rows
+
+
+def _score_rows(outcome: Outcome) -> list[terminal.Row]:
+    """Returns the score with what it compares to: in a line, or in two if one were wider than a terminal."""
+    assert outcome.score is not None
+    score, compared = scored(outcome.score), _compared(outcome)
+    if len(score + compared) <= WIDTH - LABELS:
+        return [("score", score + compared)]
+    return [("score", score), ("against", compared.strip().replace("(", "").replace(")", ""))]
 
 
 def _compared(outcome: Outcome) -> str:

@@ -25,6 +25,15 @@ def listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {short(value)}" for name, value in values.items())
 
 
+def byte_size(count: float) -> str:
+    """Returns a number of bytes with its unit: 1.5 MiB."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} GiB"
+
+
 def clock(seconds: float) -> str:
     """Returns a duration as 1:05 or 2:01:05."""
     minutes, rest = divmod(round(seconds), 60)

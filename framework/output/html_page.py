@@ -162,14 +162,17 @@ def cards(facts: Iterable[tuple[str, Any]]) -> str:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Returns a table, with numbers to the right; nothing if there are no rows."""
-    cells = [[_cell(value) for value in row] for row in rows]
-    if not cells:
+    """Returns a table, with numbers to the right; nothing if there are no rows. A name that is a Number is that of a
+    column of numbers even if all of its cells are empty."""
+    rows = list(rows)
+    if not rows:
         return ""
+    columns = zip(names, zip(*rows, strict=True), strict=True)
+    numeric = [isinstance(name, Number) or any(map(_is_number, column)) for name, column in columns]
     heads = "".join(
-        f"<th{_NUMERIC if any(_NUMERIC in row[column] for row in cells) else ''}>{_head(name)}</th>"
-        for column, name in enumerate(names)
+        f"<th{_NUMERIC if right else ''}>{_head(name)}</th>" for name, right in zip(names, numeric, strict=True)
     )
+    cells = ((_cell(value, right) for value, right in zip(row, numeric, strict=True)) for row in rows)
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
 
@@ -204,13 +207,18 @@ class Name(str):
 _NUMERIC = " class=n"
 
 
-def _cell(value: Any) -> str:
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Number) and not isinstance(value, bool)
+
+
+def _cell(value: Any, numeric: bool = False) -> str:
+    """Returns a cell. numeric: True in a column of numbers, where an empty cell is aligned like them."""
     if isinstance(value, Name):
         return f"<td>{_breakable(value)}</td>"
     if isinstance(value, Link):
         return f"<td>{value.element}</td>"
-    numeric = isinstance(value, int | float | Number) and not isinstance(value, bool)
-    return f"<td{_NUMERIC if numeric else ''}>{text('' if value is None else value)}</td>"
+    right = _is_number(value) or (value is None and numeric)
+    return f"<td{_NUMERIC if right else ''}>{text('' if value is None else value)}</td>"
 
 
 def image(title: str, path: Path, kind: str, drawn: bool = False) -> str:

@@ -14,7 +14,7 @@ from config.schema import ReplaySpec, RolloutSpec
 from framework import build, compatibility, resources
 from framework.expert import expert_of
 from framework.memory.given import Given
-from framework.output.formatting import counted
+from framework.output.formatting import byte_size, counted
 from framework.plan import Plan, PolicyPlan, plan
 from framework.runs import initial_weights
 
@@ -50,9 +50,9 @@ def describe(config: RunConfig) -> int:
             *([f"start_from    {fitting.text}"] if fitting else []),
             *(line for policy in its.learning for line in _data(given[policy.name])),
             *(line for policy in its.learning for line in _memory(config, policy, windows)),
-            f"checkpoint    about {_size(per_save)} each, and what is new in the memory since the last one",
+            f"checkpoint    about {byte_size(per_save)} each, and what is new in the memory since the last one",
             f"disk          {_disk(config, its, per_save, resources.journal_bytes(config, its))}",
-            f"free disk     {_size(shutil.disk_usage(Path.cwd()).free)}",
+            f"free disk     {byte_size(shutil.disk_usage(Path.cwd()).free)}",
             f"all settings  {PROGRAM} ... --print-config",
         ]
     finally:
@@ -110,11 +110,11 @@ def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str
     wanted = policy.memory
     if wanted.data is not None and wanted.data.updates < 0:
         return  # nothing is collected
-    size = _size(resources.policy_bytes(config, policy) * windows) + " when full"
+    size = byte_size(resources.policy_bytes(config, policy) * windows) + " when full"
     if resources.depth_of(policy):
         size = f"about {size}, since each {'frame' if policy.spec.frames > 1 else 'observation'} is stored once"
     if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
-        size = _size(resources.step_bytes(config, policy)) + " for each step of them"
+        size = byte_size(resources.step_bytes(config, policy)) + " for each step of them"
     kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, policy.spec.rows, windows)
     of = f"{policy.name}: " if policy.name else ""
     yield f"memory        {of}{kept}, {size}"
@@ -125,7 +125,7 @@ def _disk(config: RunConfig, its: Plan, per_save: int, journal: int) -> str:
     kept = resources.checkpoints(config, its)
     if kept is None:
         return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"
-    return f"at most about {_size(kept * per_save + journal)} in all, with {counted(kept, 'checkpoint')}"
+    return f"at most about {byte_size(kept * per_save + journal)} in all, with {counted(kept, 'checkpoint')}"
 
 
 def _replay(spec: ReplaySpec) -> str:
@@ -150,11 +150,3 @@ def _rollout(spec: RolloutSpec, rows: int, windows: int) -> str:
     sequences = f" sequences of {spec.sequence} steps" if spec.sequence > 1 else ""
     share = "as a whole" if spec.minibatch is None else f"in batches of {spec.minibatch:,}{sequences}"
     return f"windows of {window}, learned from {times}, {share}"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.4g} {unit}"
-        count /= 1024
-    raise AssertionError

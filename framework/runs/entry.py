@@ -107,6 +107,17 @@ def tune(tuning: Tuning, command_line: list[str], folder: Path | None) -> int:
     return _guarded(work)
 
 
+def describe_tuning(tuning: Tuning, settings: bool) -> int:
+    """Prints what a tuning would be, and writes nothing. settings: True to print the file that repeats it."""
+
+    def work() -> int:
+        from framework.tuning import dry_run
+
+        return (dry_run.settings if settings else dry_run.describe)(tuning, _check_training)
+
+    return _guarded(work)
+
+
 def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
     """Plays a saved model and prints its score; writes nothing but the file `out`."""
 
@@ -195,7 +206,7 @@ def compare(request: Namespace) -> int:
     def work() -> int:
         from framework.compare import command
 
-        return command.run(request.runs, request.threshold, Path(request.into) if request.into else None)
+        return command.run(request.runs, request.threshold, Path(request.into) if request.into else None, request.at)
 
     return _guarded(work)
 

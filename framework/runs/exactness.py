@@ -1,7 +1,7 @@
 """Decides whether a resumed run equals an uninterrupted one to the byte, and if not, why."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -41,6 +41,8 @@ HARMLESS = frozenset(
     )
 ) | {"env_cfg.render_mode"}  # fmt: skip
 """Settings that change no number, or that are compared as facts."""
+LIMITS = {f"general_cfg.{key}" for key in ("max_total_step", "max_episode", "max_update", "max_iteration")}
+"""Settings that are the planned length of a run."""
 ENVS_CHANGED = "foreach_env"
 """Fact of a checkpoint: sentence on changes that the program has made to the environments; absent without one."""
 
@@ -62,6 +64,28 @@ class Exactness(NamedTuple):
             return "the resume is exact to the byte"
         verdict = "it is unknown whether the resume is exact" if self.exact is None else "the resume is not exact"
         return f"{verdict}: {'; '.join(self.because)}"
+
+
+def of_limits(config: RunConfig, changed: Sequence[str]) -> Iterator[str]:
+    """Yields what changed limits of a run mean for its schedules. changed: settings, as `key: old -> new`."""
+    limits = [key for change in changed if (key := change.partition(":")[0]) in LIMITS]
+    if not limits:
+        return
+    models = {"algo_cfg": config.algo, **config.policies}
+    followers = [f"{name}.{key}" for name, model in models.items() for key in _schedules(model)]
+    what = ", ".join(followers)
+    if followers:
+        yield f"{what}: from here on as in a run that was planned with {', '.join(limits)} as now"
+    else:
+        yield f"{', '.join(limits)}: changes when the run ends, and no schedule"
+
+
+def _schedules(model: Any) -> Iterator[str]:
+    """Yields the settings of an algorithm that follow the planned length of the run."""
+    if getattr(model, "lr_schedule", "constant") != "constant":
+        yield "lr_schedule"
+    if str(getattr(model, "buffer_type", "")).startswith("PER"):
+        yield "per_beta"
 
 
 def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:

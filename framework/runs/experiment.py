@@ -50,6 +50,8 @@ from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
 T = TypeVar("T")
+LEAST_NOTED = 2**19
+"""Bytes on the disk that are worth a line: those that round to a MiB."""
 MOST_LOSSES = 5
 """Number of times that lost processes are restarted at the same checkpoint."""
 FIRST_PAUSE = 0.5
@@ -242,8 +244,9 @@ class Experiment:
         yield SingleProcess(collector, memory, build.make_learner(config, spec, agent), plan(config, spec).fragment)
 
     def _disk_notes(self) -> Iterator[str]:
-        """Yields how much of the disk the replay buffer can take."""
-        if size := resources.journal_bytes(self.config, plan(self.config, self.spec)):
+        """Yields how much of the disk the replay buffer can take; of a run that goes on that is known."""
+        size = resources.journal_bytes(self.config, plan(self.config, self.spec))
+        if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):
             yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
 
     def _compile_notes(self) -> Iterator[str]:
@@ -291,6 +294,8 @@ class Experiment:
         rows = different if self.env.replayable else ["all"]
         verdict = exactness.compare(saved.facts.get("exactness"), self.numbers, self.start.changed, rows)
         (self.console.warn if rows else self.console.note)(str(verdict))
+        for note in exactness.of_limits(self.config, self.start.changed):
+            self.console.note(note)
         record.write_verdict(self.task, self.start.branch, verdict)
 
     def _write_processes(self) -> None:
@@ -402,6 +407,7 @@ class Experiment:
             raise
 
     def _check(self) -> None:
+        self.console.waiting()
         if self.stopping():
             raise Interrupted
 
@@ -421,7 +427,7 @@ class Experiment:
         score, known, figure = Score(trainer.best, trainer.best_update), None, None
         try:
             agent = guarded(console, "no second agent could be made", self._second_agent)
-            if agent is not None:
+            if agent is not None and not self.config.no_evaluation:
                 choose = partial(choose_best, trainer, agent)
                 score = guarded(console, "the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
@@ -448,7 +454,7 @@ class Experiment:
         Returns False if the run was asked to stop meanwhile."""
         trainer, asked = self.trainer, str(self.trainer.pause_at)
         try:
-            evaluation = None if trainer.unsaved else trainer.evaluate().facts()
+            evaluation = None if trainer.unsaved else self._evaluated()
         except Interrupted:
             self.interrupted()
             return False
@@ -459,6 +465,10 @@ class Experiment:
             rows = {"evaluations": len(read_csv(self.task.results / "eval.csv"))}
             self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation, **rows}}})
         return True
+
+    def _evaluated(self) -> dict[str, Any]:
+        """Returns the score of the agent as it is; nothing with --no-evaluation."""
+        return {} if self.config.no_evaluation else self.trainer.evaluate().facts()
 
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""

@@ -129,14 +129,16 @@ class _Export:
         """Returns the files by their places, after a comparison with the agent."""
         mask = seen[0].mask
         module = FileModule(policy, mask is not None, *self.starts).eval()
-        facts = {**self._facts(), "inputs": list(module.inputs), "outputs": list(module.outputs)}
+        program = self._example(module, () if mask is None else mask.shape[1:])
+        names = {"inputs": list(module.inputs), "outputs": list(module.outputs)}
+        facts = {**self._facts(), **names, "program": program}
         files = dict(self._files(module, seen, facts))
         names = [str(self.written.with_name(file.name)) for file in files]
         self.said = (
             f"{as_written(self.model.saved.path)}: written as {' and '.join(names)}",
             str(self.checked),
             "\nTo use it:\n",
-            self._example(module, () if mask is None else mask.shape[1:]),
+            program,
         )
         return files
 
@@ -186,7 +188,6 @@ class _Export:
         place = self.written.with_name(self.place.name)
         if self.place.suffix != ".onnx":
             return example.tensors_example(place)
-        env, spec = self.config.env, self.agent.spec
-        changed = bool(masks or spec.parts or getattr(env, "wrappers", None))
-        made = example.making(self.config.general.env_name, spec.id, env.constructor, changed)
-        return example.onnx_example(place, module, spec.observation_space, masks, made)
+        env, spec = self.model.env, self.agent.spec
+        played = example.Played(env.recipe, env.source_space) if env.recipe and env.source_space is not None else None
+        return example.onnx_example(place, module, spec.observation_space, masks, played, bool(spec.parts))

@@ -331,13 +331,22 @@ def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
     """Returns the share of a run that is done, from 0 to 1, and its progress in words."""
     child = run.child
     if child.status is not None:
-        return 1.0, f"ended in {clock(child.seconds)}" if child.status == 0 else f"ended with status {child.status}"
+        return 1.0, _ended(child)
     if child.process is None:
         return 0.0, "waiting"
     share, text = progress(run.task, cfg)
+    if share >= 1:
+        text += "   evaluating"
     if text and cfg.max_time > 0:
         share = max(share, min(1.0, (time.monotonic() - child.began) / cfg.max_time))
     return share, f"{share:4.0%}   {text}" if text else "starting"
+
+
+def _ended(child: Child) -> str:
+    """Returns how a run has ended, in words."""
+    if child.stopped:
+        return f"stopped after {clock(child.seconds)}"
+    return f"ended in {clock(child.seconds)}" if child.status == 0 else f"ended with status {child.status}"
 
 
 def progress(task: TaskDir, cfg: GeneralConfig) -> tuple[float, str]:

@@ -113,6 +113,8 @@ class Checked(NamedTuple):
     """Bytes of its checkpoints (of one, if its limits do not tell their number) and of the journal of its memory."""
     columns: tuple[str, ...]
     """Columns of its progress.csv."""
+    memory: int
+    """Bytes of its memories when they are full, and of what is copied from them for a while."""
 
 
 def checked(config: RunConfig) -> Checked:
@@ -128,6 +130,6 @@ def checked(config: RunConfig) -> Checked:
         saves = (resources.checkpoints(config, whole) or 1) * resources.checkpoint_bytes(agent.weights())
         disk = saves + resources.journal_bytes(config, whole)
         rows = build.make_rows(config, agent, whole, env, build.make_callbacks(config))
-        return Checked(spec.id, fitting, disk, rows.progress_columns)
+        return Checked(spec.id, fitting, disk, rows.progress_columns, resources.needed_bytes(config, whole))
     finally:
         env.close()

@@ -14,6 +14,7 @@ from framework.output import figures, statistics
 from framework.output.csv_table import read_csv, read_table
 from framework.output.curves import STEPS, UPDATES, column_of, running_mean, window_for
 from framework.output.formatting import clock, counted, short, spread
+from framework.runs import signals
 from framework.runs.task_dir import TaskDir
 
 Curve = tuple[np.ndarray, np.ndarray]
@@ -200,7 +201,8 @@ LESS = (("min", "max"), ("steps",), ("time",))
 """Columns of the table to leave out, in this order, until it fits; the CSV file has all of them."""
 LONGEST_NAME = 30
 """Characters of a name in the table."""
-STATUS = {None: "not started", 0: "finished"}
+STATUS: dict[int | None, str] = {None: "not started", 0: "finished"}
+STATUS |= {128 + number: "stopped" for number in signals.NAMES}
 """Exit status -> what the table says of it."""
 
 

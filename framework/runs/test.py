@@ -145,6 +145,7 @@ class _Test:
         return 0
 
     def _check(self) -> None:
+        self.console.waiting()
         if self.signals.received is not None:
             raise Interrupted
 

@@ -19,6 +19,7 @@ FAILED = 1
 def finish(tuner: Tuner) -> int:
     """Writes the best settings, draws and prints. Returns the exit status."""
     say, folder, cfg = tuner.screen.say, tuner.folder, tuner.cfg
+    tuner.session = "ended"
     if tuner.best is None:
         tuner.write({"finished": True, "best": None})
         write_report(tuner)
@@ -89,15 +90,18 @@ def _found(tuner: Tuner) -> report.Found:
         reasons={name: str(failure.get("reason", "")) for name, failure in tuner.failures.items()},
         curves=curves,
         commands=_commands(tuner, configs),
+        session=tuner.session,
+        patience=tuner.patience,
         facts=read_facts(tuner.folder / "tune.json"),
     )
 
 
 def _commands(tuner: Tuner, configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
-    """Returns what can be done next; nothing with the best trial of a function of the user's own."""
-    if tuner.best is None:
+    """Returns what can be done next; nothing with the best trial of a function of the user's own. The page of a tuning
+    that runs shows its command only if the tuning turns out to have been killed."""
+    if tuner.session != "ended":
         return [("Continue the tuning", tuner.plan.resume_command(tuner.folder))]
-    if not configs:
+    if tuner.best is None or not configs:
         return []
     task, allowed = tuner.tasks(tuner.best)[0], configs[0].allow_import
     return [

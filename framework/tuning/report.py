@@ -1,5 +1,6 @@
 """report.html of a tuning: what was tried and how it came out, on one page that loads nothing."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,9 @@ from framework.runs.runs_table import Curves
 from framework.tuning.optuna_search import LEAST_TRIALS, importance
 from framework.tuning.results import Row, cell
 
+STATES = ("running", "finished", "paused", "interrupted", "replaced", "failed", "waiting")
+LATE = 3
+"""The page of a tuning that runs is late after so many times its patience."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
 MOST_POINTS = 150
@@ -48,6 +52,16 @@ for (const table of document.querySelectorAll(".sortable table")) {
 }
 """
 """Sorts a table by the column whose head is clicked; empty cells stay below."""
+KILLED = """
+const alive = document.querySelector(".alive");
+const look = () => {
+  if (Date.now() / 1000 < Number(alive.dataset.until)) return void setTimeout(look, 5000);
+  alive.textContent = `ran at ${alive.dataset.written}; if this page, loaded again, names no later time, it was killed`;
+  for (const part of document.querySelectorAll("[hidden]")) part.hidden = false;
+};
+if (alive) look();
+"""
+"""Says of a page that should have been written again that its tuning may have been killed; shows the command then."""
 STYLE = (
     svg.STYLE
     + """
@@ -84,19 +98,21 @@ class Found(NamedTuple):
     """What a command does, and the command."""
     facts: Mapping[str, Any]
     """Content of tune.json."""
+    session: str = "ended"
+    """running, interrupted or ended."""
+    patience: float = 30.0
+    """Seconds after which the page of a tuning that runs is written again."""
 
 
 def write(found: Found) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
-    started = f"  ·  {found.facts['started']}" if "started" in found.facts else ""
-    going = "" if found.best or found.facts.get("finished") else "  ·  has not ended"
     parts = [
         f"<h1>{text(found.title)}</h1>",
-        paragraph(f"{found.folder.name}{started}{going}", "quiet"),
+        _subtitle(found),
         _outcome(found),
         section("Search", pairs(_search(found))),
         section("Best settings", _best(found)),
-        section("Commands", "".join(f"{paragraph(what)}<pre>{text(word)}</pre>" for what, word in found.commands)),
+        _commands(found),
         section("Trials", _trials(found)),
         section("Settings and scores", _parallel(found)),
         section("Importance of the settings", _importance(found)),
@@ -105,8 +121,24 @@ def write(found: Found) -> Path:
         section("System", pairs(system(found.facts))),
     ]
     path = found.folder / "report.html"
-    write_whole(path, page(found.title, "\n".join(parts), STYLE, SORT).encode())
+    write_whole(path, page(found.title, "\n".join(parts), STYLE, SORT + KILLED).encode())
     return path
+
+
+def _subtitle(found: Found) -> str:
+    parts = [found.folder.name, *([f"begun {found.facts['started']}"] if "started" in found.facts else [])]
+    line = "  ·  ".join(map(text, parts))
+    if found.session != "running":
+        return f"<p class=quiet>{line}  ·  {found.session}</p>"
+    now = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    until = f'data-until="{time.time() + LATE * found.patience:.0f}" data-written="{now}"'
+    return f'<p class=quiet>{line}  ·  <span class="alive" {until}>running, as of {now}</span></p>'
+
+
+def _commands(found: Found) -> str:
+    body = "".join(f"{paragraph(what)}<pre>{text(word)}</pre>" for what, word in found.commands)
+    hidden = " hidden" if found.session == "running" else ""
+    return f"<div{hidden}>{section('Commands', body)}</div>" if body else ""
 
 
 def _outcome(found: Found) -> str:
@@ -117,7 +149,7 @@ def _outcome(found: Found) -> str:
         ("best score" if found.best else "best score so far", top.score if top else None),
         ("trial", plain(top.trial.name) if top else None),
         ("trials", len(states)),
-        *((state, states.count(state) or None) for state in ("finished", "paused", "replaced", "failed", "waiting")),
+        *((state, states.count(state) or None) for state in STATES),
         ("time of all trials", clock(sum(seconds)) if seconds else None),
     ]
     return cards(facts)
@@ -167,13 +199,18 @@ def _trials(found: Found) -> str:
     rows = [
         [
             Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
-            row.step, row.seconds, row.state,
+            row.step, row.last_return, row.seconds, row.state,
         ]
         for row in shown
     ]  # fmt: skip
     left_out = f" The best {len(shown)} of {len(found.rows)}; trials.csv has all of them."
     note = "A click on the head of a column sorts by it." + (left_out if len(shown) < len(found.rows) else "")
-    whole = html_table(("trial", "score", "best", *map(Name, names), "steps", "seconds", "state"), rows)
+    heads = (
+        *map(Number, ("trial", "score", "best")),
+        *map(Name, names),
+        *map(Number, ("steps", "last return", "seconds")),
+    )
+    whole = html_table((*heads, "state"), rows)
     if found.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
     return f'{paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
@@ -217,7 +254,7 @@ def _parallel(found: Found) -> str:
         for row, line in _lines(found)
     ]
     note = (
-        "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that were not "
+        "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
         "trained to the end are pale, those without a score dashed."
     )
     return paragraph(note, "quiet") + svg.parallel(axes, lines)

@@ -14,6 +14,7 @@ from config.loader import RunConfig
 from config.names import printable
 from framework.checkpoint.atomic import write_whole
 from framework.output import figures, statistics
+from framework.output.csv_table import last_row
 from framework.output.formatting import clock, short
 from framework.runs import runs_table
 from framework.runs.task_dir import TaskDir
@@ -30,7 +31,7 @@ class Row(NamedTuple):
 
     trial: Trial
     state: str
-    """waiting, paused, finished, failed, or replaced by a copy of another trial."""
+    """waiting, running, interrupted, paused, finished, failed, or replaced by a copy of another trial."""
     score: float | None
     """Score at the last rung that it has reached."""
     best: float | None
@@ -41,6 +42,8 @@ class Row(NamedTuple):
     status: int | None
     """Exit status of its last process."""
     folder: Path
+    last_return: float | None = None
+    """Return of the newest episode of its training; with several seeds the mean of theirs."""
 
 
 def combined(values: Sequence[float | None]) -> float | None:
@@ -50,13 +53,15 @@ def combined(values: Sequence[float | None]) -> float | None:
 
 
 def facts(tasks: Sequence[Path], mode: str) -> dict[str, Any]:
-    """Returns what the runs of a trial say of themselves: best, step, seconds."""
+    """Returns what the runs of a trial say of themselves: best, step, last_return, seconds."""
     found = [TaskDir(task).read_run() for task in tasks]
-    steps = [run["step"] for run in found if isinstance(run.get("step"), int)]
+    newest: list[Any] = [row for task in tasks if (row := last_row(task / "results" / "train.csv"))]
+    steps = [run["step"] for run in [*found, *newest] if isinstance(run.get("step"), int)]
     seconds = [run["seconds"] for run in found if isinstance(run.get("seconds"), int | float)]
     return {
         "best": combined([stages.best(task, mode) for task in tasks]),
         "step": max(steps, default=None),
+        "last_return": float(np.mean([row["return"] for row in newest])) if newest else None,
         "seconds": round(sum(seconds), 3) if seconds else None,
     }
 
@@ -65,10 +70,10 @@ def write_table(folder: Path, paths: Sequence[str], rows: Sequence[Row]) -> Path
     """Writes trials.csv; a value that is not known yet is an empty cell. paths: settings that are tried."""
     text, path = io.StringIO(), folder / "trials.csv"
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["name", *paths, "state", "score", "best", "step", "seconds", "status", "folder"])
+    table.writerow(["name", *paths, "state", "score", "best", "step", "last_return", "seconds", "status", "folder"])
     for row in rows:
         settings = [cell(value) for value in row.trial.settings]
-        rest = [row.state, row.score, row.best, row.step, row.seconds, row.status]
+        rest = [row.state, row.score, row.best, row.step, row.last_return, row.seconds, row.status]
         table.writerow([row.trial.name, *settings, *rest, row.folder.relative_to(folder)])
     write_whole(path, text.getvalue().encode())
     return path

@@ -52,9 +52,13 @@ def _runner(plan: RunPlan, found: Sequence[Checked], screen: Screen) -> Iterator
         with stage_tasks.started(cfg.ray_address, general, cfg.jobs, screen.say) as tasks:
             yield tasks
         return
-    configs = [plan.config(settings) for settings in plan.first] * cfg.seeds
-    count = at_once(configs, cfg.jobs, min((each.fitting for each in found), default=math.inf))
-    yield Processes(count, plan.tuning.start)
+    yield Processes(runs_at_once(plan, found), plan.tuning.start)
+
+
+def runs_at_once(plan: RunPlan, found: Sequence[Checked]) -> int:
+    """Returns how many runs this machine trains at once."""
+    configs = [plan.config(settings) for settings in plan.first] * plan.cfg.seeds
+    return at_once(configs, plan.cfg.jobs, min((each.fitting for each in found), default=math.inf))
 
 
 def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
@@ -68,6 +72,7 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
             screen.close()
             return tuner, finish(tuner)
         except Waiting:
+            tuner.session = "interrupted"
             tuner.write()
             write_report(tuner)
             screen.say(f"to go on: {plan.resume_command(folder)}")
@@ -80,7 +85,7 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
 def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
     """Creates the folder, once there is room for what the trials write."""
     config = plan.config(plan.first[0])
-    _room(plan, found, tuning.into or tuning.start, screen)
+    screen.say(room(plan, found, tuning.into or tuning.start))
     folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into, tuning.start)
     add_facts(folder / "tune.json", circumstances(command_line))
     write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
@@ -89,8 +94,8 @@ def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, 
     return folder
 
 
-def _room(plan: RunPlan, found: list[Checked], place: Path, screen: Screen) -> None:
-    """Raises JoystickError if the disk has no room for the checkpoints and replay memories of all runs."""
+def room(plan: RunPlan, found: Sequence[Checked], place: Path) -> str:
+    """Returns how much all runs may write. Raises JoystickError if the disk has no room for it."""
     while not place.exists():
         place = place.parent
     needed, free = max(each.disk for each in found) * plan.runs, shutil.disk_usage(place).free
@@ -101,7 +106,7 @@ def _room(plan: RunPlan, found: list[Checked], place: Path, screen: Screen) -> N
             f"{text}, and {as_written(place)} has {free / 2**20:,.0f} MiB free; try fewer samples, a smaller "
             "buffer_size, or general_cfg.keep_checkpoints=1"
         )
-    screen.say(text)
+    return text
 
 
 @contextlib.contextmanager

@@ -38,6 +38,8 @@ class Stage:
     born: int | None = None
     """Environment step at which that one has paused."""
     allow_import: tuple[str, ...] = ()
+    evaluated: bool = True
+    """False if the score is a column of progress.csv, and no setting asks for evaluations."""
 
     @property
     def errors(self) -> Path:
@@ -63,6 +65,7 @@ class Stage:
                 *self.words,
                 *self._branch(),
             ]
+        words += [] if self.evaluated else ["--no-evaluation"]
         return words if self.until is None else [*words, "--pause-at-step", str(self.until)]
 
     def _refuse_links(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from config.error_text import shown
 from config.general import GeneralConfig
+from config.loader import RunConfig
 from config.opening import read_regular
 from config.paths import as_written
 from config.yaml_reader import MAX_BYTES
@@ -26,9 +27,10 @@ from framework.runs.children import POLL_SECONDS
 from framework.runs.group import progress
 from framework.runs.signals import StopSignals
 from framework.runs.task_dir import TaskDir, add_facts, read_facts
+from framework.runs.task_list import state_of
 from framework.tuning import results, stages
-from framework.tuning.plan import Plan, Ready
-from framework.tuning.processes import Ended, Runner
+from framework.tuning.plan import SCORES, Plan, Ready
+from framework.tuning.processes import Ended, Runner, is_locked
 from framework.tuning.results import Row
 from framework.tuning.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.tuning.search import Outcome
@@ -81,8 +83,11 @@ class Tuner:
         self.best: Trial | None = None
         self.failures = _failures(folder / "tune.json")
         self.began = time.monotonic()
-        self._next_look = 0.0
-        self._next_page = 0.0
+        self.session = "running"
+        """running, interrupted or ended."""
+        self.patience = PAGE_SECONDS
+        """Seconds after which the report is written again."""
+        self._next_look = self._next_page = self._written = self._page_seconds = 0.0
 
     # the course -------------------------------------------------------------------------------------------
 
@@ -168,10 +173,14 @@ class Tuner:
             found.append(
                 Stage(
                     trial.name, label, self.file(trial), task, leg.until, tuple(words), source, trial.born,
-                    config.allow_import if config else (),
+                    config.allow_import if config else (), self.evaluated(config),
                 )
             )  # fmt: skip
         return found
+
+    def evaluated(self, config: RunConfig | None) -> bool:
+        """Returns True if trials are evaluated when they are compared."""
+        return self.cfg.score in SCORES or (config is not None and config.general.online_eval)
 
     # running it -------------------------------------------------------------------------------------------
 
@@ -192,11 +201,13 @@ class Tuner:
                 break
             time.sleep(POLL_SECONDS)
             for ended in self.runner.poll():
+                self._next_page = min(self._next_page, self._written + PAGE_SHARE * self._page_seconds)
                 if self.ended(ended):
                     waiting.append(ended.stage)
                 waiting = [stage for stage in waiting if not self.over(stage)]
             self.look(legs)
         if not all(self.over(stage) for leg in legs for stage in self.stages(leg)):
+            self.note(self.finished_legs(legs))
             raise Waiting
 
     def over(self, stage: Stage) -> bool:
@@ -248,10 +259,17 @@ class Tuner:
         rows = [(stage.label, self.progress(stage)) for stage in self.runner.running]
         self.screen.draw(done / len(every), head, rows)
         if now >= self._next_page:
-            self.note(leg for leg in legs if all(map(self.over, self.stages(leg))))
+            self.note(self.finished_legs(legs))
             self.write()
             self.page(self)
-            self._next_page = time.monotonic() + max(PAGE_SECONDS, PAGE_SHARE * (time.monotonic() - now))
+            self._written = time.monotonic()
+            self._page_seconds = self._written - now
+            self.patience = max(PAGE_SECONDS, PAGE_SHARE * self._page_seconds)
+            self._next_page = self._written + self.patience
+
+    def finished_legs(self, legs: Iterable[Leg]) -> Iterable[Leg]:
+        """Returns the legs of which nothing is left to run: their scores are known before the comparison comes."""
+        return [leg for leg in legs if all(map(self.over, self.stages(leg)))]
 
     def progress(self, stage: Stage) -> str:
         _, text = progress(TaskDir(stage.task), GeneralConfig())
@@ -279,11 +297,24 @@ class Tuner:
     def row(self, known: Known, replaced: bool) -> Row:
         said = results.facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
-        state = "replaced" if replaced else known.state
+        state = "replaced" if replaced else self.state(known)
         folder = self.folder / "trials" / known.trial.name
         return Row(
-            known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder
-        )
+            known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder,
+            said["last_return"],
+        )  # fmt: skip
+
+    def state(self, known: Known) -> str:
+        """Returns the state of a trial: that of its last comparison, unless it has begun to go on."""
+        if known.state in ("finished", "failed"):
+            return known.state
+        if any(stage.trial == known.trial.name for stage in self.runner.running):
+            return "running"
+        begun = [state_of(task, TaskDir(task).read_run()) for task in self.tasks(known.trial) if task.exists()]
+        starting = known.state == "waiting" and any(map(is_locked, self.stages(Leg(known.trial, None))))
+        if "running" in begun or starting:
+            return "running"
+        return "interrupted" if {"interrupted", "failed"} & set(begun) else known.state
 
 
 def _failures(file: Path) -> dict[str, Any]:
