@@ -165,6 +165,8 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
         title = Path(request.yaml).stem if request.yaml else "_".join(configs)
         return entry.run_experiments(configs, title, argv, request.seeds, request.jobs)
     [config] = configs.values()
+    if request.seeds and len(request.seeds) == 1:
+        print(_one_seed(request.seeds[0]), file=sys.stderr)
     if request.command == "evaluate":
         return entry.evaluate(config, request.steps, request.out)
     if request.word == "film":
@@ -174,6 +176,12 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
     if request.command == "talk":
         return entry.talk(config, request.record)
     return entry.run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else entry.run(config, argv)
+
+
+def _one_seed(seed: int) -> str:
+    """Returns a line on --seeds with one number, which may be meant as a number of runs."""
+    more = f"; {seed} runs are --seeds 1..{seed}" if 1 < seed <= 100 else ""
+    return f"--seeds {seed}: one run, with seed {seed}{more}"
 
 
 def _unfit(request: argparse.Namespace, runs: int) -> str:
@@ -191,7 +199,8 @@ def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
     for note in config.notes:
         print(note, file=sys.stderr)
     if request.seeds:
-        print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
+        several = f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}"
+        print(several if len(request.seeds) > 1 else _one_seed(request.seeds[0]), file=sys.stderr)
     if name:
         print(f"# experiment {name}")
     if request.print_config:

@@ -22,8 +22,24 @@ _INSTEAD = {
     "train": "python main.py train", "file": "--yaml FILE", "name": "--into FOLDER", "output": "--into FOLDER",
     "resume_path": "python main.py resume NAME", "watch": "python main.py watch, or film NAME",
     "load": "python main.py resume NAME or test NAME", "checkpoint": "python main.py resume NAME or test NAME",
+    "trained_agent": "python main.py resume NAME", "i": "python main.py resume NAME",
+    "params": "section.key=VALUE, such as algo_cfg.lr=0.001", "hyperparams": "section.key=VALUE, or --yaml FILE",
+    "n_trials": "--samples N of python main.py tune --yaml FILE", "n_jobs": "--jobs N",
+    "optimize": "python main.py tune --yaml FILE", "optimize_hyperparameters": "python main.py tune --yaml FILE",
+    "track": "general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so",
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
+_LONG = {"n": "n_timesteps"}
+"""Short flags of other programs -> their long form."""
+_ELSEWHERE = {
+    "help": "python main.py describe WHAT explains a setting, --help the commands",
+    "play": "python main.py film NAME makes a video, talk NAME talks to it, and watch shows how it learns",
+    "enjoy": "use python main.py film NAME", "eval": "use python main.py test NAME",
+    "render": "use python main.py film NAME", "predict": "use python main.py test NAME",
+    "optimize": "use python main.py tune --yaml FILE", "plot": "use python main.py watch, or compare RUN RUN",
+    "learn": "use python main.py train", "fit": "use python main.py train",
+}  # fmt: skip
+"""Commands of other programs, and what to type here."""
 
 _EXAMPLES = """\
 examples:
@@ -105,23 +121,29 @@ class _Parser(argparse.ArgumentParser):
         """Prints help and errors; every text of this file names the program `python main.py`."""
         super()._print_message(message.replace("python main.py", PROGRAM), file)
 
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{printable(message)}\nSee: python main.py --help\n")
+    def error(self, *messages: str) -> NoReturn:
+        self.exit(2, "".join(f"{printable(message)}\n" for message in (*messages, "See: python main.py --help")))
 
     def words(self, argv: Sequence[str]) -> argparse.Namespace:
         request, unknown = self.parse_known_intermixed_args(argv)
-        if unknown and not unknown[0].startswith("-"):
-            self.error(f"unexpected argument {unknown[0]!r}")
-        if unknown:
-            after = argv[argv.index(unknown[0]) + 1 :] if unknown[0] in argv else []
+        flags = [word for word in unknown if word.startswith("-")]
+        if flags:
             algo = getattr(request, "algo", None) or "DQN"
-            self.error(f"unknown flag {unknown[0]}{self.flag_hint(unknown[0], after[:1], algo)}")
+            self.error(*(self.unknown_flag(flag, argv, algo) for flag in dict.fromkeys(flags)))
+        if unknown:
+            self.error(f"unexpected argument {unknown[0]!r}")
         return request
+
+    def unknown_flag(self, flag: str, argv: Sequence[str], algo: str) -> str:
+        """Returns a sentence about an unknown flag among the words of a command."""
+        after = argv[argv.index(flag) + 1 :] if flag in argv else []
+        return f"unknown flag {flag}{self.flag_hint(flag, after[:1], algo)}"
 
     def flag_hint(self, flag: str, after: Sequence[str], algo: str) -> str:
         """Returns the end of a sentence: what to type in place of an unknown flag."""
         name, _, value = flag.partition("=")
         word = name.lstrip("-").replace("-", "_")
+        word = _LONG.get(word, word)
         if word in _INSTEAD:
             return f"; use {_INSTEAD[word]}"
         given = value or next((other for other in after if not other.startswith("--")), "VALUE")
@@ -130,7 +152,8 @@ class _Parser(argparse.ArgumentParser):
             if not path:
                 return f"; {remark}"
             return f"; a setting is written {path}={'VALUE' if remark else given}{remark and f' ({remark})'}"
-        return did_you_mean(name, [option for action in self._actions for option in action.option_strings])
+        options = (option for action in self._actions for option in action.option_strings)
+        return did_you_mean(name, [option for option in options if len(option) > 2])
 
 
 def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) -> argparse.Namespace:
@@ -204,6 +227,9 @@ def _not_a_setting(word: str, after: Sequence[str], setting_of: SettingOf) -> st
         return f"no blanks around the =; write {word.rstrip('=')}={value}"
     if path := word if "." in word else next(iter(setting_of(word, "") or ()), ""):
         return f"{word!r} has no value; write {path}={next(iter(after), 'VALUE')}"
+    if word.lower() in _ELSEWHERE:
+        told = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
+        return f"{word!r} is not a command here; {told.replace('WHAT', next(iter(after), 'TOPIC'))}"
     return f"{word!r} is neither a command nor section.key=value{did_you_mean(word, COMMANDS)}"
 
 

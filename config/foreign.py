@@ -178,6 +178,16 @@ NAMES: dict[str, tuple[str, str]] = {
 """Foreign name -> our settings, of which the first that exists is meant (in algo_cfg unless another section is
 named), and a remark. Without a setting, the remark says what to do."""
 
+_RAY = "PPO with general_cfg.mp_backend=ray has its workers, and A3C learns without waiting for them"
+ALGORITHMS = {
+    "impala": _RAY,
+    "appo": _RAY,
+    "apex": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
+    "apex_dqn": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
+    "ddppo": "PPO with general_cfg.mp_backend=ray and general_cfg.n_learners is its counterpart",
+}
+"""Algorithms of other libraries, in lower case, and what to take in their place."""
+
 
 def ours(name: str) -> Iterator[tuple[str, str, str]]:
     """Yields (section, setting, remark) for a foreign name, best first."""

@@ -74,16 +74,19 @@ def load(
         flags = [("Python", path, value) for _, path, value in flags]
     typed = sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))
     work.sources = [*rllib.from_flags(config, stop), typed]
-    preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
-    path = yaml_path or preset
-    document = file if isinstance(file, Document) else _read(path) if path and file is None else None
+    document = file if isinstance(file, Document) else _read(yaml_path) if yaml_path and file is None else None
     if document:
-        work.add_document(document, str(path), written=preset is None)
+        work.add_file(document, str(yaml_path))
     elif isinstance(file, sources.Source):
         work.sources.insert(0, file)
+    preset = work.add_preset(bool(algo or env) and not (yaml_path or resume or test))
+    if document and not preset:
+        work.note_missing(document, str(yaml_path))
+    if yaml_path and not preset:
+        work.note_unused_preset()
     task = work.task(task_root)
     earlier = work.earlier(task) if task else None
-    if not (file or document or earlier or algo or env):
+    if not (file or document or earlier or algo or env or preset):
         work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
         address = sources.address_of(earlier)
@@ -93,12 +96,9 @@ def load(
             )
         work.sources.insert(0, sources.from_task(earlier, testing=work.general("mode") == "test"))
         work.compare(earlier, task)
-    source = document or earlier
     return work.finish(
-        expected_return=presets.promised_return(source.comment)
-        if source and work.promises and work.same_task(source, preset)
-        else None,
-        preset=str(preset) if preset else None,
+        expected_return=work.promised(document or earlier, preset),
+        preset=str(work.used) if work.used else None,
         task=task,
         into=Path(into) if into else None,
         pause_at_step=pause_at_step,
@@ -130,6 +130,8 @@ class _Assembly(Written):
         self.nothing_to_do: list[str] = []
         self.promises = True
         """False if the policies are not those for which the preset promises a return."""
+        self.used: Path | None = None
+        """Preset that stands below the other sources."""
         self.reported: set[tuple[str, str]] = set()
         """Settings of algo_cfg with a problem, and the problem: policies that inherit them do not repeat it."""
 
@@ -149,16 +151,11 @@ class _Assembly(Written):
         spot = f"default of {self.algo_of(section)}" if unwritten else locate(place, parts).text
         self.problems.append(f"{spot}: {section}.{key}: {message}")
 
-    def add_document(self, document: Document, path: str, *, written: bool) -> None:
-        """Puts a YAML file or a preset below the command line, and notes what may surprise."""
+    def add_file(self, document: Document, path: str) -> None:
+        """Puts a YAML file below the command line, and notes what may surprise."""
         command_line = self.sources[-1].sections.get("general_cfg", {})
-        source = sources.from_document(document, written=written)
+        source = sources.from_document(document, written=True)
         self.sources.insert(0, source)
-        if not written:
-            self._leave_out_policies(source)
-            return
-        if missing := source.missing():
-            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
         kept = source.sections.get("algo_cfg", {})
         if theirs and ours and kept and self.find("algo_name", str(theirs))[0] is not self.find("algo_name", ours)[0]:
@@ -210,21 +207,94 @@ class _Assembly(Written):
         if problems:
             raise ConfigError([*self.problems, *problems])
 
-    def preset(self) -> Path | None:
-        """Returns the preset for the algorithm and the environment of the command line."""
+    def add_preset(self, by_itself: bool) -> Document | None:
+        """Puts the preset that is asked for below all other sources, and returns it. by_itself: auto means default."""
+        self.used = self._asked_preset(by_itself)
+        if self.used is None:
+            return None
+        document = _read(self.used)
+        preset = sources.from_document(document, written=False)
+        written = self._with_id()
+        if "id" in written and presets.named(self.used, str(written["id"])):  # its folder may be another spelling
+            written["id"] = preset.sections.get("env_cfg", {}).get("id", written["id"])
+        self.sources.insert(0, preset)
+        self._leave_out_policies(preset)
+        return document
+
+    def _preset_word(self) -> str:
+        """Returns general_cfg.preset as it is written; none for null."""
+        values, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
+        word = values.get("preset", "auto")
+        return word if isinstance(word, str) else "none"  # anything but text and null is reported later
+
+    def _asked_preset(self, by_itself: bool) -> Path | None:
+        """Returns the preset that is asked for; reports a name that leads to none, or to one of another algorithm."""
+        name = self._preset_word()
+        word = name.lower()
+        if word == "none" or (word == "auto" and not by_itself):
+            return None
+        if word in ("auto", "default"):
+            fault, path = "", self._nearest_preset(say=True)
+        else:
+            fault, path = self._named_preset(name)
+            self.notes.append(f"preset: {path}")
+        if word != "auto" and self.general("load_checkpoint") is True:
+            fault = "a run that is loaded has its own settings; leave it out"
+        if fault:
+            self.report("general_cfg", "preset", fault)
+        return None if fault else path
+
+    def _named_preset(self, name: str) -> tuple[str, Path | None]:
+        """Returns what is wrong with the name of a preset, and its file."""
+        path = presets.by_name(name, self.preset_root)
+        if path is None:
+            return presets.unknown(name, self.preset_root), None
+        values, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
+        general = sources.from_document(_read(path), written=False).sections.get("general_cfg", {})
+        theirs = str(general.get("algo_name") or path.stem)
+        ours = str(values.get("algo_name") or theirs)
+        other = self.find("algo_name", theirs)[0] is not self.find("algo_name", ours)[0]
+        return (f"{path} is for {theirs}, and algo_name is {ours}" if other else ""), path
+
+    def _nearest_preset(self, say: bool = False) -> Path | None:
+        """Returns the preset for the algorithm and the environment that are written. say: note which one it is."""
         algo = str(self.general("algo_name"))
         package, _ = self.find("algo_name", algo)
         kind, _ = self.find("env_name", str(self.general("env_name")))
-        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.sources)]
-        command = next((part for part in parts if "id" in part), {})
-        env = str(command.get("id") or getattr(kind and kind.Config(), "id", ""))
+        env = str(self._with_id().get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
         path = presets.find(package.NAME if package else algo, family_name, self.preset_root)
-        self.notes += presets.notes(path, algo, family_name, self.preset_root)
-        if path and "id" in command and presets.named(path, env):
-            preset = sources.from_document(_read(path), written=False)
-            command["id"] = preset.sections.get("env_cfg", {}).get("id", env)
+        self.notes += presets.notes(path, algo, family_name, self.preset_root) if say else ()
         return path
+
+    def _with_id(self) -> dict[str, Any]:
+        """Returns the strongest section env_cfg that names the environment; an empty one if none does."""
+        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.sources)]
+        return next((part for part in parts if "id" in part), {})
+
+    def note_missing(self, document: Document, path: str) -> None:
+        """Notes the sections that a file lacks."""
+        if missing := sources.from_document(document, written=True).missing():
+            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
+
+    def note_unused_preset(self) -> None:
+        """Notes the preset of a file that leaves all that it sets in algo_cfg at the Python defaults."""
+        fresh = self.general("mode") == "train" and self.general("load_checkpoint") is not True
+        if self._preset_word().lower() != "auto" or self.policy_names() or not fresh:
+            return
+        if (path := self._nearest_preset()) is not None:
+            written = {key for source in self.sources for key in source.sections.get("algo_cfg", {})}
+            unused = sources.from_document(_read(path), written=False).sections.get("algo_cfg", {})
+            if unused and not written & set(unused):
+                self.notes.append(f"there is a preset, {path}; general_cfg.preset: default takes it")
+
+    def promised(self, document: Document | None, preset: Document | None) -> float | None:
+        """Returns the return that the first line of the file, or of the preset, promises for this environment."""
+        for source, used in ((document, None), (preset, self.used)):
+            if source is not None and self.promises and self.same_task(source, used):
+                if (promise := presets.promised_return(source.comment)) is not None:
+                    return promise
+        return None
 
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
@@ -327,8 +397,9 @@ class _Assembly(Written):
             for key, message, *_ in package.check(env):
                 if key == "id" and env.id in joyrl.ENVS:
                     message = f"{env.id} is {packages.renamed(env.id)}"
-                more = presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
-                self.report("env_cfg", key, message + (more if key == "id" else ""))
+                if key == "id" and not (self.used and presets.named(self.used, env.id)):
+                    message += presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
+                self.report("env_cfg", key, message)
 
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()

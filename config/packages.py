@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
-from config import joyrl, own, presets
+from config import foreign, joyrl, own, presets
 from config.finder import Finder
 from config.names import did_you_mean
 from config.program import PROGRAM
@@ -34,6 +34,8 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
     """Returns what to write in place of an unknown name."""
     if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
         return f"unknown name {name!r}; it is {ours} here"
+    if key == "algo_name" and (instead := foreign.ALGORITHMS.get(name.lower().replace("-", "_"))):
+        return f"unknown name {name!r}; {instead}"
     if key == "env_name" and name in joyrl.ENVS:
         return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"
     kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]

@@ -2,21 +2,25 @@
 
 import atexit
 import contextlib
+import inspect
 import signal
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
 from algos.base import Agent, Array
 from config import own
+from config.hints import setting_of
 from config.loader import ConfigError, RunConfig, load
+from config.names import did_you_mean, nearest
 from config.schema import RolloutSpec
 from config.tasks import find as find_task
 from envs.base import EnvContext
@@ -35,14 +39,51 @@ from framework.runs.experiment import Experiment
 from framework.runs.task_dir import CLOSED, ROOT, circumstances
 
 Settings = Mapping[str, Any]
+Arguments = ParamSpec("Arguments")
+_INSTEAD = {
+    "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
+    "test": "run.evaluate(episodes)", "eval": "run.evaluate(episodes)", "render": "run.film()",
+    "predict": "joystick.load(run.task).act(obs)", "act": "joystick.load(run.task).act(obs)",
+    "compute_single_action": "joystick.load(run.task).act(obs)", "load": "joystick.load(run.task) or run.restore(N)",
+    "stop": "run.close()", "get_weights": "run.weights()", "get_policy": "run.agent", "policy": "run.agent",
+}  # fmt: skip
+"""Methods of other libraries -> what to write here."""
 Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
 """Callbacks from Python: a class, module:name, or functions by event."""
+
+
+def _explained(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Returns a constructor that says, for an argument that it does not have, what to write in its place."""
+    names = inspect.signature(init).parameters
+
+    @wraps(init)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        for name in kwargs:
+            if name not in names:
+                algo = str(kwargs.get("algo") or next(iter(args[1:2]), ""))
+                raise TypeError(f"Run has no argument {name!r}{_setting_for(name, kwargs[name], names, algo)}")
+        init(*args, **kwargs)
+
+    return call
+
+
+def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
+    """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
+    if name in ("verbose", "progress_bar"):
+        return "; use show=True"
+    path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
+    if not path:
+        return f"; {remark}" if remark else did_you_mean(name, arguments)
+    section, _, key = path.partition(".")
+    written = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
+    return f"; a setting is written {written}{remark and f' ({remark})'}"
 
 
 class Run:
     """A training run. `train` trains for an iteration and returns its result; `close`, or the end of a `with`, saves
     it and ends its processes. Settings that the command line would refuse raise a ConfigError."""
 
+    @_explained
     def __init__(
         self,
         algo: str | None = None,
@@ -60,16 +101,20 @@ class Run:
         allow_import: Iterable[str] = (),
         callbacks: Given = None,
         metrics: Sequence[str] = (),
+        preset: str | None = "auto",
         show: bool = False,
     ) -> None:
         """Starts a run in a new task directory. algo and env choose a preset, as --algo and --env do; env may also be a
-        class or function that makes an environment, or a registered name. words: further settings as
+        class or function that makes an environment, or a registered name. preset: general_cfg.preset; None: only
+        Python defaults below these settings. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
         if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
             env_name = "python"
         general = {"env_name": env_name, "seed": seed}
         sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
+        if preset != "auto":
+            general_cfg = {"preset": preset, **(general_cfg or {})}
         for name, given in sections.items():
             if not isinstance(given, Mapping | None) or not all(isinstance(key, str) for key in given or ()):
                 raise ConfigError([f"Python: {name}: got {given!r}; expected a mapping of settings by name"])
@@ -152,6 +197,8 @@ class Run:
             raise ConfigError(["Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model"])
         compatibility.check(config)
         self._show = show
+        self._untold = "" if show or "general_cfg.preset" in config.explicit else config.preset or ""
+        """Preset that was chosen without a word, and was not named yet."""
         self._open(config)
 
     def _open(self, config: RunConfig) -> None:
@@ -183,7 +230,7 @@ class Run:
         """Returns a run for the callbacks of an experiment that the command line drives."""
         run = cls.__new__(cls)
         run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
-        run._busy = "the command line drives this run"
+        run._busy, run._untold = "the command line drives this run", ""
         return run
 
     # facts ------------------------------------------------------------------------------------------------
@@ -204,6 +251,11 @@ class Run:
         return self.task.name if self.task.parent == ROOT else str(self.task)
 
     @property
+    def preset(self) -> str | None:
+        """File whose settings stand below those that were written; None: the Python defaults do."""
+        return self.config.preset
+
+    @property
     def count(self) -> Count:
         """Environment steps, episodes and updates so far."""
         return self._experiment.trainer.count
@@ -220,6 +272,9 @@ class Run:
         (general_cfg.iteration_steps if it is None). Evaluates and saves when that is due. Returns the result of the
         iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing."""
         _check_count("train", steps)
+        if self._untold:
+            print(f"preset: {self._untold} (preset=None: none)", file=sys.stderr)
+            self._untold = ""
         with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
                 with _Interrupts(self):
@@ -385,9 +440,15 @@ class Run:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._close(complete=error is None)
 
+    def __getattr__(self, name: str) -> Any:
+        """Says what to call in place of a method of another library."""
+        instead = _INSTEAD.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
+        raise AttributeError(f"a Run has no {name!r}" + (f"; use {instead}" if instead else ""))
+
     def __repr__(self) -> str:
         state = "closed, " if self._closed else ""
-        return f"<joystick.Run {self.task}: {state}{counted(self.count.step, 'step')}>"
+        preset = f", preset {self.preset}" if self.preset else ""
+        return f"<joystick.Run {self.task}: {state}{counted(self.count.step, 'step')}{preset}>"
 
     # inside -----------------------------------------------------------------------------------------------
 
