@@ -141,7 +141,7 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
 
 
 def _as_number(text: str, node: Json, root: Json) -> str:
-    """Returns the end of a sentence about text in the place of a number: how the number is written; empty for others."""
+    """Returns the end of a sentence about text in the place of a number: how the number is written; or nothing."""
     kinds = {resolve(option, root).get("type") for option in [node, *node.get("anyOf", ())]}
     text = text.strip().lower()
     short = re.fullmatch(r"(\d+(?:\.\d+)?) ?([km])", text)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import convlab, joyrl, limits, own, packages, policies, presets, rllib, sources, tasks, unread
+from config import convlab, joyrl, limits, own, own_env, packages, policies, presets, rllib, sources, tasks, unread
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
@@ -18,7 +18,7 @@ from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, Strict
 from config.task_config import load_task_config
 from config.written import Written
-from config.yaml_reader import Document, DocumentError, read
+from config.yaml_reader import Document, DocumentError, Place, read
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
 
@@ -67,7 +67,8 @@ def load(
     that stand for settings. file: what was read from yaml_path, if it has been read: all of it, or one of its
     experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model, word)
+    env_class = own_class(env, "Python: env" if values is not None else "--env")
+    flags = sources.flags(algo, env_class or env, resume, test, video, checkpoint_freq, episodes, model, word)
     flags += abbreviated
     work.notes.append(convlab.note(abbreviated))
     if values is not None:
@@ -79,12 +80,14 @@ def load(
         work.add_file(document, str(yaml_path))
     elif isinstance(file, sources.Source):
         work.sources.insert(0, file)
+    if env_class and not work.writes("general_cfg", "env_name"):
+        typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
     preset = work.add_preset(bool(algo or env) and not (yaml_path or resume or test))
     if document and not preset:
         work.note_missing(document, str(yaml_path))
     if yaml_path and not preset:
         work.note_unused_preset()
-    task = work.task(task_root)
+    task = work.task_loaded = work.task(task_root)
     earlier = work.earlier(task) if task else None
     if not (file or document or earlier or algo or env or preset):
         work.notes.append("no --yaml: the Python defaults are used")
@@ -113,6 +116,14 @@ def _read(path: str | Path) -> Document:
         raise ConfigError([str(error)]) from None
 
 
+def own_class(env: str | None, flag: str) -> str | None:
+    """Returns module:name if --env names a class or function of the user's own; None for any other id."""
+    try:
+        return own_env.class_name(env) if env else None
+    except own_env.OwnEnvError as error:
+        raise ConfigError([f"{flag}: {error}"]) from None
+
+
 def _position(problem: str) -> tuple[bool, int]:
     """Returns a sort key: problems in files come first, by line."""
     line = re.match(r".+?:(\d+):", problem)
@@ -130,6 +141,8 @@ class _Assembly(Written):
         self.nothing_to_do: list[str] = []
         self.promises = True
         """False if the policies are not those for which the preset promises a return."""
+        self.task_loaded: Path | None = None
+        """Task directory that load_path names."""
         self.used: Path | None = None
         """Preset that stands below the other sources."""
         self.reported: set[tuple[str, str]] = set()
@@ -172,6 +185,10 @@ class _Assembly(Written):
             self.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
 
     # names ------------------------------------------------------------------------------------------------
+
+    def writes(self, section: str, key: str) -> bool:
+        """Returns True if a source has this setting."""
+        return any(key in source.sections.get(section, {}) for source in self.sources)
 
     def task(self, root: Path) -> Path | None:
         """Returns the task directory to load from."""
@@ -290,11 +307,10 @@ class _Assembly(Written):
 
     def promised(self, document: Document | None, preset: Document | None) -> float | None:
         """Returns the return that the first line of the file, or of the preset, promises for this environment."""
-        for source, used in ((document, None), (preset, self.used)):
-            if source is not None and self.promises and self.same_task(source, used):
-                if (promise := presets.promised_return(source.comment)) is not None:
-                    return promise
-        return None
+        known = [(source, used) for source, used in ((document, None), (preset, self.used)) if source is not None]
+        fitting = [source for source, used in known if self.promises and self.same_task(source, used)]
+        promises = [presets.promised_return(source.comment) for source in fitting]
+        return next((promise for promise in promises if promise is not None), None)
 
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
@@ -385,15 +401,19 @@ class _Assembly(Written):
 
     def may_import(self, section: str, instance: Strict) -> bool:
         """Reports code of the user's own that may not be imported; returns True if there is none."""
-        own_parts = dict.fromkeys((key, packages.forbidden(name, self.allow)) for key, name in instance.own())
+        own_parts = dict.fromkeys((key, self.forbids(name)) for key, name in instance.own())
         forbidden = [(key, why) for key, why in own_parts if why]
         for key, why in forbidden:
             self.report(section, key, why)
         return not forbidden
 
+    def forbids(self, name: str) -> str | None:
+        """Returns why a class or function of the user's own may not be imported; None if it may."""
+        return packages.forbidden(name, self.allow, self.task_loaded)
+
     def environment(self, package: ModuleType, env: Any) -> None:
         """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
-        if hasattr(package, "check") and not any(packages.forbidden(name, self.allow) for _, name in env.own()):
+        if hasattr(package, "check") and not any(self.forbids(name) for _, name in env.own()):
             for key, message, *_ in package.check(env):
                 if key == "id" and env.id in joyrl.ENVS:
                     message = f"{env.id} is {packages.renamed(env.id)}"
@@ -420,6 +440,8 @@ class _Assembly(Written):
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
         names = [name for section in built.values() for _, name in section.own()]
+        own_names = [*names, *(str(self.general(key)) for key in ("algo_name", "env_name"))]
+        own_names += [self.algo_of(section) for section in self.policy_names()]
         decided = self.limits(built["general_cfg"], built["algo_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.notes += unread.notes(self, built, where, self.nothing_to_do)
         if built["general_cfg"].mode == "train":
@@ -435,7 +457,7 @@ class _Assembly(Written):
             where=where,
             explicit=explicit,
             objects={name: own.find(name) for name in names if ":" not in name},
-            allow_import=tuple(dict.fromkeys([*self.allow, *packages.given(names)])),
+            allow_import=tuple(dict.fromkeys([*self.allow, *packages.imported(own_names, self.allow)])),
             notes=tuple(printable(note) for note in self.notes if note),
             policies={
                 name: built[section].model_copy(update={"algo_name": self.full_name(section, found[section])})

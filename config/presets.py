@@ -39,7 +39,7 @@ def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
 
 
 def by_name(name: str, root: Path = PRESETS) -> Path | None:
-    """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml; None if there is none."""
+    """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml."""
     wanted = name.lower().removesuffix(".yaml")
     found = next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None)
     return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
@@ -52,7 +52,7 @@ def _name(path: Path) -> str:
 def unknown(name: str, root: Path = PRESETS) -> str:
     """Returns a sentence about the name of a preset that there is not."""
     near = did_you_mean(name, [_name(path) for path in root.glob("*/*.yaml")])
-    return f"there is no preset {name!r}{near or f'; write default, or a name such as CartPole-v1/PPO'}"
+    return f"there is no preset {name!r}{near or '; write default, or a name such as CartPole-v1/PPO'}"
 
 
 def family(env: str) -> str:

@@ -13,7 +13,7 @@ from config.domain_kinds import SECTION
 from config.error_text import faults, shown
 from config.experiments import experiments
 from config.general import address
-from config.loader import ConfigError, load
+from config.loader import ConfigError, load, own_class
 from config.names import did_you_mean
 from config.program import PROGRAM
 from config.run_config import RunConfig
@@ -169,6 +169,10 @@ def _tuning(
     for flag, value in flags.items():
         if value is not None:
             path = paths.get(flag, f"{SECTION}.{flag}")
+            if flag == "env" and (env_class := own_class(value, f"{dashes}env")):
+                value = env_class
+                if "env_name" not in (document.value.get("general_cfg") or {}):
+                    _put(document, ["general_cfg", "env_name"], "python", Place("--env", "general_cfg.env_name"))
             _put(document, path.split("."), value, Place(f"{dashes}{flag}" if dashes else "Python", path))
     settings = _settings(document, problems)
     domains = tuple(space.found(document.value, document.place, problems))

@@ -42,7 +42,8 @@ def typed(*words):
     ("python", "key", "words", "preset"),
     [
         ({}, "preset: default", (), PRESET),
-        ({"preset": "cartpole-v1/ppo"}, "preset: CartPole-v1/PPO.yaml", ("general_cfg.preset=CartPole-v1/PPO",), PRESET),
+        ({"preset": "cartpole-v1/ppo"}, "preset: CartPole-v1/PPO.yaml", ("general_cfg.preset=CartPole-v1/PPO",),
+         PRESET),
         ({"preset": None}, "", ("general_cfg.preset=none",), None),
         ({"preset": "none"}, "preset: null", ("general_cfg.preset=null",), None),
         ({"preset": "Acrobot-v1/PPO"}, "preset: Acrobot-v1/PPO", ("general_cfg.preset=Acrobot-v1/PPO",),
