@@ -37,8 +37,15 @@ class Shop(gymnasium.Env):
     def render(self):
         return np.zeros((32, 32, 3), np.uint8)
 '''  # fmt: skip
-SHORT = ("general_cfg.max_total_step=64", "algo_cfg.batch_size=32", "algo_cfg.sgd_batch_size=32", "env_cfg.n_envs=1", "general_cfg.save_fig=false",
-         "general_cfg.online_eval_episode=1", "general_cfg.loggers=[csv]")  # fmt: skip
+SHORT = (
+    "general_cfg.max_total_step=64",
+    "algo_cfg.batch_size=32",
+    "algo_cfg.sgd_batch_size=32",
+    "env_cfg.n_envs=1",
+    "general_cfg.save_fig=false",
+    "general_cfg.online_eval_episode=1",
+    "general_cfg.loggers=[csv]",
+)
 SENTENCE = "imports shop; to allow it, add --allow-import shop"
 
 
