@@ -32,9 +32,10 @@ from framework.checkpoint.store import CheckpointStore
 from framework.data.batch import Batch
 from framework.errors import JoystickError
 from framework.iteration import Count, Result
+from framework.output import terminal
 from framework.output.console import Console
 from framework.output.formatting import counted
-from framework.runs import sampling
+from framework.runs import notebook, sampling
 from framework.runs.experiment import Experiment
 from framework.runs.task_dir import CLOSED, ROOT, circumstances
 
@@ -231,6 +232,7 @@ class Run:
         run = cls.__new__(cls)
         run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
         run._busy, run._untold = "the command line drives this run", ""
+        run._show = True
         return run
 
     # facts ------------------------------------------------------------------------------------------------
@@ -267,17 +269,18 @@ class Run:
 
     # training ---------------------------------------------------------------------------------------------
 
-    def train(self, steps: int | None = None) -> Result:
+    def train(self, steps: int | None = None, *, progress: bool | None = None) -> Result:
         """Trains for an iteration: in rounds, until at least `steps` more environment steps are made
         (general_cfg.iteration_steps if it is None). Evaluates and saves when that is due. Returns the result of the
-        iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing."""
+        iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing. progress: show a
+        line that is rewritten; None: in a notebook."""
         _check_count("train", steps)
         if self._untold:
             print(f"preset: {self._untold} (preset=None: none)", file=sys.stderr)
             self._untold = ""
         with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
-                with _Interrupts(self):
+                with _Interrupts(self), self._progress_shown(progress):
                     reason = experiment.iterate(steps or self.config.general.iteration_steps)
                 self._reason = None if self._asked else reason
             trainer = experiment.trainer
@@ -286,6 +289,23 @@ class Run:
             self._asked = False
             raise KeyboardInterrupt  # between two rounds: the run is whole
         return {**result, "done": self._reason is not None, "reason": self._reason}
+
+    def _progress_shown(self, progress: bool | None) -> contextlib.AbstractContextManager[None]:
+        """Shows a line of progress, unless `show` shows more."""
+        if self._show or not (notebook.is_running() if progress is None else progress):
+            return contextlib.nullcontext()
+        screen = terminal.OneLine(terminal.Steady(sys.stdout))
+        return self._experiment.console.shown_on(screen, lambda: self.count)
+
+    def plot(self) -> notebook.Picture:
+        """Draws the learning curve as it is now: a picture that a notebook shows, and that save(path) writes."""
+        return notebook.picture(self._experiment, not self._closed)
+
+    def film(self, episodes: int = 1) -> notebook.Film:
+        """Plays evaluation episodes with the present weights, and films them into videos/ of the task directory. A
+        notebook shows the film; its `path` is the file."""
+        _check_count("film", episodes)
+        return notebook.film(self._rested(), episodes)
 
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
         """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
@@ -449,6 +469,9 @@ class Run:
         state = "closed, " if self._closed else ""
         preset = f", preset {self.preset}" if self.preset else ""
         return f"<joystick.Run {self.task}: {state}{counted(self.count.step, 'step')}{preset}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.summary(self._experiment, not self._closed)
 
     # inside -----------------------------------------------------------------------------------------------
 
