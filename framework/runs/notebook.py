@@ -61,7 +61,7 @@ def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
 def _embedded(content: bytes, kind: str) -> str:
     """Returns an image or a video as HTML that loads nothing."""
     source = f"data:{kind};base64,{base64.b64encode(content).decode()}"
-    return f'<video controls loop muted src="{source}"></video>' if "video" in kind else f'<img src="{source}">'
+    return f'<video controls loop muted src="{source}"></video>' if "video" in kind else f'<img alt="" src="{source}">'
 
 
 class Picture:
