@@ -79,7 +79,11 @@ def test_every_command_is_understood(page: Path) -> None:
 
 @pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words != ["watch"]], ids=" ".join)
 def test_every_command_of_the_list_gives_a_valid_configuration(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Run where the files of the pages and a task are, and no further than the configuration. The command watch would
     serve its page until Ctrl-C."""
@@ -99,7 +103,7 @@ def test_every_command_of_the_list_gives_a_valid_configuration(
         make_run(tmp_path / "tasks" / run, algo=algo)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("user")))
     trust.remember(tmp_path)  # as a yes to the question of a command
     lookup = bool(words) and words[0] in cli.LOOKUPS
     more = [] if lookup or "--print-config" in words else ["--print-config"]
