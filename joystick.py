@@ -124,9 +124,24 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
     if name not in _HOMES:
-        raise AttributeError(f"module 'joystick' has no attribute {name!r}; public are {', '.join(_HOMES)}")
+        raise AttributeError(f"module 'joystick' has no attribute {name!r}{_instead(name)}")
     return getattr(import_module(_HOMES[name]), "register" if name == "register_env" else name)
+
+
+def _instead(name: str) -> str:
+    """Returns the end of a sentence about a missing name: what to write in its place."""
+    from config.names import did_you_mean
+    from framework.catalog import ALGOS
+
+    algo = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}.get(name.lower())
+    if algo:
+        return f'; an algorithm is named in joystick.Run("{algo}", env)'
+    if name in ("make", "Env", "gym"):
+        return '; joystick.Run("PPO", "CartPole-v1") makes its environment itself'
+    return did_you_mean(name, _HOMES) or f"; public are {', '.join(_HOMES)}"
 
 
 def __dir__() -> list[str]:

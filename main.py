@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config import arguments, cli
+from config import arguments, cli, trust
+from config.program import PROGRAM
 from framework.errors import silence
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _answer(argv: list[str]) -> int:
     request = cli.parse(argv, _setting_of)
+    trust.ask_on_terminal()
     if request.allow_import:
         sys.path.append(os.getcwd())
     if request.command == "doctor":
@@ -84,6 +86,8 @@ def _look_up(request: argparse.Namespace) -> int:
             from config import convert
 
             print(convert.converted(request.file, ALGOS, ENVS), end="")
+        elif request.command == "trust":
+            return _trust(request.forget)
         elif request.command == "runs":
             from framework.runs import task_list
 
@@ -93,6 +97,22 @@ def _look_up(request: argparse.Namespace) -> int:
         else:
             print(describe.describe(request.what, ALGOS, ENVS, request.allow_import), end="")
     except (describe.UnknownTopic, ConfigError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _trust(forget: str | None) -> int:
+    """Lists the folders whose code settings may name, or removes one."""
+    try:
+        if forget is None:
+            print(trust.listing(), end="")
+        elif not trust.forget(Path(forget)):
+            print(f"{Path(forget).resolve()} is not trusted; {PROGRAM} trust lists what is", file=sys.stderr)
+            return 2
+        else:
+            print(f"{Path(forget).resolve()} is not trusted any more")
+    except trust.TrustError as error:
         print(error, file=sys.stderr)
         return 2
     return 0

@@ -48,6 +48,12 @@ def text(words: str) -> str:
     return words
 
 
+def module(words: str) -> str:
+    """Returns the name of a module or package; a file such as walk.py is one, too."""
+    name = text(words).removeprefix("./")
+    return name.removesuffix(".py").replace("/", ".") if name.endswith(".py") else name
+
+
 def count(words: str) -> int:
     """Returns a whole number, 1 or more."""
     if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words)):

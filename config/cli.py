@@ -11,7 +11,7 @@ from config.program import PROGRAM, version
 
 WORDS = ("train", "test", "resume", "film", "evaluate", "export", "talk")
 """Commands that play, train or export. All but train are followed by the name of a run."""
-LOOKUPS = ("runs", "watch", "compare", "list", "describe", "schema", "convert", "data", "doctor")
+LOOKUPS = ("runs", "watch", "compare", "list", "describe", "schema", "convert", "data", "doctor", "trust")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
@@ -32,11 +32,12 @@ _INSTEAD = {
 _LONG = {"n": "n_timesteps"}
 """Short flags of other programs -> their long form."""
 _ELSEWHERE = {
-    "help": "python main.py describe WHAT, or python main.py --help",
+    "help": "python main.py describe WHAT explains a setting, --help the commands",
     "play": "python main.py film NAME makes a video, talk NAME talks to it, and watch shows how it learns",
-    "enjoy": "python main.py film NAME", "eval": "python main.py test NAME", "render": "python main.py film NAME",
-    "optimize": "python main.py tune --yaml FILE", "plot": "python main.py watch, or compare RUN RUN",
-    "predict": "python main.py test NAME", "learn": "python main.py train", "fit": "python main.py train",
+    "enjoy": "use python main.py film NAME", "eval": "use python main.py test NAME",
+    "render": "use python main.py film NAME", "predict": "use python main.py test NAME",
+    "optimize": "use python main.py tune --yaml FILE", "plot": "use python main.py watch, or compare RUN RUN",
+    "learn": "use python main.py train", "fit": "use python main.py train",
 }  # fmt: skip
 """Commands of other programs, and what to type here."""
 
@@ -86,6 +87,8 @@ other commands:
     .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari
   python main.py doctor                           what a run needs here, and
                                                   how to mend what is missing
+  python main.py trust [--forget [FOLDER]]        folders of own code that you
+                                                  let settings name
   python main.py schema > joystick.schema.json    for editors; first line of
     a YAML file: # yaml-language-server: $schema=joystick.schema.json
 """
@@ -232,7 +235,7 @@ def _not_a_setting(word: str, after: Sequence[str], setting_of: SettingOf) -> st
         return f"{word!r} has no value; write {path}={next(iter(after), 'VALUE')}"
     if word.lower() in _ELSEWHERE:
         told = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
-        return f"{word!r} is no command here; use {told.replace('WHAT', next(iter(after), 'TOPIC'))}"
+        return f"{word!r} is not a command here; {told.replace('WHAT', next(iter(after), 'TOPIC'))}"
     return f"{word!r} is neither a command nor section.key=value{did_you_mean(word, COMMANDS)}"
 
 
@@ -271,7 +274,7 @@ def _run_parser() -> _Parser:
         "NAME",
         "algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each",
     )
-    one("--env", "ID", "environment; without --yaml, with the nearest preset")
+    one("--env", "ID", "environment, or my_env.py; without --yaml, with the nearest preset")
     one("--resume", "TASK", "the same as: resume TASK")
     one("--test", "TASK", "the same as: test TASK")
     parser.add_argument("--video", action="store_true", help="record a video (env_cfg.render_mode=rgb_array)")
@@ -307,7 +310,7 @@ def _run_parser() -> _Parser:
 
 def _add_permission(parser: _Parser) -> None:
     parser.add_argument(
-        "--allow-import", metavar="PKG", type=arguments.text, action="append", default=[],
+        "--allow-import", metavar="PKG", type=arguments.module, action="append", default=[],
         help="let the settings name code of this package",
     )  # fmt: skip
 
@@ -348,6 +351,9 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
             parser.add_argument(
                 "--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME"
             )
+        case "trust":
+            what = "stop trusting FOLDER (default: the current one)"
+            parser.add_argument("--forget", metavar="FOLDER", type=arguments.text, nargs="?", const=".", help=what)
         case "runs":
             parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
             parser.add_argument("--json", action="store_true", help="print JSON, with all that is known")

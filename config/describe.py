@@ -9,7 +9,7 @@ from typing import Any, get_args
 import yaml
 from pydantic.fields import FieldInfo
 
-from config import hints, policies, presets
+from config import hints, policies, presets, trust
 from config.domain_kinds import SECTION as TUNING
 from config.error_text import expected, json_schema
 from config.finder import Finder
@@ -89,6 +89,8 @@ def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_impor
         return _own_package(topic, finders)
     owner, _, setting = topic.rpartition(".")
     found = _of_owner(owner, setting, finders) if owner else _of_name(topic, finders)
+    if found is None and "." in topic and trust.covers(topic):
+        return _own_package(topic, finders)
     if found is None:
         raise UnknownTopic(f"no topic {topic!r}{_instead(topic, finders)}")
     return found
@@ -96,6 +98,8 @@ def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_impor
 
 def _own_package(topic: str, finders: dict[str, Finder]) -> str:
     """Returns the page of a user's own algorithm or environment, which the command line allows to import."""
+    if task := trust.task_of(topic):
+        raise UnknownTopic(f"{topic} lies in {task}, a task directory, from which nothing is ever imported")
     try:
         package = finders["algo_cfg"].get(topic)
         section = "env_cfg" if issubclass(package.Config, EnvConfig) else "algo_cfg"

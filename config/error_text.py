@@ -1,6 +1,7 @@
 """Turns validation errors into sentences: place, value, what is expected, and the nearest name."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, get_args
 
@@ -16,6 +17,7 @@ from config.yaml_reader import Place
 
 Json = dict[str, Any]
 
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
@@ -138,6 +140,18 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
     return list(dict.fromkeys(found))
 
 
+def _as_number(text: str, node: Json, root: Json) -> str:
+    """Returns the end of a sentence about text in the place of a number: how the number is written; or nothing."""
+    kinds = {resolve(option, root).get("type") for option in [node, *node.get("anyOf", ())]}
+    text = text.strip().lower()
+    short = re.fullmatch(r"(\d+(?:\.\d+)?) ?([km])", text)
+    if not kinds & {"integer", "number"}:
+        return ""
+    if short:
+        return f"; write {float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}"
+    return f"; write it without quotes: {text}" if re.fullmatch(_NUMBER, text) else ""
+
+
 def _with_hidden(error: ValidationError) -> Iterator[ErrorDetails]:
     """Yields the errors, and behind a misspelt layer_type those that the layer of the nearest name has."""
     kinds = {kind.model_fields["layer_type"].default: kind for kind in get_args(get_args(Layer)[0])}
@@ -193,7 +207,7 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         node, value = {"enum": list(node["discriminator"]["mapping"])}, context["tag"]
     else:
         value = details["input"]
-    near = did_you_mean(value, node.get("enum", ())) if isinstance(value, str) else ""
+    near = did_you_mean(value, node.get("enum", ())) or _as_number(value, node, root) if isinstance(value, str) else ""
     tuned = f"; values to try are for: {PROGRAM} tune --yaml FILE" if written_kind(value) else ""
     several = several_algorithms(value) if loc == ("algo_name",) else ""
     return f"got {shown(value)}; expected {expected(node, root)}{near}{several}{tuned}"

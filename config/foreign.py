@@ -219,6 +219,16 @@ def origin(value: dict[Any, Any]) -> str:
     return ""
 
 
+_RAY = "PPO with general_cfg.mp_backend=ray has its workers, and IMPALA learns without waiting for them"
+ALGORITHMS = {
+    "appo": _RAY,
+    "apex": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
+    "apex_dqn": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
+    "ddppo": "PPO with general_cfg.mp_backend=ray and general_cfg.n_learners is its counterpart",
+}
+"""Algorithms of other libraries, in lower case, and what to take in their place."""
+
+
 def ours(name: str) -> Iterator[tuple[str, str, str]]:
     """Yields (section, setting, remark) for a foreign name, best first."""
     paths, remark = _entry(name)

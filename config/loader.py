@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import convlab, joyrl, limits, own, packages, policies, presets, rllib, sources, tasks, unread
+from config import convlab, joyrl, limits, own, own_env, packages, policies, presets, rllib, sources, tasks, unread
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.general import GeneralConfig
@@ -20,7 +20,7 @@ from config.run_config import SECTIONS, RunConfig
 from config.schema import AlgoConfig, Strict
 from config.task_config import load_task_config
 from config.written import Written
-from config.yaml_reader import Document, DocumentError, read
+from config.yaml_reader import Document, DocumentError, Place, read
 
 __all__ = ["SECTIONS", "ConfigError", "Finder", "RunConfig", "load"]
 
@@ -70,23 +70,29 @@ def load(
     that stand for settings. file: what was read from yaml_path, if it has been read: all of it, or one of its
     experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
-    flags = sources.flags(algo, env, resume, test, video, checkpoint_freq, episodes, model, word)
+    env_class = own_class(env, "Python: env" if values is not None else "--env")
+    flags = sources.flags(algo, env_class or env, resume, test, video, checkpoint_freq, episodes, model, word)
     flags += abbreviated
     work.notes.append(convlab.note(abbreviated))
     if values is not None:
         flags = [("Python", path, value) for _, path, value in flags]
     typed = sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))
     work.sources = [*rllib.from_flags(config, stop), typed]
-    preset = work.preset() if (algo or env) and not (yaml_path or resume or test) else None
-    path = yaml_path or preset
-    document = file if isinstance(file, Document) else _read(path) if path and file is None else None
+    document = file if isinstance(file, Document) else _read(yaml_path) if yaml_path and file is None else None
     if document:
-        work.add_document(document, str(path), written=preset is None)
+        work.add_file(document, str(yaml_path))
     elif isinstance(file, sources.Source):
         work.sources.insert(0, file)
-    task = work.task(task_root)
+    if env_class and not work.writes("general_cfg", "env_name"):
+        typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
+    preset = work.add_preset(bool(algo or env) and not (yaml_path or resume or test))
+    if document and not preset:
+        work.note_missing(document, str(yaml_path))
+    if yaml_path and not preset:
+        work.note_unused_preset()
+    task = work.task_loaded = work.task(task_root)
     earlier = work.earlier(task) if task else None
-    if not (file or document or earlier or algo or env):
+    if not (file or document or earlier or algo or env or preset):
         work.notes.append("no --yaml: the Python defaults are used")
     if earlier:
         address = sources.address_of(earlier)
@@ -96,12 +102,9 @@ def load(
             )
         work.sources.insert(0, sources.from_task(earlier, testing=work.general("mode") == "test"))
         work.compare(earlier, task)
-    source = document or earlier
     return work.finish(
-        expected_return=presets.promised_return(source.comment)
-        if source and work.promises and work.same_task(source, preset)
-        else None,
-        preset=str(preset) if preset else None,
+        expected_return=work.promised(document or earlier, preset),
+        preset=str(work.used) if work.used else None,
         task=fixed(task) if task else None,
         into=fixed(Path(into)) if into else None,
         pause_at_step=pause_at_step,
@@ -115,6 +118,14 @@ def _read(path: str | Path) -> Document:
         return read(path, named)
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
+
+
+def own_class(env: str | None, flag: str) -> str | None:
+    """Returns module:name if --env names a class or function of the user's own; None for any other id."""
+    try:
+        return own_env.class_name(env) if env else None
+    except own_env.OwnEnvError as error:
+        raise ConfigError([f"{flag}: {error}"]) from None
 
 
 def _position(problem: str) -> tuple[bool, int]:
@@ -134,6 +145,10 @@ class _Assembly(Written):
         self.nothing_to_do: list[str] = []
         self.promises = True
         """False if the policies are not those for which the preset promises a return."""
+        self.task_loaded: Path | None = None
+        """Task directory that load_path names."""
+        self.used: Path | None = None
+        """Preset that stands below the other sources."""
         self.reported: set[tuple[str, str]] = set()
         """Settings of algo_cfg with a problem, and the problem: policies that inherit them do not repeat it."""
 
@@ -153,16 +168,11 @@ class _Assembly(Written):
         spot = f"default of {self.algo_of(section)}" if unwritten else locate(place, parts).text
         self.problems.append(f"{spot}: {section}.{key}: {message}")
 
-    def add_document(self, document: Document, path: str, *, written: bool) -> None:
-        """Puts a YAML file or a preset below the command line, and notes what may surprise."""
+    def add_file(self, document: Document, path: str) -> None:
+        """Puts a YAML file below the command line, and notes what may surprise."""
         command_line = self.sources[-1].sections.get("general_cfg", {})
-        source = sources.from_document(document, written=written)
+        source = sources.from_document(document, written=True)
         self.sources.insert(0, source)
-        if not written:
-            self._leave_out_policies(source)
-            return
-        if missing := source.missing():
-            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
         kept = source.sections.get("algo_cfg", {})
         if theirs and ours and kept and self.find("algo_name", theirs)[0] is not self.find("algo_name", ours)[0]:
@@ -179,6 +189,10 @@ class _Assembly(Written):
             self.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
 
     # names ------------------------------------------------------------------------------------------------
+
+    def writes(self, section: str, key: str) -> bool:
+        """Returns True if a source has this setting."""
+        return any(key in source.sections.get(section, {}) for source in self.sources)
 
     def task(self, root: Path) -> Path | None:
         """Returns the task directory to load from."""
@@ -216,21 +230,93 @@ class _Assembly(Written):
         if problems:
             raise ConfigError([*self.problems, *problems])
 
-    def preset(self) -> Path | None:
-        """Returns the preset for the algorithm and the environment of the command line."""
+    def add_preset(self, by_itself: bool) -> Document | None:
+        """Puts the preset that is asked for below all other sources, and returns it. by_itself: auto means default."""
+        self.used = self._asked_preset(by_itself)
+        if self.used is None:
+            return None
+        document = _read(self.used)
+        preset = sources.from_document(document, written=False)
+        written = self._with_id()
+        if "id" in written and presets.named(self.used, str(written["id"])):  # its folder may be another spelling
+            written["id"] = preset.sections.get("env_cfg", {}).get("id", written["id"])
+        self.sources.insert(0, preset)
+        self._leave_out_policies(preset)
+        return document
+
+    def _preset_word(self) -> str:
+        """Returns general_cfg.preset as it is written; none for null."""
+        values, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
+        word = values.get("preset", "auto")
+        return word if isinstance(word, str) else "none"  # anything but text and null is reported later
+
+    def _asked_preset(self, by_itself: bool) -> Path | None:
+        """Returns the preset that is asked for; reports a name that leads to none, or to one of another algorithm."""
+        name = self._preset_word()
+        word = name.lower()
+        if word == "none" or (word == "auto" and not by_itself):
+            return None
+        if word in ("auto", "default"):
+            fault, path = "", self._nearest_preset(say=True)
+        else:
+            fault, path = self._named_preset(name)
+            self.notes.append(f"preset: {path}")
+        if word != "auto" and self.general("load_checkpoint") is True:
+            fault = "a run that is loaded has its own settings; leave it out"
+        if fault:
+            self.report("general_cfg", "preset", fault)
+        return None if fault else path
+
+    def _named_preset(self, name: str) -> tuple[str, Path | None]:
+        """Returns what is wrong with the name of a preset, and its file."""
+        path = presets.by_name(name, self.preset_root)
+        if path is None:
+            return presets.unknown(name, self.preset_root), None
+        values, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
+        general = sources.from_document(_read(path), written=False).sections.get("general_cfg", {})
+        theirs = str(general.get("algo_name") or path.stem)
+        ours = str(values.get("algo_name") or theirs)
+        other = self.find("algo_name", theirs)[0] is not self.find("algo_name", ours)[0]
+        return (f"{path} is for {theirs}, and algo_name is {ours}" if other else ""), path
+
+    def _nearest_preset(self, say: bool = False) -> Path | None:
+        """Returns the preset for the algorithm and the environment that are written. say: note which one it is."""
         algo = str(self.general("algo_name"))
         package, _ = self.find("algo_name", algo)
         kind, _ = self.find("env_name", str(self.general("env_name")))
-        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.sources)]
-        command = next((part for part in parts if "id" in part), {})
-        env = str(command.get("id") or getattr(kind and kind.Config(), "id", ""))
+        env = str(self._with_id().get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
         path = presets.find(package.NAME if package else algo, family_name, self.preset_root)
-        self.notes += presets.notes(path, algo, family_name, self.preset_root)
-        if path and "id" in command and presets.named(path, env):
-            preset = sources.from_document(_read(path), written=False)
-            command["id"] = preset.sections.get("env_cfg", {}).get("id", env)
+        self.notes += presets.notes(path, algo, family_name, self.preset_root) if say else ()
         return path
+
+    def _with_id(self) -> dict[str, Any]:
+        """Returns the strongest section env_cfg that names the environment; an empty one if none does."""
+        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.sources)]
+        return next((part for part in parts if "id" in part), {})
+
+    def note_missing(self, document: Document, path: str) -> None:
+        """Notes the sections that a file lacks."""
+        if missing := sources.from_document(document, written=True).missing():
+            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
+
+    def note_unused_preset(self) -> None:
+        """Notes the preset of a file that leaves all that it sets in algo_cfg at the Python defaults."""
+        fresh = self.general("mode") == "train" and self.general("load_checkpoint") is not True
+        if self._preset_word().lower() != "auto" or self.policy_names() or not fresh:
+            return
+        if (path := self._nearest_preset()) is not None:
+            written = {key for source in self.sources for key in source.sections.get("algo_cfg", {})}
+            unused = sources.from_document(_read(path), written=False).sections.get("algo_cfg", {})
+            if unused and not written & set(unused):
+                self.notes.append(f"there is a preset, {path}; general_cfg.preset: default takes it")
+
+    def promised(self, document: Document | None, preset: Document | None) -> float | None:
+        """Returns the return that the first line of the file, or of the preset, promises for this environment."""
+        known = [(source, used) for source, used in ((document, None), (preset, self.used)) if source is not None]
+        fitting = [source for source, used in known if self.promises and self.same_task(source, used)]
+        promises = [presets.promised_return(source.comment) for source in fitting]
+        return next((promise for promise in promises if promise is not None), None)
 
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
@@ -324,20 +410,25 @@ class _Assembly(Written):
 
     def may_import(self, section: str, instance: Strict) -> bool:
         """Reports code of the user's own that may not be imported; returns True if there is none."""
-        own_parts = dict.fromkeys((key, packages.forbidden(name, self.allow)) for key, name in instance.own())
+        own_parts = dict.fromkeys((key, self.forbids(name)) for key, name in instance.own())
         forbidden = [(key, why) for key, why in own_parts if why]
         for key, why in forbidden:
             self.report(section, key, why)
         return not forbidden
 
+    def forbids(self, name: str) -> str | None:
+        """Returns why a class or function of the user's own may not be imported; None if it may."""
+        return packages.forbidden(name, self.allow, self.task_loaded)
+
     def environment(self, package: ModuleType, env: Any) -> None:
         """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
-        if hasattr(package, "check") and not any(packages.forbidden(name, self.allow) for _, name in env.own()):
+        if hasattr(package, "check") and not any(self.forbids(name) for _, name in env.own()):
             for key, message, *_ in package.check(env):
                 if key == "id" and env.id in joyrl.ENVS:
                     message = f"{env.id} is {packages.renamed(env.id)}"
-                more = presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
-                self.report("env_cfg", key, message + (more if key == "id" else ""))
+                if key == "id" and not (self.used and presets.named(self.used, env.id)):
+                    message += presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
+                self.report("env_cfg", key, message)
 
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()
@@ -358,6 +449,8 @@ class _Assembly(Written):
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
         names = [name for section in built.values() for _, name in section.own()]
+        own_names = [*names, *(str(self.general(key)) for key in ("algo_name", "env_name"))]
+        own_names += [self.algo_of(section) for section in self.policy_names()]
         decided = self.limits(built["general_cfg"], built["algo_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.notes += unread.notes(self, built, where, self.nothing_to_do)
         self.notes += self.remarks(found)
@@ -374,7 +467,7 @@ class _Assembly(Written):
             where=where,
             explicit=explicit,
             objects={name: own.find(name) for name in names if ":" not in name},
-            allow_import=tuple(dict.fromkeys([*self.allow, *packages.given(names)])),
+            allow_import=tuple(dict.fromkeys([*self.allow, *packages.imported(own_names, self.allow)])),
             notes=tuple(printable(note) for note in self.notes if note),
             policies={
                 name: built[section].model_copy(update={"algo_name": self.full_name(section, found[section])})

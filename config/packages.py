@@ -2,19 +2,24 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 
-from config import joyrl, own, presets
+from config import foreign, joyrl, own, presets, trust
 from config.error_text import several_algorithms
 from config.finder import Finder
 from config.names import did_you_mean
 from config.program import PROGRAM
 from config.schema import AlgoConfig, EnvConfig
 
+_TASK = "a task directory, from which nothing is ever imported"
+
 
 def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[ModuleType | None, str]:
     """Returns the package that a name means, or None and why; key: algo_name or env_name; allow: --allow-import."""
     base = AlgoConfig if key == "algo_name" else EnvConfig
+    if "." in name and (task := trust.task_of(name)):
+        return None, f"{name!r} lies in {task}, {_TASK}"
     if "." in name and not allowed(name, allow):
         return None, f"{name!r} is not built in; to run a package of your own, add {permission(name)}"
     try:
@@ -35,6 +40,8 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
     """Returns what to write in place of an unknown name."""
     if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
         return f"unknown name {name!r}; it is {ours} here"
+    if key == "algo_name" and (instead := foreign.ALGORITHMS.get(name.lower().replace("-", "_"))):
+        return f"unknown name {name!r}; {instead}"
     if key == "env_name" and name in joyrl.ENVS:
         return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"
     if key == "algo_name" and (several := several_algorithms(name)):
@@ -56,21 +63,32 @@ def renamed(env_id: str) -> str:
 
 
 def allowed(dotted: str, allow: Sequence[str]) -> bool:
-    """Returns True if the command line allows to import this module."""
+    """Returns True if the command line allows to import this module, or the user trusts the folder that it is in."""
+    return _listed_in(dotted, allow) or trust.covers(dotted)
+
+
+def _listed_in(dotted: str, allow: Iterable[str]) -> bool:
     return any(dotted == name or dotted.startswith(f"{name}.") for name in allow)
 
 
-def forbidden(name: str, allow: Sequence[str]) -> str | None:
-    """Returns why a class or function of the user's own may not be imported; None if it may."""
+def forbidden(name: str, allow: Sequence[str], task: Path | None = None) -> str | None:
+    """Returns why a class or function of the user's own may not be imported; None if it may. task: the task directory
+    that is loaded."""
     module, colon, _ = name.partition(":")
-    if not colon or allowed(module, allow) or own.was_given(name):
+    if not colon or own.was_given(name):
         return None
-    return f"imports {module}; to allow it, add {permission(module)}"
+    if folder := trust.task_of(module, task):
+        return f"imports {module}, which lies in {folder}, {_TASK}"
+    return None if allowed(module, allow) else f"imports {module}; to allow it, add {permission(module)}"
 
 
-def given(names: Iterable[str]) -> Iterator[str]:
-    """Yields the packages of the objects that Python code has given, which need no permission."""
-    yield from (name.partition(".")[0].partition(":")[0] for name in names if own.was_given(name))
+def imported(names: Iterable[str], allow: Sequence[str]) -> Iterator[str]:
+    """Yields the packages of classes, functions and packages of the user's own that --allow-import does not name:
+    Python code has given them as objects, or the user trusts their folder."""
+    for name in names:
+        module, colon, _ = name.partition(":")
+        if (colon or "." in module) and not _listed_in(module, allow):
+            yield module.partition(".")[0]
 
 
 def permission(dotted: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from config.finder import Finder
+from config.names import did_you_mean
 from config.program import ROOT
 from config.yaml_reader import first_comment
 
@@ -36,6 +37,23 @@ def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
     wanted = (folder_name(env), family(env), "_default")
     found = next((presets[key] for folder in wanted if (key := (folder.lower(), algo.lower())) in presets), None)
     return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
+
+
+def by_name(name: str, root: Path = PRESETS) -> Path | None:
+    """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml."""
+    wanted = name.lower().removesuffix(".yaml")
+    found = next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None)
+    return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def unknown(name: str, root: Path = PRESETS) -> str:
+    """Returns a sentence about the name of a preset that there is not."""
+    near = did_you_mean(name, [_name(path) for path in root.glob("*/*.yaml")])
+    return f"there is no preset {name!r}{near or '; write default, or a name such as CartPole-v1/PPO'}"
 
 
 def family(env: str) -> str:

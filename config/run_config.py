@@ -74,6 +74,7 @@ class RunConfig:
             plain[policies.SECTION] = {name: policies.dump(policy) for name, policy in self.policies.items()}
         else:
             del plain["general_cfg"]["score_policy"]  # names a policy
+        del plain["general_cfg"]["preset"]  # every setting is here, and this file needs none
         return plain
 
     def to_yaml(self) -> str:

@@ -13,7 +13,7 @@ from config.domain_kinds import SECTION
 from config.error_text import faults, shown
 from config.experiments import experiments
 from config.general import address
-from config.loader import ConfigError, load
+from config.loader import ConfigError, load, own_class
 from config.names import did_you_mean
 from config.opening import fault_below, named, regular
 from config.paths import fixed
@@ -177,11 +177,7 @@ def _tuning(
     for path, leaf in (leaves or {}).items():
         placed = sources.document_of({path: leaf}, "Python").place.parts[path]
         _put(document, path.split("."), leaf, placed)
-    paths = {"algo": "general_cfg.algo_name", "env": "env_cfg.id"}
-    for flag, value in flags.items():
-        if value is not None:
-            path = paths.get(flag, f"{SECTION}.{flag}")
-            _put(document, path.split("."), value, Place(f"{dashes}{flag}" if dashes else "Python", path))
+    _add_flags(document, flags, dashes)
     settings = _settings(document, problems)
     wrong_leaves: list[str] = []
     domains = tuple(space.found(document.value, document.place, wrong_leaves))
@@ -209,6 +205,20 @@ def _of_a_trial(tuning: Tuning) -> list[str]:
     except ConfigError as error:
         return list(error.problems)
     return []
+
+
+def _add_flags(document: Document, flags: Mapping[str, Any], dashes: str) -> None:
+    """Puts flags into a document; dashes: what is before their names, empty for a Python program."""
+    paths = {"algo": "general_cfg.algo_name", "env": "env_cfg.id"}
+    for flag, value in flags.items():
+        if value is None:
+            continue
+        path = paths.get(flag, f"{SECTION}.{flag}")
+        if flag == "env" and (env_class := own_class(value, f"{dashes}env")):
+            value = env_class
+            if "env_name" not in (document.value.get("general_cfg") or {}):
+                _put(document, ["general_cfg", "env_name"], "python", Place("--env", "general_cfg.env_name"))
+        _put(document, path.split("."), value, Place(f"{dashes}{flag}" if dashes else "Python", path))
 
 
 def _add_words(document: Document, words: Iterable[str], problems: list[str]) -> None:

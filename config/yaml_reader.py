@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from config.names import FULL_WIDTH, SLIP, did_you_mean, full_width, halved
+from config.names import FULL_WIDTH, SLIP, full_width, halved, nearest
 from config.opening import regular
 
 MAX_BYTES = 1 << 20
@@ -169,7 +169,7 @@ class _Builder:
         for key_node, value_node in node.value:
             key = self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
-                raise self.error(key_node, "a key must be a name")
+                raise self.error(key_node, f"a key must be a name{_range_hint(node)}")
             if node.flow_style and ":" in key and not key_node.style and value_node.value == "":
                 raise self.error(key_node, f"a blank is missing after the colon in {key!r}")
             path = f"{place.path}.{key}" if place.path else key
@@ -200,6 +200,16 @@ class _Builder:
             return rule[1](node.value)
         except ValueError as error:
             raise self.error(node, f"{node.value[:40]!r} cannot be read as {node.tag.removeprefix(_TAG)}") from error
+
+
+def _range_hint(node: yaml.MappingNode) -> str:
+    """Returns the end of a sentence about a mapping such as {log: 1e-4, 1e-2}, which lacks its brackets."""
+    name, *rest = [key.value for key, _ in node.value]
+    first, *others = [value.value for _, value in node.value]
+    texts = [first, *rest]
+    if not (node.flow_style and rest and not any(others) and all(isinstance(text, str) for text in texts)):
+        return ""
+    return f"; a list needs brackets: {{{name}: [{', '.join(texts)}]}}"
 
 
 def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Document:
@@ -301,7 +311,9 @@ def _bytes(path: Path, opener: Callable[[str, int], int]) -> bytes:
 def _near_files(path: Path) -> str:
     if not path.parent.is_dir():
         return f"; the folder {path.parent} does not exist"
-    return did_you_mean(path.name, [file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml")])
+    files = {file.name: file for file in [*path.parent.glob("*/*.y*ml"), *path.parent.glob("*.y*ml")]}
+    near = nearest(path.name, files)
+    return f"; did you mean {files[near]}?" if near else ""
 
 
 def _decode(content: bytes, name: str) -> str:

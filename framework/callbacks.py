@@ -132,7 +132,7 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
     episode, policy (the name of the only one, default) and worker for episodes; trainer and result, evaluation or path
     for the run."""
     if unknown := [name for name in functions if name not in EVENTS]:
-        raise JoystickError(f"callbacks: there is no event {unknown[0]!r}{did_you_mean(unknown[0], EVENTS)}")
+        raise JoystickError(f"callbacks: there is no event {unknown[0]!r}{_events_like(unknown[0])}")
     if wrong := [name for name, function in functions.items() if not callable(function)]:
         raise JoystickError(f"callbacks: {wrong[0]} is {functions[wrong[0]]!r}; a function of one dict is needed")
 
@@ -150,13 +150,18 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
     return type("FunctionCallbacks", (Callbacks,), {**members, "METRICS": tuple(metrics)})
 
 
+def _events_like(name: str) -> str:
+    """Returns the end of a sentence about an unknown event: the nearest one, or all."""
+    return did_you_mean(name, EVENTS) or f"; there are {', '.join(EVENTS)}"
+
+
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of callbacks; empty if nothing is."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
         return f"{cls!r} is not a class that inherits from joystick.Callbacks"
     for name in dir(cls):
         if name.startswith("on_") and name not in EVENTS:
-            return f"{cls.__name__} has a method {name}, and there is no such event{did_you_mean(name, EVENTS)}"
+            return f"{cls.__name__} has a method {name}, and there is no such event{_events_like(name)}"
     if fault := _signature_fault(cls):
         return fault
     if not isinstance(cls.METRICS, list | tuple):

@@ -14,7 +14,7 @@ from helpers_process import forked, forked_program
 
 import algos
 import main
-from config import cli, foreign
+from config import cli, foreign, trust
 from config.yaml_reader import read
 from framework.output.csv_table import read_csv
 
@@ -79,7 +79,11 @@ def test_every_command_is_understood(page: Path) -> None:
 
 @pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words != ["watch"]], ids=" ".join)
 def test_every_command_of_the_list_gives_a_valid_configuration(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Run where the files of the pages and a task are, and no further than the configuration. The command watch would
     serve its page until Ctrl-C."""
@@ -99,6 +103,8 @@ def test_every_command_of_the_list_gives_a_valid_configuration(
         make_run(tmp_path / "tasks" / run, algo=algo)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("user")))
+    trust.remember(tmp_path)  # as a yes to the question of a command
     lookup = bool(words) and words[0] in cli.LOOKUPS
     more = [] if lookup or "--print-config" in words else ["--print-config"]
     words = [word for word in words if word != "--dry-run"]
@@ -225,7 +231,7 @@ def test_the_programs_of_the_python_page_run(tmp_path: Path, monkeypatch: pytest
     """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         done = forked_program(block)
         assert done.returncode == 0, done.stderr

@@ -70,7 +70,7 @@ def test_evaluate_takes_episodes_or_steps_a_model_and_a_file() -> None:
         (["train", "my.yaml"], "'my.yaml': a file is given as --yaml my.yaml"),
         (["--seeds", "1..2", "test", "x"], "'test' comes first: python main.py test ..."),
         (["trian"], "did you mean train?"),
-        (["play", "x"], "did you mean test?"),
+        (["play", "x"], "'play' is not a command here; python main.py film x makes a video"),
         (["resume", "a", "--algo", "PPO"], "leave out --algo and --env"),
         (["test", "a", "general_cfg.load_path=b"], "--test and general_cfg.load_path both set the run"),
         (["test", "a", "--episodes", "2", "general_cfg.max_episode=3"], "both set the number of episodes"),

@@ -127,6 +127,18 @@ class Console(Observer):
         self._screen.draw(*self._picture)
 
     @contextlib.contextmanager
+    def shown_on(self, screen: terminal.Screen, count: Callable[[], Counts]) -> Iterator[None]:
+        """Shows progress on another screen until it is over. count: returns the counters."""
+        before, self._screen, self._next = self._screen, screen, 0.0
+        try:
+            yield
+        finally:
+            self._next = 0.0
+            self.round(count())
+            screen.close()
+            self._screen, self._next = before, 0.0
+
+    @contextlib.contextmanager
     def during(self, what: str) -> Iterator[None]:
         """Shows what keeps training waiting, such as an evaluation, until it is over."""
         head, self._waits_for = self._picture[1], (what, time.monotonic())

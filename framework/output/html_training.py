@@ -69,12 +69,13 @@ def training(task: Path, run: Facts) -> list[str]:
     ]
 
 
-def _outcome(task: Path, run: Facts, train: Rows, evaluations: Rows) -> str:
+def outcome_facts(run: Facts, train: Rows, evaluations: Rows) -> list[tuple[str, Any]]:
+    """Returns the facts of the cards; those that are not known are None."""
     score = run.get("score") or (evaluations[-1] if evaluations else None)
     best, last = _best(evaluations), train[-1] if train else {}
     seconds, step = _real(run.get("seconds")), run.get("step", last.get("step"))
     speed = _real(step)
-    facts = [
+    return [
         ("score", spread(score) if score else None),
         ("best evaluation", best["mean"] if best else None),
         ("random policy", run.get("random_return")),
@@ -87,6 +88,10 @@ def _outcome(task: Path, run: Facts, train: Rows, evaluations: Rows) -> str:
         ("steps per second", round(speed / seconds) if speed and seconds else None),
         ("seed", plain(run.get("seed"))),
     ]
+
+
+def _outcome(task: Path, run: Facts, train: Rows, evaluations: Rows) -> str:
+    score = run.get("score") or (evaluations[-1] if evaluations else None)
     notes = paragraph(f"Ended: {run['outcome']}", "quiet") if run.get("outcome") else ""
     if notes and run.get("finished") is False and _numbers(task / "models"):
         notes += f"<pre>{text(resume_command(task, _allowed(run)))}</pre>"
@@ -96,7 +101,7 @@ def _outcome(task: Path, run: Facts, train: Rows, evaluations: Rows) -> str:
         )
     if score and not_above_random(_real(score["mean"]), _real(run.get("random_return"))):
         notes += paragraph("The score is not above that of the random policy.", "warning")
-    return cards(facts) + notes
+    return cards(outcome_facts(run, train, evaluations)) + notes
 
 
 def film(folder: Path) -> str:

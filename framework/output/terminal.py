@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -129,6 +130,37 @@ class Plain:
 
     def close(self) -> None:
         """Does nothing: no block is shown."""
+
+
+class OneLine:
+    """Rewrites one line, such as below a cell of a notebook."""
+
+    interval = 0.5
+
+    def __init__(self, stream: Steady) -> None:
+        self._stream = stream
+        self._drawn = 0
+        """Characters of the line that is shown."""
+
+    def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
+
+    def say(self, text: str, style: str = "") -> None:
+        self._write(text)
+        self.close()
+
+    def close(self) -> None:
+        """Ends the line."""
+        if self._drawn:
+            self._stream.write("\n")
+            self._drawn = 0
+        self._stream.flush()
+
+    def _write(self, text: str) -> None:
+        width = shutil.get_terminal_size((160, 24)).columns - 1
+        self._stream.write(f"\r{text[:width]:<{min(self._drawn, width)}}")
+        self._stream.flush()
+        self._drawn = len(text[:width])
 
 
 class Live:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 from algos.base import EnvSpec
@@ -234,13 +235,25 @@ def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, co
     return guarded(console, "the learning curve could not be drawn", draw)
 
 
-def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: bool) -> Path:
-    path = task.results / "learning_curve.png"
+def curve_now(config: RunConfig, task: TaskDir) -> bytes:
+    """Returns the learning curve as a PNG. Leaves the one in the task directory as it is."""
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "curve.png"
+        return _curve(config, task, task.read_run().get("random_return"), False, place).read_bytes()
+
+
+def title_of(config: RunConfig) -> str:
+    """Returns what a run is called in figures: PPO on CartPole-v1."""
+    return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
+
+
+def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: bool, path: Path | None = None) -> Path:
+    path = path or task.results / "learning_curve.png"
     figures.learning_curve(
         read_table(task.results / "train.csv"),
         read_csv(task.results / "eval.csv"),
         path,
-        title=f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}",
+        title=title_of(config),
         random_return=random_return,
         expected_return=config.expected_return,
         data_return=task.read_run().get("data_return"),

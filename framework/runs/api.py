@@ -2,21 +2,25 @@
 
 import atexit
 import contextlib
+import inspect
 import signal
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
 from algos.base import Agent, Array
 from config import own
+from config.hints import setting_of
 from config.loader import ConfigError, RunConfig, load
+from config.names import did_you_mean, nearest
 from config.paths import as_written
 from config.schema import RolloutSpec
 from config.tasks import find as find_task
@@ -29,21 +33,59 @@ from framework.checkpoint.store import CheckpointStore
 from framework.data.batch import Batch
 from framework.errors import JoystickError
 from framework.iteration import Count, Result
+from framework.output import terminal
 from framework.output.console import Console
 from framework.output.formatting import counted
-from framework.runs import sampling
+from framework.runs import notebook, sampling
 from framework.runs.experiment import Experiment
 from framework.runs.task_dir import CLOSED, ROOT, circumstances
 
 Settings = Mapping[str, Any]
+Arguments = ParamSpec("Arguments")
+_INSTEAD = {
+    "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
+    "test": "run.evaluate(episodes)", "eval": "run.evaluate(episodes)", "render": "run.film()",
+    "predict": "joystick.load(run.task).act(obs)", "act": "joystick.load(run.task).act(obs)",
+    "compute_single_action": "joystick.load(run.task).act(obs)", "load": "joystick.load(run.task) or run.restore(N)",
+    "stop": "run.close()", "get_weights": "run.weights()", "get_policy": "run.agent", "policy": "run.agent",
+}  # fmt: skip
+"""Methods of other libraries -> what to write here."""
 Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
 """Callbacks from Python: a class, module:name, or functions by event."""
+
+
+def _explained(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Returns a constructor that says, for an argument that it does not have, what to write in its place."""
+    names = inspect.signature(init).parameters
+
+    @wraps(init)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        for name in kwargs:
+            if name not in names:
+                algo = str(kwargs.get("algo") or next(iter(args[1:2]), ""))
+                raise TypeError(f"Run has no argument {name!r}{_setting_for(name, kwargs[name], names, algo)}")
+        init(*args, **kwargs)
+
+    return call
+
+
+def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
+    """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
+    if name in ("verbose", "progress_bar"):
+        return "; use show=True"
+    path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
+    if not path:
+        return f"; {remark}" if remark else did_you_mean(name, arguments)
+    section, _, key = path.partition(".")
+    written = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
+    return f"; a setting is written {written}{remark and f' ({remark})'}"
 
 
 class Run:
     """A training run. `train` trains for an iteration and returns its result; `close`, or the end of a `with`, saves
     it and ends its processes. Settings that the command line would refuse raise a ConfigError."""
 
+    @_explained
     def __init__(
         self,
         algo: str | None = None,
@@ -61,16 +103,20 @@ class Run:
         allow_import: Iterable[str] = (),
         callbacks: Given = None,
         metrics: Sequence[str] = (),
+        preset: str | None = "auto",
         show: bool = False,
     ) -> None:
         """Starts a run in a new task directory. algo and env choose a preset, as --algo and --env do; env may also be a
-        class or function that makes an environment, or a registered name. words: further settings as
+        class or function that makes an environment, or a registered name. preset: general_cfg.preset; None: only
+        Python defaults below these settings. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
         if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
             env_name = "python"
         general = {"env_name": env_name, "seed": seed}
         sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
+        if preset != "auto":
+            general_cfg = {"preset": preset, **(general_cfg or {})}
         for name, given in sections.items():
             if not isinstance(given, Mapping | None) or not all(isinstance(key, str) for key in given or ()):
                 raise ConfigError([f"Python: {name}: got {given!r}; expected a mapping of settings by name"])
@@ -153,6 +199,8 @@ class Run:
             raise ConfigError(["Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model"])
         compatibility.check(config)
         self._show = show
+        self._untold = "" if show or "general_cfg.preset" in config.explicit else config.preset or ""
+        """Preset that was chosen without a word, and was not named yet."""
         self._open(config)
 
     def _open(self, config: RunConfig) -> None:
@@ -186,8 +234,9 @@ class Run:
         """Returns a run for the callbacks of an experiment that the command line drives."""
         run = cls.__new__(cls)
         run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
-        run._busy = "the command line drives this run"
+        run._busy, run._untold = "the command line drives this run", ""
         run._call, run._thread = "train", threading.get_ident()
+        run._show = True
         return run
 
     # facts ------------------------------------------------------------------------------------------------
@@ -209,6 +258,11 @@ class Run:
         return place.name if place.parent == ROOT else str(place)
 
     @property
+    def preset(self) -> str | None:
+        """File whose settings stand below those that were written; None: the Python defaults do."""
+        return self.config.preset
+
+    @property
     def count(self) -> Count:
         """Environment steps, episodes and updates so far."""
         return self._experiment.trainer.count
@@ -220,14 +274,18 @@ class Run:
 
     # training ---------------------------------------------------------------------------------------------
 
-    def train(self, steps: int | None = None) -> Result:
+    def train(self, steps: int | None = None, *, progress: bool | None = None) -> Result:
         """Trains for an iteration: in rounds, until at least `steps` more environment steps are made
         (general_cfg.iteration_steps if it is None). Evaluates and saves when that is due. Returns the result of the
-        iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing."""
+        iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing. progress: show a
+        line that is rewritten; None: in a notebook."""
         _check_count("train", steps)
+        if self._untold:
+            print(f"preset: {self._untold} (preset=None: none)", file=sys.stderr)
+            self._untold = ""
         with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
-                with _Interrupts(self):
+                with _Interrupts(self), self._progress_shown(progress):
                     reason = experiment.iterate(steps or self.config.general.iteration_steps)
                 self._reason = None if self._asked else reason
                 experiment.trainer.iteration.broken_off = self._asked
@@ -237,6 +295,23 @@ class Run:
             self._asked = False
             raise KeyboardInterrupt  # between two rounds: the run is whole
         return {**result, "done": self._reason is not None, "reason": self._reason}
+
+    def _progress_shown(self, progress: bool | None) -> contextlib.AbstractContextManager[None]:
+        """Shows a line of progress, unless `show` shows more."""
+        if self._show or not (notebook.is_running() if progress is None else progress):
+            return contextlib.nullcontext()
+        screen = terminal.OneLine(terminal.Steady(sys.stdout))
+        return self._experiment.console.shown_on(screen, lambda: self.count)
+
+    def plot(self) -> notebook.Picture:
+        """Draws the learning curve as it is now: a picture that a notebook shows, and that save(path) writes."""
+        return notebook.picture(self._experiment, not self._closed)
+
+    def film(self, episodes: int = 1) -> notebook.Film:
+        """Plays evaluation episodes with the present weights, and films them into videos/ of the task directory. A
+        notebook shows the film; its `path` is the file."""
+        _check_count("film", episodes)
+        return notebook.film(self._rested(), episodes)
 
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
         """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
@@ -395,9 +470,18 @@ class Run:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._close(complete=error is None)
 
+    def __getattr__(self, name: str) -> Any:
+        """Says what to call in place of a method of another library."""
+        instead = _INSTEAD.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
+        raise AttributeError(f"a Run has no {name!r}" + (f"; use {instead}" if instead else ""))
+
     def __repr__(self) -> str:
         state = "closed, " if self._closed else ""
-        return f"<joystick.Run {as_written(self.task)}: {state}{counted(self.count.step, 'step')}>"
+        preset = f", preset {self.preset}" if self.preset else ""
+        return f"<joystick.Run {as_written(self.task)}: {state}{counted(self.count.step, 'step')}{preset}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.summary(self._experiment, not self._closed)
 
     # inside -----------------------------------------------------------------------------------------------
 

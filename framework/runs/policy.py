@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from framework.runs.test import opened
 class TrainedPolicy:
     """Chooses actions as a trained model does, one observation at a time."""
 
-    def __init__(self, agent: Agent, env: VectorEnv) -> None:
-        self.agent, self._env = agent, env
+    def __init__(self, agent: Agent, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.agent, self._env, self.about = agent, env, about
         self.reset()
 
     def reset(self) -> None:
@@ -39,6 +40,12 @@ class TrainedPolicy:
         act = self.agent.predict_action(*self._encoded(obs, mask))
         self._state = act.state
         return self._decoded(act.action)
+
+    def __repr__(self) -> str:
+        return f"<joystick.{type(self).__name__} {_sentence(self.about)}>"
+
+    def _repr_html_(self) -> str:
+        return _table(type(self).__name__, self.about, self._env)
 
     def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
         """Returns observations, states and masks of one row."""
@@ -64,7 +71,9 @@ class TrainedPolicy:
 class AgentPolicy(TrainedPolicy):
     """One of several policies. Chooses the actions of one of its agents."""
 
-    def __init__(self, agents: MultiPolicyAgent, env: VectorEnv, name: str, member: str | None) -> None:
+    def __init__(
+        self, agents: MultiPolicyAgent, env: VectorEnv, name: str, member: str | None, about: Mapping[str, str]
+    ) -> None:
         if name not in agents.slots:
             raise JoystickError(f"there is no policy {name!r}{did_you_mean(name, agents.slots)}")
         self._slots, self._layout = agents.slots[name], agents.layout
@@ -74,7 +83,7 @@ class AgentPolicy(TrainedPolicy):
         if self.member not in self._slots.agents:
             raise JoystickError(f"agent={member!r}: policy {name} has {', '.join(self._slots.agents)}")
         self._place = self._slots.agents.index(self.member)
-        super().__init__(agents.agents[name], env)
+        super().__init__(agents.agents[name], env, about)
 
     def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
         records = _records(self._env, {self.member: obs}, {} if mask is None else {self.member: mask})
@@ -91,8 +100,10 @@ class AgentPolicy(TrainedPolicy):
 class TrainedPolicies:
     """Chooses the actions of all agents of a multi-agent environment as the trained policies do."""
 
-    def __init__(self, agent: MultiPolicyAgent, env: VectorEnv) -> None:
-        self.agent, self._env = agent, env
+    def __init__(
+        self, agent: MultiPolicyAgent, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self.agent, self._env, self.about = agent, env, about
         self.reset()
 
     def reset(self, seed: int = 0) -> None:
@@ -117,6 +128,12 @@ class TrainedPolicies:
         actions = self._env.decode(act.action)[0]
         return {name: actions[slot] for name, slot in slots.items()}
 
+    def __repr__(self) -> str:
+        return f"<joystick.{type(self).__name__} {_sentence(self.about)}>"
+
+    def _repr_html_(self) -> str:
+        return _table(type(self).__name__, self.about, self._env)
+
     def _slots(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it."""
         held = {name: slot for slot, name in self._agents.items()}
@@ -128,6 +145,20 @@ class TrainedPolicies:
                     raise JoystickError(f"agent {name!r}: more agents act than env_cfg.max_agents allows")
                 found[name] = next((slot for slot in free if slot not in self._agents), free[0])
         return found
+
+
+def _sentence(about: Mapping[str, str]) -> str:
+    """Returns what a policy is, where that is known: PPO on CartPole-v1, update 640 of tasks/NAME."""
+    name = " on ".join(about[key] for key in ("algorithm", "environment") if key in about)
+    return ", ".join(filter(None, (name, about.get("model", ""))))
+
+
+def _table(kind: str, about: Mapping[str, str], env: VectorEnv) -> str:
+    """Returns what a notebook shows of a policy."""
+    from framework.runs import notebook
+
+    spaces = [("observation", env.observation_space), ("action", env.action_space)]
+    return notebook.about(kind, _sentence(about), spaces)
 
 
 def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array]) -> Array:
@@ -162,12 +193,17 @@ def load(
     with opened(with_seed(config)) as found:
         if found.note:
             LOGGER.warning(found.note)
+        about = {
+            "algorithm": config.algorithms,
+            "environment": found.agent.spec.id,
+            "model": f"update {found.saved.facts.get('update')} of {config.task}",
+        }
         if not isinstance(found.agent, MultiPolicyAgent):
             if policy or agent:
                 raise JoystickError(f"{task} has a single agent, and no policies to choose from")
-            return TrainedPolicy(found.agent, found.env)
+            return TrainedPolicy(found.agent, found.env, about)
         if policy is not None:
-            return AgentPolicy(found.agent, found.env, policy, agent)
+            return AgentPolicy(found.agent, found.env, policy, agent, about)
         if agent is not None:
             raise JoystickError("agent= needs policy=: the policy that controls it")
-        return TrainedPolicies(found.agent, found.env)
+        return TrainedPolicies(found.agent, found.env, about)

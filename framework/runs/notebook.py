@@ -1,0 +1,132 @@
+"""What a notebook shows of a run: cards and the learning curve, a film, a line of progress. Needs no notebook: these
+are methods that one calls, and texts."""
+
+import base64
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from framework.errors import JoystickError
+from framework.output import wrap_up
+from framework.output.csv_table import read_csv, read_table
+from framework.output.film import file_name, film_into
+from framework.output.html_page import MOST_IMAGE_BYTES, cards, pairs, paragraph, text
+from framework.output.html_training import outcome_facts
+from framework.output.recorders import Tape
+from framework.runs.experiment import Experiment
+
+_STYLE = """<style>
+.joystick { font: 14px/1.5 system-ui, sans-serif; max-width: 60rem; } .joystick .quiet { opacity: .65; margin: 0; }
+.joystick dl.facts { display: flex; flex-wrap: wrap; gap: .5rem; margin: .75rem 0; }
+.joystick dl.facts div { border: 1px solid rgba(128, 128, 128, .4); border-radius: .5rem; padding: .4rem .8rem; }
+.joystick dt { opacity: .65; font-size: 12px; font-weight: normal; }
+.joystick dd { margin: 0; font-size: 16px; font-weight: 600; }
+.joystick img, .joystick video { max-width: 100%; background: #fff; }
+</style>"""
+_MIMES = {".gif": "image/gif", ".mp4": "video/mp4"}
+
+
+def is_running() -> bool:
+    """Returns True in the kernel of a notebook."""
+    return "ipykernel" in sys.modules
+
+
+def html(title: str, where: object, *parts: str) -> str:
+    """Returns a block of HTML for the output of a cell: no scripts, and styles for nothing outside it."""
+    return "\n".join(
+        [_STYLE, '<div class="joystick">', f"<b>{text(title)}</b>", paragraph(where, "quiet"), *parts, "</div>"]
+    )
+
+
+def summary(experiment: Experiment, running: bool) -> str:
+    """Returns the cards and the learning curve of a run. running: False once it is closed."""
+    task, results = experiment.task, experiment.task.results
+    if running:
+        experiment.trainer.log.flush()
+    run = {**task.read_run(), **(wrap_up.so_far(experiment.trainer) if running else {})}
+    train, evaluations = read_table(results / "train.csv"), read_csv(results / "eval.csv")
+    parts = [cards(outcome_facts(run, train, evaluations))]
+    if train or evaluations:
+        parts.append(_embedded(picture(experiment, running).png, "image/png"))
+    return html(wrap_up.title_of(experiment.config), task.path, *parts)
+
+
+def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
+    """Returns a table of facts."""
+    return html(title, where, pairs(facts))
+
+
+def _embedded(content: bytes, kind: str) -> str:
+    """Returns an image or a video as HTML that loads nothing."""
+    source = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    return f'<video controls loop muted src="{source}"></video>' if "video" in kind else f'<img alt="" src="{source}">'
+
+
+class Picture:
+    """A learning curve: a notebook shows it."""
+
+    def __init__(self, png: bytes) -> None:
+        self.png = png
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the picture to a file, and returns its path."""
+        Path(path).write_bytes(self.png)
+        return Path(path)
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return f"<learning curve, PNG of {len(self.png):,} bytes: save(path) writes it>"
+
+
+def picture(experiment: Experiment, running: bool) -> Picture:
+    """Draws the learning curve as it is now. running: False once the run is closed."""
+    if running:
+        experiment.trainer.log.flush()
+    return Picture(wrap_up.curve_now(experiment.config, experiment.task))
+
+
+class Film:
+    """A film of episodes: a notebook shows it, and open(film) reads its file."""
+
+    def __init__(self, path: Path, about: str, scores: Mapping[str, float]) -> None:
+        self.path = path
+        """The file: a GIF or MP4; for dialogues text."""
+        self.about = about
+        """Length of the film in a sentence."""
+        self.scores = dict(scores)
+        """Mean, standard deviation, lowest and highest return of the episodes."""
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"<film {self.path}: {self.about}>"
+
+    def _repr_html_(self) -> str:
+        kind = _MIMES.get(self.path.suffix)
+        if self.path.stat().st_size > MOST_IMAGE_BYTES:
+            return html(self.path.name, f"{self.path} (too large to be shown here)")
+        if kind is None:
+            return html(self.path.name, self.about, f"<pre>{text(self.path.read_text(errors='replace'))}</pre>")
+        return html(self.path.name, self.about, _embedded(self.path.read_bytes(), kind))
+
+
+def film(experiment: Experiment, episodes: int) -> Film:
+    """Plays evaluation episodes with the present weights, and films them into videos/."""
+    config, evaluator = experiment.config, experiment.evaluator
+    drawing = replace(config, env=config.env.model_copy(update={"render_mode": config.env.FILM[0]}))
+    tape = Tape(evaluator.env.rows)
+    evaluation = evaluator.play(experiment.trainer.agent, episodes, [tape])
+    path = experiment.task.videos / f"update_{experiment.trainer.count.update}{file_name(config).suffix}"
+    path.parent.mkdir(exist_ok=True)
+    played = wrap_up.ALL_PLAYED.of(evaluation, tape)
+    made, different = film_into(path, drawing, played, lambda: None, experiment.watch)
+    if made.path is None:
+        raise JoystickError(f"film: {made.text}")
+    if different:
+        experiment.console.warn(different)
+    return Film(made.path, made.text, evaluation.facts())

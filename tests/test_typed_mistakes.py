@@ -1,0 +1,163 @@
+"""What people type first, from other programs or in haste, is answered with what to type here."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import joystick
+from framework.callbacks import EVENTS, problem
+from framework.errors import JoystickError
+from main import main
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """Returns what a refused command says; nothing was created."""
+    before = set(Path().rglob("*"))
+    try:
+        status = main(list(argv))
+    except SystemExit as end:
+        status = end.code
+    assert (status, set(Path().rglob("*"))) == (2, before)
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["-n", "50000"], "unknown flag -n; a setting is written general_cfg.max_total_step=50000"),
+        (["-params", "lr:3"], "unknown flag -params; use section.key=VALUE, such as algo_cfg.lr=0.001"),
+        (["--n-trials", "5"], "unknown flag --n-trials; use --samples N of python main.py tune --yaml FILE"),
+        (["--track"], "unknown flag --track; use general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless "
+         "WANDB_MODE says so"),
+        (["-x"], "unknown flag -x"),
+        (["help", "lr"], "'help' is not a command here; python main.py describe lr explains a setting, --help the "
+         "commands"),
+        (["play"], "'play' is not a command here; python main.py film NAME makes a video, talk NAME talks to it, and "
+         "watch shows how it learns"),
+        (["learn"], "'learn' is not a command here; use python main.py train"),
+        (["--algo", "IMPALA"], "--algo: general_cfg.algo_name: unknown name 'IMPALA'; PPO with "
+         "general_cfg.mp_backend=ray has its workers, and A3C learns without waiting for them"),
+        (["--algo", "appo"], "--algo: general_cfg.algo_name: unknown name 'appo'; PPO with general_cfg.mp_backend=ray "
+         "has its workers, and A3C learns without waiting for them"),
+        (["--algo", "Ape-X"], "unknown name 'Ape-X' (python main.py list algos shows all)"),
+    ],
+)  # fmt: skip
+def test_a_word_of_another_program_is_answered_with_ours(capsys, argv, line):
+    assert answer(capsys, *argv).splitlines()[0].endswith(line)
+
+
+def test_all_unknown_flags_are_named_at_once(capsys):
+    said = answer(capsys, "--env-id", "x", "--bogus", "--total-timesteps=7", "--env-id", "y").splitlines()
+    assert said == [
+        "unknown flag --env-id; a setting is written env_cfg.id=x",
+        "unknown flag --bogus",
+        "unknown flag --total-timesteps=7; a setting is written general_cfg.max_total_step=7",
+        "See: python main.py --help",
+    ]
+
+
+def test_a_missing_package_is_named_without_the_command_that_was_typed(capsys, monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "mujoco" else real(name, *more)
+    )
+    said = answer(capsys, "--algo", "PPO", "--env", "HalfCheetah-v5").splitlines()[0]
+    assert "needs the package mujoco" in said
+    assert said.endswith("pip install gymnasium[mujoco]") or "pip install" in said.rpartition("; ")[2]
+    assert "presets of this name" not in said
+
+
+def test_a_file_of_nearly_this_name_is_named_here_and_a_folder_below(capsys):
+    Path("own").mkdir()
+    Path("own/cartpole.yaml").touch()
+    assert "cartpoel.yaml: no such file; did you mean own/cartpole.yaml?" in answer(capsys, "--yaml", "cartpoel.yaml")
+    Path("cartpole.yaml").touch()
+    assert "cartpoel.yaml: no such file; did you mean cartpole.yaml?" in answer(capsys, "-f", "cartpoel.yaml")
+    assert "zzzzzzzz.yaml: no such file\n" in answer(capsys, "-f", "zzzzzzzz.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("algo_cfg: {lr: {loguniform: 1e-4, 1e-2}}", "; a list needs brackets: {loguniform: [1e-4, 1e-2]}"),
+        ("algo_cfg: {lr: {choice: 1, 2, 3}}", "; a list needs brackets: {choice: [1, 2, 3]}"),
+        ("algo_cfg: {1: 2}", ""),
+        ("algo_cfg: {lr: 1, 2: 3}", ""),
+        ("algo_cfg: {lr: [1], 2}", ""),
+    ],
+)
+def test_values_to_try_without_brackets_are_shown_with_them(capsys, text, end):
+    Path("tune.yaml").write_text(text)
+    assert answer(capsys, "tune", "--yaml", "tune.yaml").splitlines()[0].endswith(f"a key must be a name{end}")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("3", "--seeds 3: one run, with seed 3; 3 runs are --seeds 1..3"),
+        ("1", "--seeds 1: one run, with seed 1"),
+        ("2026", "--seeds 2026: one run, with seed 2026"),
+    ],
+)
+def test_one_seed_says_how_several_are_written(capsys, words, line):
+    assert main(["--seeds", words, "--print-config"]) == 0
+    assert line in capsys.readouterr().err.splitlines()
+
+
+class Started(joystick.Callbacks):
+    def on_training_step(self):
+        """Is no event."""
+
+
+def test_an_unknown_event_lists_those_that_exist():
+    assert problem(Started).endswith(f"has a method on_training_step, and there is no such event; there are "
+                                     f"{', '.join(EVENTS)}")  # fmt: skip
+    with pytest.raises(JoystickError, match=r"there is no event 'begin'; there are on_episode_start, .*on_checkpoint$"):
+        joystick.Run("DQN", callbacks={"begin": print})
+
+
+# ------------------------------------------------------------------------------------------------ in Python
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        ({"lr": 1e-3}, "Run has no argument 'lr'; a setting is written algo_cfg={'lr': 0.001}"),
+        ({"total_timesteps": 9}, "; a setting is written general_cfg={'max_total_step': 9}"),
+        ({"n_steps": 9}, "algo_cfg={'batch_size': VALUE} (on-policy: batch_size is n_steps times n_envs)"),
+        ({"sed": 1}, "; did you mean seed?"),
+        ({"verbose": 1}, "; use show=True"),
+        ({"zzz": 1}, "Run has no argument 'zzz'"),
+    ],
+)
+def test_an_argument_that_a_run_lacks_is_answered_with_the_setting(arguments, end):
+    with pytest.raises(TypeError) as caught:
+        joystick.Run("PPO", "CartPole-v1", **arguments)
+    assert str(caught.value).endswith(end)
+    assert not list(Path().iterdir())
+
+
+def test_a_method_of_another_library_is_answered_with_ours():
+    run = joystick.Run.__new__(joystick.Run)
+    for name, end in (("learn", "; use run.train(steps)"), ("predict", "; use joystick.load(run.task).act(obs)"),
+                      ("evaluat", "; use evaluate"), ("zzzz", "a Run has no 'zzzz'")):  # fmt: skip
+        with pytest.raises(AttributeError) as caught:
+            getattr(run, name)
+        assert str(caught.value).endswith(end)
+    assert not hasattr(run, "_repr_png_")
+
+
+def test_a_name_that_the_module_lacks_is_answered_with_ours():
+    for name, part in (("PPO", 'is named in joystick.Run("PPO", env)'), ("dqn", 'joystick.Run("DQN", env)'),
+                       ("make", "makes its environment itself"), ("Runn", "did you mean Run?"),
+                       ("zzzzzz", "public are Batch")):  # fmt: skip
+        with pytest.raises(AttributeError) as caught:
+            getattr(joystick, name)
+        assert part in str(caught.value)
+    assert not hasattr(joystick, "__wrapped__")
