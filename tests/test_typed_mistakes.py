@@ -97,19 +97,6 @@ def test_values_to_try_without_brackets_are_shown_with_them(capsys, text, end):
     assert answer(capsys, "tune", "--yaml", "tune.yaml").splitlines()[0].endswith(f"a key must be a name{end}")
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("3", "--seeds 3: one run, with seed 3; 3 runs are --seeds 1..3"),
-        ("1", "--seeds 1: one run, with seed 1"),
-        ("2026", "--seeds 2026: one run, with seed 2026"),
-    ],
-)
-def test_one_seed_says_how_several_are_written(capsys, words, line):
-    assert main(["--seeds", words, "--print-config"]) == 0
-    assert line in capsys.readouterr().err.splitlines()
-
-
 class Started(joystick.Callbacks):
     def on_training_step(self):
         """Is no event."""
