@@ -254,6 +254,8 @@ class _Group:
         if done := next((run for run in self.runs if run.child.status == 0), None):
             what = f"Resume {done.member.label}, with a higher limit behind it"
             rows.append((what, resume_command(done.task.path, allowed)))
+        if any(run.member.experiment for run in self.runs):
+            return [*rows, ("Compare them", compare_command(self.folder))]
         return [*rows, ("Compare with another run or group", f"{compare_command(self.folder)} OTHER")]
 
     def _same_environment(self) -> bool:

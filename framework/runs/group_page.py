@@ -103,9 +103,9 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
         called = statistics.name_of_interval(facts["finished"])
         known += [("mean of the seeds", facts["mean"]), (called, _between(facts["mean_interval"]))]
         known.append(("interquartile mean", facts["interquartile_mean"]))
-    known += [(name, value) for name, value in group.levels.items()]
-    known += [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
-    return known
+    ended = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
+    levels = list(group.levels.items())
+    return [*known, *levels, *ended] if known else [*ended, *levels]
 
 
 def _between(interval: tuple[float, float] | None) -> str | None:
