@@ -10,9 +10,10 @@ _WRITTEN: dict[str, Path] = {}
 def fixed(path: Path, start: Path | None = None) -> Path:
     """Returns a path as an absolute one. start: working directory that a relative one counts from; None: the current
     one."""
+    if path.is_absolute():
+        return path
     absolute = (start or Path.cwd()) / path
-    if absolute != path:
-        _WRITTEN[str(absolute)] = path
+    _WRITTEN[str(absolute)] = path
     return absolute
 
 

@@ -171,7 +171,7 @@ def test_a_trained_policy_acts_as_the_run_does():
     actions = [policy.act(obs) for obs in observations]
     assert [int(action) for action in actions] == expected.tolist()
     before = sorted(run.task.parent.iterdir())
-    assert sorted(Path("tasks").iterdir()) == before
+    assert sorted(Path("tasks").absolute().iterdir()) == before
 
 
 def test_a_closed_run_says_so_and_a_folder_belongs_to_one_run():
@@ -220,7 +220,7 @@ def test_a_branch_goes_on_in_a_folder_of_its_own():
     with joystick.Run.branch("whole", 100, ["algo_cfg.lr=1e-3"], into="branch") as run:
         assert run.count.update == 100
         run.train(50)
-    assert run.task == Path("branch")
+    assert run.task == Path("branch").absolute()
     assert fingerprint(whole)
 
 
@@ -314,7 +314,7 @@ def test_calls_with_wrong_numbers_and_texts_in_place_of_lists_are_answered():
             run_of(**options)
     with pytest.raises(joystick.ConfigError, match=r"Python: env: got .*; expected an id, or the class or function"):
         joystick.Run("DQN", object())
-    assert joystick.Run.branch("one", "latest", into="two").task == Path("two")
+    assert joystick.Run.branch("one", "latest", into="two").task == Path("two").absolute()
 
 
 def test_an_observation_that_does_not_fit_the_environment_is_answered():

@@ -84,9 +84,10 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
         raise JoystickError(f"--episode {number}: train.csv has the episodes {known}")
     at = int(places[0])
     try:
-        data = open_data(str(as_written(source.path)))
+        data = open_data(str(source.path))
     except DataError as error:
-        raise JoystickError(f"--episode needs the trajectories of the run: {error}") from None
+        why = str(error).replace(str(source.path), str(as_written(source.path)))
+        raise JoystickError(f"--episode needs the trajectories of the run: {why}") from None
     # collected until the end, perhaps not from the beginning
     place = at - (len(rows) - data.summary.episodes)
     steps = next(islice(episodes(data.pieces()), place, None), None) if place >= 0 else None

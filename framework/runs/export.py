@@ -73,8 +73,8 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
         exports = [_Export(config, model, each, place, written) for each, place in zip(chosen, places, strict=True)]
         files = [each.files(modules[each.policy.name], seen[each.policy.name]) for each in exports]
         write_together({place: data for several in files for place, data in several.items()})
-        for each in exports:
-            each.tell()
+        for export in exports:
+            export.tell()
     return 0
 
 
