@@ -441,7 +441,8 @@ def end_of(run: Path) -> End:
 
 
 def _warnings(log: Path) -> str:
-    return "".join(line for line in log.read_text().splitlines(keepends=True) if " WARNING " in line)
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    return "".join(line for line in lines if " WARNING " in line)
 
 
 def _tensors(path: Path) -> Any:
