@@ -84,7 +84,7 @@ def full_width(mark: str) -> str:
 
 def halved(text: str) -> str:
     """Returns text with the characters that settings need in place of Chinese punctuation."""
-    return text.translate(str.maketrans(FULL_WIDTH))
+    return "".join(FULL_WIDTH.get(char, char) for char in text)
 
 
 def with_full_width_named(problem: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import algos
+from config import machine
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from config.task_config import load_task_config
@@ -69,11 +70,10 @@ def reason_not(config: RunConfig, several: bool) -> str | None:
 def _without_compiler(gpu: bool = False) -> str | None:
     """Returns why torch compiles nothing on this machine; None if it does. gpu: for a GPU, if there is one. Takes
     seconds, most of which the first update would take otherwise."""
+    machine.prepare_compiler()
     import torch
     import torch._functorch.config
-    import torch._inductor.config
 
-    torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
     try:
         if gpu and torch.cuda.is_available():
             torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))

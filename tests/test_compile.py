@@ -2,6 +2,10 @@
 
 import json
 import math
+import os
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,9 @@ from helpers_core import agent_of, of_one_agent, spec_of, toy_of, trained
 import algos
 from algos.common import gradient_step, optim
 from algos.common.gradient_step import GradientStep
+from config import machine
 from config.loader import RunConfig, load
+from config.program import ROOT
 from framework import compiling
 from framework.catalog import ALGOS, ENVS
 from framework.plan import PolicyPlan
@@ -290,6 +296,66 @@ def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeyp
     assert json.loads((parts / "run.json").read_text())["resumes"][-1]["exact"] is True
     run = json.loads((whole / "run.json").read_text())
     assert 0.1 < run["compile_seconds"] < run["seconds"]
+
+
+COMPILE = """
+import os, sys
+from pathlib import Path
+from framework import compiling
+assert compiling._without_compiler() is None
+print(os.environ["TORCHINDUCTOR_CACHE_DIR"], *sorted(p.name for p in Path(os.environ["TMPDIR"]).rglob("*.so")))
+"""
+
+
+def compiled_in(folder: Path) -> list[str]:
+    """The folder with compiled code of a process whose temporary files are in this one, and the libraries there."""
+    environment = {name: value for name, value in os.environ.items() if name != machine.TORCH_CACHE}
+    words = [sys.executable, "-c", COMPILE]
+    done = subprocess.run(
+        words, env={**environment, "TMPDIR": str(folder)}, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) -> None:
+    """A second run finds it there, and a folder that is not private is not looked into."""
+    mine = tmp_path / f"joystick-torch-{os.getuid()}"
+    place, *libraries = compiled_in(tmp_path)
+    assert Path(place) == mine
+    assert stat.S_IMODE(mine.stat().st_mode) == 0o700
+    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+    assert libraries
+    assert compiled_in(tmp_path) == [place, *libraries]
+    mine.chmod(0o755)
+    other = Path(compiled_in(tmp_path)[0])
+    assert other != mine
+    assert other.parent == tmp_path
+    assert not other.exists()
+
+
+def test_only_a_folder_of_ones_own_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cache"
+    assert machine._is_private(str(path))
+    assert machine._is_private(str(path))
+    (tmp_path / "link").symlink_to(path)
+    assert not machine._is_private(str(tmp_path / "link"))
+    (tmp_path / "file").touch(0o600)
+    assert not machine._is_private(str(tmp_path / "file"))
+    assert not machine._is_private(str(tmp_path / "nothing" / "cache"))
+    path.chmod(0o770)
+    assert not machine._is_private(str(path))
+    path.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+    assert not machine._is_private(str(path))
+
+
+def test_a_folder_that_the_environment_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
+        monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
+    monkeypatch.setenv(machine.TORCH_CACHE, "mine")
+    machine.prepare_compiler()
+    assert os.environ[machine.TORCH_CACHE] == "mine"
 
 
 @pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
