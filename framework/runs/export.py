@@ -130,8 +130,12 @@ class _Export:
         mask = seen[0].mask
         module = FileModule(policy, mask is not None, *self.starts).eval()
         program = self._example(module, () if mask is None else mask.shape[1:])
-        names = {"inputs": list(module.inputs), "outputs": list(module.outputs)}
-        facts = {**self._facts(), **names, "program": program}
+        facts = {
+            **self._facts(),
+            "inputs": list(module.inputs),
+            "outputs": list(module.outputs),
+            "program": program,
+        }
         files = dict(self._files(module, seen, facts))
         names = [str(self.written.with_name(file.name)) for file in files]
         self.said = (
