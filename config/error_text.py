@@ -149,6 +149,8 @@ def _as_number(text: str, node: Json, root: Json) -> str:
         return ""
     if short:
         return f"; write {float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}"
+    if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
+        return f"; lin_ of rl-baselines3-zoo is {falling} with lr_schedule: linear"
     return f"; write it without quotes: {text}" if re.fullmatch(_NUMBER, text) else ""
 
 

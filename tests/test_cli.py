@@ -325,6 +325,7 @@ def test_a_run_leaves_torch_to_no_garbage_collector(before: str, frozen: bool, t
             "it is called actor_lr, critic_lr, alpha_lr here",
         ),
         (["--algo", "TRPO", "algo_cfg.learning_rate=1"], "it is called critic_lr here"),
+        (["algo_cfg.lr=lin_0.001"], "lin_ of rl-baselines3-zoo is 0.001 with lr_schedule: linear"),
         (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.policy_lr=1"], "it is called actor_lr here"),
         (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.Q_model=1"], "it is called critic_layers here"),
         (["--algo", "TD3", "--env", "Pendulum-v1", "algo_cfg.noise_type=normal"], "it is called exploration_type here"),
