@@ -97,11 +97,13 @@ def test_everything_is_on_the_disk_before_the_checkpoint_gets_its_name(folder, m
     run.save()
     contents = [("fsync", "state.safetensors"), ("fsync", "manifest.json"), ("fsync", "5.tmp")]
     named = [("rename", "5.tmp", "5"), ("fsync", "models")]
-    assert calls == [("fsync", "00000.log"), ("fsync", "journal"), *contents, *named]
+    folders = [("fsync", folder.parent.name), ("fsync", "models")]
+    frame = [("fsync", "00000.log"), ("fsync", "journal")]
+    assert calls == [*folders, *frame, *contents, *named]
     calls.clear()
     run.work(1).save(5)
     aside = [("rename", "5", "5.old")]
-    assert calls == [("fsync", "00000.log"), *contents, *aside, *named]
+    assert calls == [*frame, *contents, *aside, *named]
     calls.clear()
     run.save(5)
     assert calls == [*contents, *aside, *named], "the journal holds everything already"
