@@ -175,7 +175,7 @@ measured: a test compares the fingerprints of all settings. Rows of commits with
 evaluations in a row, so runs that stop at one take longer; an on-policy window is learned with the learning rate at
 the start of its collection; normalize_obs counts each observation once, also with a replay buffer. In the rows of
 GAIL and AIRL the gradients of the discriminator were clipped at 0.5, as PPO's are. The times of the
-rows of these two commits are those of a machine that was busy with other work, and so is that of CRR on Pendulum-v1.
+rows of these two commits, and of all rows of 2026-11-24, are those of a machine that was busy with other work.
 CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was measured."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
