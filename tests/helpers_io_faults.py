@@ -104,9 +104,9 @@ class Train(Scenario):
         return end_of(base / "run")
 
     def said(self, text: str) -> set[str]:
-        parts = {"curves"} if "logger tensorboard stopped" in text else set()
+        parts = {"curves", "evaluations"} if "logger tensorboard stopped" in text else set()
         if "could not be saved" in text and not self.evaluates:  # a checkpoint that is missing is not compared
-            parts |= {"eval.csv", "best"}
+            parts |= {"eval.csv", "best", "evaluations"}
         return parts
 
 
@@ -194,10 +194,10 @@ tune_cfg: {{scheduler: halving, eta: 2, rungs: 40, score: {score}}}
 
     def said(self, text: str) -> set[str]:
         runs = {"run 000", "run 001"}
-        if "run.json could not be written" in text:  # the table has no steps and seconds then
-            return {"trials", *runs}
         if "is left out" in text:
             return {"trials", "winner", *runs}
+        if "run.json could not be written" in text:  # the table has no steps and seconds then
+            return {"trials", *runs}
         return runs if "could not be saved" in text or "logger tensorboard stopped" in text else set()
 
 
@@ -415,6 +415,10 @@ def _import_early(words: Iterable[str]) -> None:
     env.close()
 
 
+EVALUATION = b"train_online_eval_reward"
+"""Name of the curve of evaluations in the files of TensorBoard."""
+
+
 def end_of(run: Path) -> End:
     """What a run leaves that must not depend on faults: rows, weights, optimizer, streams, tapes, curves."""
 
@@ -428,6 +432,7 @@ def end_of(run: Path) -> End:
     names = ("train.csv", "eval.csv", "progress.csv", "trajs.pkl")
     files = {name: (run / "results" / name) for name in names}
     traces = sorted((run / "results" / "traces").glob("*.json"))
+    points = {group: list(_points(run / "tb_logs" / group)) for group in ("interact", "model")}
     return {
         **{name: path.read_bytes() if path.exists() else None for name, path in files.items()},
         "counts": counted,
@@ -436,7 +441,8 @@ def end_of(run: Path) -> End:
         "best": manifest("best")["facts"] if (run / "models" / "best").exists() else None,
         "iterations in result.json": [row["iteration"] for row in _rows(run / "results" / "result.json")],
         "traces": [path.read_bytes() for path in traces],
-        "curves": {group: list(_points(run / "tb_logs" / group)) for group in ("interact", "model")},
+        "curves": {group: [point for point in of if EVALUATION not in point] for group, of in points.items()},
+        "evaluations": [point for of in points.values() for point in of if EVALUATION in point],
     }
 
 

@@ -123,9 +123,10 @@ class RunLog(Observer):
             file.flush()
 
     def sync(self) -> None:
-        """Writes buffered rows to the files. They are on the disk when this returns."""
+        """Writes buffered rows to the files, and the points of loggers. They are on the disk when this returns."""
         for file in self.files.values():
             file.position()
+        self.loggers.state()  # a state refers to what is on the disk
 
     def state(self) -> Tree:
         """Returns the positions in the files."""

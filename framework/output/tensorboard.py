@@ -5,6 +5,8 @@ wall_time (field 1, double), step (2, varint), file_version (3, string) or summa
 (1) per curve: tag (1, string) and simple_value (2, float). Settings are Values with a tensor and the name of a plugin.
 """
 
+import contextlib
+import errno
 import math
 import os
 import struct
@@ -154,12 +156,17 @@ class EventFile:
         self._waiting += _record(_event(time.time(), 0, _message(5, content)))
 
     def flush(self) -> None:
-        """Writes the waiting events."""
+        """Writes the waiting events. After an OSError the file ends where it did, and they wait on."""
         with naming(self._path):
-            written = self._file.write(self._waiting)
-        if written < len(self._waiting):
-            raise OSError(f"only a part of {self._path} could be written")
-        self._size += written
+            try:
+                if self._file.write(self._waiting) < len(self._waiting):
+                    raise OSError(errno.ENOSPC, "only a part of it could be written")
+            except OSError:
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self._size)
+                    self._file.seek(self._size)
+                raise
+        self._size += len(self._waiting)
         self._waiting.clear()
 
     def position(self) -> list[int]:
