@@ -57,7 +57,7 @@ class EnvContext(dict[str, Any]):
 
 
 class Goal(NamedTuple):
-    """The goal interface of a goal-conditioned environment, for hindsight relabelling."""
+    """The goal interface of a goal-conditioned environment, for hindsight relabeling."""
 
     achieved: slice
     """Position of the achieved goal in the flattened observation."""

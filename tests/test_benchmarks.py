@@ -198,7 +198,7 @@ def test_rows_are_named_once_and_chosen_by_environment_algorithm_or_both() -> No
     found = [row.name for row in learning_page.chosen(["acrobot-v1/dqn", "MountainCar-v0"])]
     assert found[:2] == ["Acrobot-v1/DQN", "MountainCar-v0/DQN"]
     assert {row.algo for row in learning_page.chosen(["PPO"])} == {"PPO"}
-    with pytest.raises(learning_page.BenchmarkError, match="Acrobat-v1 is no row"):
+    with pytest.raises(learning_page.BenchmarkError, match="Acrobat-v1 is not a row"):
         learning_page.chosen(["Acrobat-v1"])
 
 

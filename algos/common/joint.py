@@ -117,7 +117,7 @@ def _stages(network: Network | Recurrent) -> Sequence[nn.Module]:
 
 
 def central(spec: EnvSpec, normalizer: nn.Module | None) -> tuple[str, EnvSpec, nn.Module | None]:
-    """Returns the column that a central critic or mixer reads, the spec whose observation it is, and its normaliser:
+    """Returns the column that a central critic or mixer reads, the spec whose observation it is, and its normalizer:
     the global state, or if there is none the observations of all agents."""
     if not spec.global_state:
         return "obs", spec, normalizer

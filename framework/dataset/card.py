@@ -82,7 +82,7 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
         ("ends", f"{found['terminated']:,} terminated, {found['truncated']:,} truncated"),
         ("numbers", "all finite"),
         ("repeated", f"{found['repeated_pairs']:.2%} of the transitions have an (obs, action) that came before"),
-        *[("behaviour", line) for line in found["behaviour"]],
+        *[("behavior", line) for line in found["behaviour"]],
         *[("note", note) for note in data.notes],
         *[("unfit", problem) for problem in unfit or ()],
         *([("fits", "the spaces of the environment")] if unfit == [] else []),

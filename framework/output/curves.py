@@ -1,4 +1,4 @@
-"""Parts of all figures: colours, columns of numbers, running means, and axes."""
+"""Parts of all figures: colors, columns of numbers, running means, and axes."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Array = np.ndarray
 
 
 class Palette(NamedTuple):
-    """Colours of a figure. The lines are from the Okabe-Ito palette, which is safe for colour-blind readers."""
+    """Colors of a figure. The lines are from the Okabe-Ito palette, which is safe for color-blind readers."""
 
     blue: str
     orange: str

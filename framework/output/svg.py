@@ -1,4 +1,4 @@
-"""Figures of many lines as SVG, inside a page: their text takes its colours, light or dark."""
+"""Figures of many lines as SVG, inside a page: their text takes its colors, light or dark."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,10 +21,10 @@ LONGEST_LABEL = 14
 MANY = 40
 """Least number of lines that are drawn thin."""
 STOPS = ((0x3B, 0x7D, 0xD8), (0x8A, 0x6F, 0xC0), (0xD0, 0x56, 0x8A), (0xE8, 0x74, 0x3B))
-"""Colours from the worst to the best line: of medium lightness, for light and dark pages."""
+"""Colors from the worst to the best line: of medium lightness, for light and dark pages."""
 TONES = (LIGHT.blue, LIGHT.orange, "#009e73", "#cc79a7", "#b58900", "#7b61c9")
 DARK_TONES = (DARK.blue, DARK.orange, DARK.green, "#e39ac0", "#f0e442", "#b3a1f0")
-"""Colours of lines that are to be told apart, on light and on dark pages; further ones are the same, dashed."""
+"""Colors of lines that are to be told apart, on light and on dark pages; further ones are the same, dashed."""
 _VARIABLES, _DARK_VARIABLES = (
     " ".join(f"--tone-{n}: {colour};" for n, colour in enumerate(tones)) for tones in (TONES, DARK_TONES)
 )
@@ -59,11 +59,11 @@ class Line(NamedTuple):
     about: str
     """Text of the tooltip."""
     share: float | None
-    """Its colour: 0 for the worst line, 1 for the best; None: it has no score."""
+    """Its color: 0 for the worst line, 1 for the best; None: it has no score."""
     kind: str = ""
     """first, pale, failed, or nothing."""
     tone: int | None = None
-    """Number of its colour in TONES, from 0; None: that of its share."""
+    """Number of its color in TONES, from 0; None: that of its share."""
 
 
 class Band(NamedTuple):
@@ -147,7 +147,7 @@ def _cut(label: str, most: int = LONGEST_LABEL) -> str:
 
 
 def colour(share: float) -> str:
-    """Returns the colour of a line. share: 0 for the worst, 1 for the best."""
+    """Returns the color of a line. share: 0 for the worst, 1 for the best."""
     at = min(max(share, 0.0), 1.0) * (len(STOPS) - 1)
     first = min(int(at), len(STOPS) - 2)
     parts = [round(a + (b - a) * (at - first)) for a, b in zip(STOPS[first], STOPS[first + 1], strict=True)]
@@ -228,12 +228,12 @@ def _y(place: float) -> float:
 
 
 def tone(number: int) -> str:
-    """Returns the name of the CSS variable of a colour of TONES; they repeat."""
+    """Returns the name of the CSS variable of a color of TONES; they repeat."""
     return f"--tone-{number % len(TONES)}"
 
 
 def legend(names: Sequence[str]) -> str:
-    """Returns names beside the colours of TONES, in their order."""
+    """Returns names beside the colors of TONES, in their order."""
     entries = "".join(f"<span>{_swatch(number)}{text(name)}</span>" for number, name in enumerate(names))
     return f'<div class="legend">{entries}</div>'
 

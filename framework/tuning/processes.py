@@ -53,7 +53,7 @@ class Processes:
     """A process for each stage.
 
     A tuner that is killed leaves processes behind. They go on to their next pause and end; their task directories are
-    then what the next session continues from. Such a process is recognised by the lock on the file of its stderr.
+    then what the next session continues from. Such a process is recognized by the lock on the file of its stderr.
     """
 
     def __init__(self, at_once: int, start: Path | None = None) -> None:
