@@ -5,6 +5,7 @@ N rows are stepped together. `step` never resets and returns the true successor,
 """
 
 import copy
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -86,6 +87,11 @@ class Recipe(NamedTuple):
     imports: tuple[str, ...]
     lines: tuple[str, ...]
     """Statements that end with env = ...: a gymnasium.Env."""
+
+
+def literal(value: Any) -> str:
+    """Returns a value as it is written in a program, texts in double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 class VectorEnv(ABC):

@@ -78,7 +78,7 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
         ("data", f"{counted(found['episodes'], 'episode')}, {counted(found['transitions'], 'transition')}"),
         ("obs", _described(found["obs"])),
         ("action", _described(found["action"])),
-        *([("masks", f"those of {counted(summary.mask, 'action')}")] if summary.mask else []),
+        *([("masks", f"of {counted(summary.mask, 'action')}")] if summary.mask else []),
         ("ends", f"{found['terminated']:,} terminated, {found['truncated']:,} truncated"),
         ("numbers", "all finite"),
         ("repeated", f"{found['repeated_pairs']:.2%} of the transitions have an (obs, action) that came before"),

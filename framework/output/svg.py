@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from framework.output.curves import DARK, LIGHT, STEPS
+from framework.output.curves import DARK, LIGHT, STEPS, Array, some_of
 from framework.output.formatting import short
 from framework.output.html_page import text
 
@@ -18,6 +18,8 @@ PIXELS_PER_LETTER = 6.6
 MOST_LABELS = 12
 """Number of values of a list that are named at its axis."""
 LONGEST_LABEL = 14
+MOST_POINTS = 150
+"""Number of points of the curve of a run."""
 MANY = 40
 """Least number of lines that are drawn thin."""
 STOPS = ((0x3B, 0x7D, 0xD8), (0x8A, 0x6F, 0xC0), (0xD0, 0x56, 0x8A), (0xE8, 0x74, 0x3B))
@@ -66,12 +68,22 @@ class Line(NamedTuple):
     """Number of its color in TONES, from 0; None: that of its share."""
 
 
+Polyline = tuple[Line, Sequence[tuple[float, float]]]
+"""A line, and its steps and values."""
+
+
 class Band(NamedTuple):
     """An area between two lines."""
 
     tone: int
     points: Sequence[tuple[float, float, float]]
     """Step, lower and upper value."""
+
+
+def thinned(step: Array, value: Array) -> list[tuple[float, float]]:
+    """Returns at most MOST_POINTS points of a curve, the first and the last among them."""
+    some = some_of(len(step), MOST_POINTS)
+    return list(zip(step[some].tolist(), value[some].tolist(), strict=True))
 
 
 class Axis(NamedTuple):
@@ -120,7 +132,7 @@ def _steps(low: float, high: float) -> list[float]:
 
 
 def _step(low: float, high: float, most: int) -> float:
-    """Returns the distance of round numbers, at most so many of which fit between two others."""
+    """Returns the distance of round numbers of which at most `most` fit between two others."""
     unit = 10.0 ** math.floor(math.log10((high - low) / most))
     return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= (high - low) / most)
 
@@ -190,7 +202,7 @@ def wrapped(name: str, letters: int) -> list[str]:
 
 
 def curves(
-    lines: Sequence[tuple[Line, Sequence[tuple[float, float]]]],
+    lines: Sequence[Polyline],
     what: str,
     over: str = STEPS,
     bands: Sequence[Band] = (),

@@ -1,7 +1,6 @@
-"""What a notebook shows of a run: cards and the learning curve, a film, a line of progress. Needs no notebook: these
-are methods that one calls, and texts."""
+"""What a notebook shows of a run: cards and the learning curve, a film, a line of progress. Works without a notebook,
+too: as methods and texts."""
 
-import base64
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -12,7 +11,7 @@ from framework.errors import JoystickError
 from framework.output import wrap_up
 from framework.output.csv_table import read_csv, read_table
 from framework.output.film import file_name, film_into
-from framework.output.html_page import MOST_IMAGE_BYTES, cards, pairs, paragraph, text
+from framework.output.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
 from framework.output.html_training import outcome_facts
 from framework.output.recorders import Tape
 from framework.runs.experiment import Experiment
@@ -60,7 +59,7 @@ def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
 
 def _embedded(content: bytes, kind: str) -> str:
     """Returns an image or a video as HTML that loads nothing."""
-    source = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    source = data_url(content, kind)
     return f'<video controls loop muted src="{source}"></video>' if "video" in kind else f'<img alt="" src="{source}">'
 
 
@@ -83,7 +82,7 @@ class Picture:
 
 
 def picture(experiment: Experiment, running: bool) -> Picture:
-    """Draws the learning curve as it is now. running: False once the run is closed."""
+    """Draws the current learning curve. running: False once the run is closed."""
     if running:
         experiment.trainer.log.flush()
     return Picture(wrap_up.curve_now(experiment.config, experiment.task))

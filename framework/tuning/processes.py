@@ -57,7 +57,7 @@ class Processes:
     """
 
     def __init__(self, at_once: int, start: Path | None = None) -> None:
-        """start: working directory of the processes; None: that of this one."""
+        """start: working directory of the processes; None: this one's."""
         self._children, self._start = Children(at_once), start
         self._known: dict[int, tuple[Stage, Child]] = {}
         self._orphans: list[Stage] = []
