@@ -39,7 +39,8 @@ _OTHERS = {
     ),
     "vizdoom.gymnasium_wrapper": ("vizdoom", re.compile(r"^Vizdoom")),
 }
-"""Module of another package that registers environments -> its name for pip, and pattern of their ids. --allow-import imports it."""
+"""Module of another package that registers environments -> its name for pip, and pattern of their ids. It is imported
+only with --allow-import."""
 _OLD_ATARI = re.compile(r"^(?P<game>[A-Z]\w*?)(-ram)?(NoFrameskip|Deterministic)?-v[04]$")
 """Ids of Atari games before the prefix ALE/. Other ids match too, such as MountainCar-v0."""
 _DRAWN_BY_PYGAME = {

@@ -161,7 +161,7 @@ def _check_shapes(at: str, columns: Mapping[str, np.ndarray]) -> None:
 
 
 def _check_masks(at: str, columns: Mapping[str, np.ndarray]) -> int:
-    """Returns the number of entries of a mask, 0 without masks; raises DataError if they are not a row for each step."""
+    """Returns the number of entries of a mask, 0 without masks; raises DataError if a mask is not one row."""
     shapes = {columns[name].shape[1:] for name in MASKS if name in columns}
     if any(len(shape) != 1 or not shape[0] for shape in shapes) or len(shapes) > 1:
         listed = " and ".join(map(str, sorted(shapes)))

@@ -214,18 +214,10 @@ def curves(
     last, low, high = max(x for x, _ in points), min(y for _, y in points), max(y for _, y in points)
     heights = round_numbers(low, high)
     along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (heights[0], heights[-1]))
-    room = WIDTH - 2 * SIDE
-    parts = [f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(what)}, over {text(over)}</text>']
-    for value in heights:
-        y = _y(up.place(value))
-        parts.append(f'<line class="rule" x1="{SIDE}" x2="{SIDE + room}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{brief(value)}</text>')
-    for value in _steps(0.0, last):
-        x = SIDE + room * along.place(value)
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{brief(value)}</text>')
+    parts = list(_grid(along, up, heights))
 
     def placed(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-        return [(SIDE + room * along.place(x), _y(up.place(y))) for x, y in path]
+        return [(_x(along.place(x)), _y(up.place(y))) for x, y in path]
 
     for band in bands:
         around = [(x, high) for x, _, high in band.points] + [(x, low) for x, low, _ in reversed(band.points)]
@@ -233,6 +225,21 @@ def curves(
     for line, path in reversed(lines):
         parts.append(_path(line, placed(path)))
     return _svg(WIDTH, parts, len(lines))
+
+
+def _grid(along: Axis, up: Axis, heights: Sequence[float]) -> Iterator[str]:
+    """Yields the names of two axes, the rules at some heights, and the numbers at both."""
+    yield f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(up.name)}, over {text(along.name)}</text>'
+    for value in heights:
+        y = _y(up.place(value))
+        yield f'<line class="rule" x1="{SIDE}" x2="{WIDTH - SIDE}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{brief(value)}</text>'
+    for value in _steps(*along.values):
+        yield f'<text x="{_x(along.place(value)):.1f}" y="{HEIGHT - 4}" text-anchor="middle">{brief(value)}</text>'
+
+
+def _x(place: float) -> float:
+    return SIDE + (WIDTH - 2 * SIDE) * place
 
 
 def _y(place: float) -> float:

@@ -138,20 +138,20 @@ def _series(group: Group, lines: Mapping[str, Curve]) -> dict[str, dict[str, Cur
     """Returns the curves of each experiment, or of all seeds, by the names of the runs."""
     labels = {run.result.folder: run.label for run in group.runs}
     several = group.experiments or {"mean of the seeds": [run.result for run in group.runs]}
-    found = {
+    series = {
         name: {labels[one.folder]: lines[one.folder] for one in results if one.folder in lines}
         for name, results in several.items()
     }
-    return {name: curves for name, curves in found.items() if curves}
+    return {name: curves for name, curves in series.items() if curves}
 
 
 def _mean(name: str, number: int, curves: Sequence[Curve]) -> tuple[Polyline | None, Band | None]:
     """Returns the line of the mean of several curves and the band of its interval; neither if they have no common
     steps."""
-    found = common(curves) if len(curves) > 1 else None
-    if found is None:
+    shared = common(curves) if len(curves) > 1 else None
+    if shared is None:
         return None, None
-    grid, values = found
+    grid, values = shared
     band = Band(number, statistics.band(grid, values, statistics.mean))
     return (Line(name, None, "first", number), svg.thinned(grid, values.mean(1))), band
 

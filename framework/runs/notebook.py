@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from config.paths import as_written
 from framework.errors import JoystickError
 from framework.output import wrap_up
 from framework.output.csv_table import read_csv, read_table
@@ -49,7 +50,7 @@ def summary(experiment: Experiment, running: bool) -> str:
     parts = [cards(outcome_facts(run, train, evaluations))]
     if train or evaluations:
         parts.append(_embedded(picture(experiment, running).png, "image/png"))
-    return html(wrap_up.title_of(experiment.config), task.path, *parts)
+    return html(wrap_up.title_of(experiment.config), as_written(task.path), *parts)
 
 
 def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
