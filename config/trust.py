@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
 
+from config.opening import named
 from config.program import PROGRAM
 
 _OTHERS_MAY_WRITE = 0o022
@@ -39,7 +40,7 @@ def file() -> Path:
 def folders() -> list[Path]:
     """Returns the folders that are remembered. Raises TrustError for a file that others may have written."""
     try:
-        with file().open("rb") as stream:
+        with open(file(), "rb", opener=named) as stream:
             if not _of_this_user(os.fstat(stream.fileno()), _OTHERS_MAY_WRITE):
                 raise TrustError(f"{file()} is not used: it belongs to another user, or others may write it; delete it")
             known = json.loads(stream.read(MOST_BYTES))["folders"]

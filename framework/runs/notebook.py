@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from config.opening import named, read_regular
 from config.paths import as_written
 from framework.errors import JoystickError
 from framework.output import wrap_up
@@ -72,7 +73,8 @@ class Picture:
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture to a file, and returns its path."""
-        Path(path).write_bytes(self.png)
+        with open(path, "wb", opener=named) as file:
+            file.write(self.png)
         return Path(path)
 
     def _repr_png_(self) -> bytes:
@@ -110,9 +112,10 @@ class Film:
         kind = _MIMES.get(self.path.suffix)
         if self.path.stat().st_size > MOST_IMAGE_BYTES:
             return html(self.path.name, f"{self.path} (too large to be shown here)")
+        content = read_regular(self.path, MOST_IMAGE_BYTES)
         if kind is None:
-            return html(self.path.name, self.about, f"<pre>{text(self.path.read_text(errors='replace'))}</pre>")
-        return html(self.path.name, self.about, _embedded(self.path.read_bytes(), kind))
+            return html(self.path.name, self.about, f"<pre>{text(content.decode(errors='replace'))}</pre>")
+        return html(self.path.name, self.about, _embedded(content, kind))
 
 
 def film(experiment: Experiment, episodes: int) -> Film:
