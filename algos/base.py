@@ -104,7 +104,7 @@ class Result(NamedTuple):
     metrics: dict[str, torch.Tensor]
     """0-dimensional tensors, detached; they are read once per chunk."""
     priorities: torch.Tensor | None = None
-    """TD errors [B], for a prioritised replay buffer."""
+    """TD errors [B], for a prioritized replay buffer."""
     stop: bool = False
     """True to skip the remaining minibatches of this chunk (early stopping)."""
 
@@ -257,7 +257,7 @@ class Agent(ABC):
     # checkpoints, by the names in KEPT; an agent without a network overrides these ------------------------
 
     def weights(self) -> dict[str, Array]:
-        """Returns everything that acting depends on, including normaliser statistics."""
+        """Returns everything that acting depends on, including normalizer statistics."""
         return weights_of(self._network())
 
     def load_weights(self, weights: dict[str, Array]) -> None:

@@ -33,7 +33,7 @@ BUFFERS = {
     "CartPole-v1, 4 numbers": ["env_cfg.id=CartPole-v1"],
     "Pendulum-v1, 3 numbers": ["env_cfg.id=Pendulum-v1", "general_cfg.algo_name=SAC"],
     "CarRacing-v3, images of 96x96x3": ["env_cfg.id=CarRacing-v3", "env_cfg.continuous=false"],
-    "the same in grey, 84x84, four stacked": [
+    "the same in gray, 84x84, four stacked": [
         "env_cfg.id=CarRacing-v3", "env_cfg.continuous=false",
         "env_cfg.wrappers=[GrayScale, {wrapper_name: Resize, shape: [84, 84]}, "
         "{wrapper_name: FrameStack, stack_size: 4}]",

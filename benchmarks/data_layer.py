@@ -28,9 +28,9 @@ GOALS = {
     "add, as a Batch": 15.0,
     "add 64 rows": 60.0,
     "sample 64": 1000.0,
-    "prioritised: sample 64": 1000.0,
-    "prioritised: update 64": 1000.0,
-    "prioritised: sample, then update": 1000.0,
+    "prioritized: sample 64": 1000.0,
+    "prioritized: update 64": 1000.0,
+    "prioritized: sample, then update": 1000.0,
 }
 """What is measured -> the most microseconds that it may take here."""
 RATIO = 2.0
@@ -73,9 +73,9 @@ def calls(data: Any, plain_add: Callable[[Any, dict[str, Any]], Any]) -> Calls:
         "add, as a Batch": (lambda: plain.add(data.Batch(**one)), 2000),
         "add 64 rows": (lambda: vector.add(rows), 200),
         "sample 64": (lambda: plain.sample(BATCH), 500),
-        "prioritised: sample 64": (lambda: prioritized.sample(BATCH), 500),
-        "prioritised: update 64": (lambda: prioritized.update_weight(indices, errors), 500),
-        "prioritised: sample, then update": (learn, 500),
+        "prioritized: sample 64": (lambda: prioritized.sample(BATCH), 500),
+        "prioritized: update 64": (lambda: prioritized.update_weight(indices, errors), 500),
+        "prioritized: sample, then update": (learn, 500),
     }
 
 

@@ -142,9 +142,9 @@ How a row is measured:
 - **Best by online evaluation** is the mean score of `models/best`, one per seed: the model that a run selects by its
   own online evaluations, not by these episodes. **Last** is the mean score of the last models. The number in bold
   counts: the goal is compared with it, and the interquartile mean is over its scores.
-- It is that of the best models where a run collects. Where it learns from data alone (0 steps) it is that of the last
-  ones, since the choice by evaluations would need the environment that such a run is meant to do without. Where the two
-  lie far apart, the score depends on when the training stops.
+- It is the mean of the best models where a run collects. Where it learns from data alone (0 steps) it is the mean
+  of the last ones, since the choice by evaluations would need the environment that such a run is meant to do without.
+  Where the two lie far apart, the score depends on when the training stops.
 - **Steps** is the number of environment steps, as a mean over the seeds: a preset may stop when its task is solved.
 - **Time** is the training time of one run, with the number of runs at once; **random** is the mean of the random
   policy, over the same number of episodes.
@@ -175,7 +175,7 @@ measured: a test compares the fingerprints of all settings. Rows of commits with
 evaluations in a row, so runs that stop at one take longer; an on-policy window is learned with the learning rate at
 the start of its collection; normalize_obs counts each observation once, also with a replay buffer. In the rows of
 GAIL and AIRL the gradients of the discriminator were clipped at 0.5, as PPO's are. The times of the
-rows of these two commits, and of all rows of 2026-11-24, are those of a machine that was busy with other work.
+rows of these two commits, and of all rows of 2026-11-24, were measured on a machine that was busy with other work.
 CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was measured."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
@@ -199,7 +199,7 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], sources: Mapping[st
         lines += [_line([name, *_circumstances(entry)]) for name, entry in found]
     else:
         lines.append("No row has been measured yet.")
-    version = "The version of the environment is that of the row, unless the cell names another."
+    version = "The version of the environment is the row's, unless the cell names another."
     lines += ["", "## Sources", "", version, ""]
     for key, source in sources.items():
         runs = {None: "", 1: "; one run each"}.get(source.get("runs"), f"; {source.get('runs')} runs each")

@@ -1,7 +1,7 @@
 """Digests short runs of presets, to compare two versions of the code: python benchmarks/same_bits.py > before.txt
 
 Each line names a preset and the SHA-256 of its CSV files and of its newest weights. A refactoring changes no line; a
-change of behaviour changes the lines of the presets that it affects. Run it on both commits and use diff.
+change of behavior changes the lines of the presets that it affects. Run it on both commits and use diff.
 """
 
 import argparse

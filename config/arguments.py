@@ -4,6 +4,10 @@ import argparse
 import contextlib
 import math
 
+from config import own_env
+
+COMPARED_AT = ("common", "last")
+"""Scores that the command compare compares: at a step that all runs have come to, or the last ones."""
 MOST_SIDE = 9
 """Rows, and columns, of the largest grid of a video."""
 MOST_SEEDS = 1000
@@ -50,8 +54,11 @@ def text(words: str) -> str:
 
 def module(words: str) -> str:
     """Returns the name of a module or package; a file such as walk.py is one, too."""
-    name = text(words).removeprefix("./")
-    return name.removesuffix(".py").replace("/", ".") if name.endswith(".py") else name
+    name = text(words)
+    try:
+        return own_env.module_of(name) if name.endswith(".py") else name.removeprefix("./")
+    except own_env.OwnEnvError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def count(words: str) -> int:

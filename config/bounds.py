@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 
 def keep(model: type[BaseModel]) -> None:
-    """Gives the fields that a class annotates anew without bounds those of its parents."""
+    """Gives fields that a class annotates again without bounds the bounds of its parents' fields."""
     changed = [_keep(field, parent) for name, field in model.model_fields.items() if (parent := _parent(model, name))]
     if any(changed):
         model.model_rebuild(force=True)

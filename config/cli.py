@@ -347,7 +347,9 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
                 "--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal"
             )
             where = "scores at a step that all runs have come to (default), or their last ones"
-            parser.add_argument("--at", metavar="common|last", choices=("common", "last"), default="common", help=where)
+            parser.add_argument(
+                "--at", metavar="common|last", choices=arguments.COMPARED_AT, default="common", help=where
+            )
             parser.add_argument(
                 "--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME"
             )

@@ -203,11 +203,11 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
 
 
 _TWO_SETS = f"""\
-The defaults on this page are those of `{PROGRAM}` alone and of `--yaml FILE`, for
-what the file leaves out; those of JoyRL, where JoyRL has the setting. `--algo NAME
---env ID` begins with a preset: presets/ID/NAME.yaml, or that of a family of
-environments, or presets/_default/NAME.yaml, whose settings are robust. They take the
-place of the defaults, so that the same algorithm may begin with other numbers:
+The defaults on this page hold for `{PROGRAM}` alone, and for what `--yaml FILE` leaves
+out. They are JoyRL's, where JoyRL has the setting. `--algo NAME --env ID` begins with a
+preset: presets/ID/NAME.yaml, or the preset of a family of environments, or
+presets/_default/NAME.yaml, whose settings are robust. They take the place of the
+defaults, so that the same algorithm may begin with other numbers:
 DQN has a gamma of 0.95 and mse in a file, 0.99 and huber with `--algo DQN --env ID`.
 The first line of output names the preset, and `--print-config` shows the numbers.
 """

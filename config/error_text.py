@@ -155,7 +155,7 @@ def _as_number(text: str, node: Json, root: Json) -> str:
 
 
 def _with_hidden(error: ValidationError) -> Iterator[ErrorDetails]:
-    """Yields the errors, and behind a misspelt layer_type those that the layer of the nearest name has."""
+    """Yields the errors, and behind a misspelled layer_type those that the layer of the nearest name has."""
     kinds = {kind.model_fields["layer_type"].default: kind for kind in get_args(get_args(Layer)[0])}
     for details in error.errors(include_url=False):
         yield details

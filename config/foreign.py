@@ -185,7 +185,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "sde_sample_freq": ("", "noise that depends on the state is not offered"),
     "n_sampled_goal": ("her_ratio", "n / (n + 1)"),
     "goal_selection_strategy": ("", "goals are states that the episode reached later (future)"),
-    "model_class": ("", "algo_name: DDPG_HER or SAC_HER names the algorithm and the relabelling"),
+    "model_class": ("", "algo_name: DDPG_HER or SAC_HER names the algorithm and the relabeling"),
     "min_q_weight": ("cql_alpha", ""),
     "autotune": ("alpha", "alpha: auto"),
     "top_quantiles_to_drop_per_net": ("drop_quantiles", ""),

@@ -62,9 +62,9 @@ class GeneralConfig(Strict):
     """Kind of environment: a folder under envs/, or my_pkg.my_env with --allow-import my_pkg. The environment
     itself is env_cfg.id."""
     preset: str | None = "auto"
-    """Settings below those that are written: those of a file below presets/, by its name, such as CartPole-v1/PPO, or
-    default, the nearest one for the algorithm and the environment. null, or none: only Python defaults. auto: default
-    with --algo and --env, and in Python; null with a YAML file."""
+    """Preset for settings that are not written: the name of a file below presets/, such as CartPole-v1/PPO, or default,
+    the nearest one for the algorithm and the environment. null, or none: only Python defaults. auto: default with
+    --algo and --env, and in Python; null with a YAML file."""
     mode: Literal["train", "test"] = "train"
     """train, or test a saved model."""
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?|auto)$")] = "cpu"

@@ -90,23 +90,23 @@ class Embed(Strict, Shareable):
 
 
 class LayerNorm(Strict, Shareable):
-    """Layer normalisation over the features."""
+    """Layer normalization over the features."""
 
     layer_type: Literal["layernorm"] = "layernorm"
     """layernorm"""
     activation: Activation = "none"
-    """Function after the normalisation."""
+    """Function after the normalization."""
 
 
 class BatchRenorm(Strict, Shareable):
-    """Batch renormalisation: by minibatch statistics in training, by running statistics otherwise."""
+    """Batch renormalization: by minibatch statistics in training, by running statistics otherwise."""
 
     layer_type: Literal["batchrenorm"] = "batchrenorm"
     """batchrenorm"""
     momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
     """Weight of the newest minibatch in the running mean and deviation."""
     warmup: Annotated[Int, Field(ge=0)] = 100_000
-    """Number of minibatches of plain batch normalisation before running statistics are used in training."""
+    """Number of minibatches of plain batch normalization before running statistics are used in training."""
     r_max: Annotated[float, Field(ge=1.0)] = 3.0
     """Maximum ratio of the minibatch's deviation to the running one that is corrected for."""
     d_max: NonNegative = 5.0

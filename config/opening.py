@@ -7,11 +7,13 @@ are read from such folders, too; so this lies in config, which imports no other 
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from config.paths import as_written
 
+Opener = Callable[[str, int], int]
+"""What `open` takes as `opener`: path and flags -> descriptor."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 """Flag that keeps an open from waiting for the other end of a pipe."""
@@ -59,7 +61,7 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 
 
 def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
-    """Yields everything below a folder that is no folder itself; follows no links. A folder that is gone, as a running
+    """Yields everything below a folder except folders; follows no links. A folder that is gone, as a running
     training deletes its own, is skipped. strict: False skips what cannot be read, too."""
     waiting = [str(folder)]
     while waiting:

@@ -42,8 +42,8 @@ def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
 def by_name(name: str, root: Path = PRESETS) -> Path | None:
     """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml."""
     wanted = name.lower().removesuffix(".yaml")
-    found = next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None)
-    return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
+    preset = next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None)
+    return preset.relative_to(Path.cwd()) if preset and preset.is_relative_to(Path.cwd()) else preset
 
 
 def _name(path: Path) -> str:

@@ -43,7 +43,7 @@ class RunConfig:
     pause_at_step: int | None = None
     """Environment step at which training pauses, from --pause-at-step; limits and schedules do not depend on it."""
     no_evaluation: bool = False
-    """True, from --no-evaluation, to play no evaluation but those of online_eval."""
+    """True, from --no-evaluation, to play only the evaluations of online_eval."""
     allow_import: tuple[str, ...] = ()
     """User packages that the command line allows to import."""
     objects: Mapping[str, Any] = field(default_factory=dict)

@@ -145,7 +145,7 @@ class AlgoConfig(Strict):
 
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that define this algorithm: setting -> its value, or what is Needed of it; with another one it would be
-    another algorithm of its family. Those of a class replace those of its parents."""
+    another algorithm of its family. A class replaces its parents' FIXED."""
 
     gamma: Fraction = 0.99
     """Discount factor."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
 
+from config.opening import named
 from config.program import PROGRAM
 
 _OTHERS_MAY_WRITE = 0o022
@@ -17,6 +18,7 @@ MOST_BYTES = 1 << 20
 _answers: dict[Path, bool] = {}
 """Answers of this process, by folder: what could not be remembered still holds for this command."""
 _asking = False
+"""True if somebody at a terminal can answer."""
 
 
 class TrustError(Exception):
@@ -38,7 +40,7 @@ def file() -> Path:
 def folders() -> list[Path]:
     """Returns the folders that are remembered. Raises TrustError for a file that others may have written."""
     try:
-        with file().open("rb") as stream:
+        with open(file(), "rb", opener=named) as stream:
             if not _of_this_user(os.fstat(stream.fileno()), _OTHERS_MAY_WRITE):
                 raise TrustError(f"{file()} is not used: it belongs to another user, or others may write it; delete it")
             known = json.loads(stream.read(MOST_BYTES))["folders"]
@@ -91,14 +93,14 @@ def places(module: str) -> Iterator[Path]:
     )
     if spec is None:
         return
-    folders_of_it = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    level = [Path(folder) for folder in spec.submodule_search_locations or ()]
     yield from [Path(spec.origin)] if spec.has_location and spec.origin else []
-    yield from folders_of_it
+    yield from level
     for part in parts:
         names = (part, *(f"{part}{suffix}" for suffix in all_suffixes()))
-        found = [folder / name for folder in folders_of_it for name in names if (folder / name).exists()]
-        yield from found
-        folders_of_it = [place for place in found if place.is_dir()]
+        level = [folder / name for folder in level for name in names if (folder / name).exists()]
+        yield from level
+        level = [place for place in level if place.is_dir()]
 
 
 def covers(module: str) -> bool:
@@ -117,10 +119,10 @@ def covers(module: str) -> bool:
 def _lies_in(module: str, folder: Path) -> bool:
     """Returns True if a module would be read from a folder itself: not from what is installed below it."""
     top = module.partition(".")[0]
-    found = [place.resolve() for place in places(module)]
+    files = [place.resolve() for place in places(module)]
     first = (folder / f"{top}.py", folder / top / "__init__.py", folder / top)
-    inside = all(place == first[0] or place.is_relative_to(first[2]) for place in found)
-    return bool(found) and found[0] in first and inside
+    inside = all(place == first[0] or place.is_relative_to(first[2]) for place in files)
+    return bool(files) and files[0] in first and inside
 
 
 def _is_trusted(folder: Path, module: str) -> bool:

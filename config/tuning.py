@@ -1,6 +1,6 @@
 """Section tune_cfg, and a file whose leaves are values to try: read once, and then a configuration for each trial."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from config.experiments import experiments
 from config.general import address
 from config.loader import ConfigError, load, own_class
 from config.names import did_you_mean
-from config.opening import fault_below, named, regular
+from config.opening import Opener, fault_below, named, regular
 from config.paths import fixed
 from config.program import PROGRAM
 from config.run_config import RunConfig
@@ -134,9 +134,7 @@ def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], 
     return _of_file(Path(path), named, words, flags, **options)
 
 
-def _of_file(
-    path: Path, opener: Callable[[str, int], int], words: Iterable[str], flags: Mapping[str, Any], **options: Any
-) -> Tuning:
+def _of_file(path: Path, opener: Opener, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
     try:
         document = read(path, opener)
     except DocumentError as error:
@@ -199,7 +197,7 @@ def _tuning(
 
 
 def _of_a_trial(tuning: Tuning) -> list[str]:
-    """Returns what is wrong with a trial that has the first value of each domain: faults beside those of tune_cfg."""
+    """Returns what is wrong with a trial that has the first value of each domain: faults outside tune_cfg."""
     try:
         tuning.config([domain.values[0] for domain in tuning.domains])
     except ConfigError as error:

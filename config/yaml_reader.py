@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from config.names import FULL_WIDTH, SLIP, full_width, halved, nearest
-from config.opening import regular
+from config.opening import Opener, regular
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 50
@@ -232,7 +232,7 @@ def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Doc
 
 def _parse_fast(text: str, name: str, path: str, numbered: bool) -> Document | None:
     """Returns what parse returns, from libyaml, which is six times as fast. None if it is not there, or if the text has
-    faults: the messages are those of PyYAML's own parser, which is also stricter about tabs and question marks."""
+    faults: PyYAML's own parser gives the messages, and is also stricter about tabs and question marks."""
     if _FastComposer is None or re.search("[\t?]", text):
         return None
     try:
@@ -287,12 +287,12 @@ def _slip_before(error: yaml.MarkedYAMLError, text: str) -> re.Match[str] | None
     return next((part for part in reversed([*_WRITTEN_SO.finditer(text, begin, end.index + 1)]) if part["slip"]), None)
 
 
-def read(path: str | Path, opener: Callable[[str, int], int] = regular) -> Document:
+def read(path: str | Path, opener: Opener = regular) -> Document:
     """Returns the document in a file. opener: `named` for a file that the user has named."""
     return parse(_decode(_bytes(Path(path), opener), str(path)), str(path))
 
 
-def _bytes(path: Path, opener: Callable[[str, int], int]) -> bytes:
+def _bytes(path: Path, opener: Opener) -> bytes:
     try:
         with open(path, "rb", opener=opener) as file:
             content = file.read(MAX_BYTES + 1)

@@ -5,6 +5,7 @@ N rows are stepped together. `step` never resets and returns the true successor,
 """
 
 import copy
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -57,7 +58,7 @@ class EnvContext(dict[str, Any]):
 
 
 class Goal(NamedTuple):
-    """The goal interface of a goal-conditioned environment, for hindsight relabelling."""
+    """The goal interface of a goal-conditioned environment, for hindsight relabeling."""
 
     achieved: slice
     """Position of the achieved goal in the flattened observation."""
@@ -86,6 +87,11 @@ class Recipe(NamedTuple):
     imports: tuple[str, ...]
     lines: tuple[str, ...]
     """Statements that end with env = ...: a gymnasium.Env."""
+
+
+def literal(value: Any) -> str:
+    """Returns a value as it is written in a program, texts in double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 class VectorEnv(ABC):

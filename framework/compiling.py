@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import algos
-from config import machine
+from config import compiler
 from config.loader import RunConfig
 from config.schema import ReplaySpec
 from config.task_config import load_task_config
@@ -70,7 +70,7 @@ def reason_not(config: RunConfig, several: bool) -> str | None:
 def _without_compiler(gpu: bool = False) -> str | None:
     """Returns why torch compiles nothing on this machine; None if it does. gpu: for a GPU, if there is one. Takes
     seconds, most of which the first update would take otherwise."""
-    machine.prepare_compiler()
+    compiler.prepare()
     import torch
     import torch._functorch.config
 

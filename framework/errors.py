@@ -46,7 +46,7 @@ _NO_MEMORY = re.compile(
     "could not create a (primitive|memory)",
     re.IGNORECASE,
 )
-"""What Python, the system, torch and its libraries say when there is none."""
+"""What Python, the system, torch and its libraries say when there is no memory."""
 
 
 def without_memory(error: BaseException) -> str | None:

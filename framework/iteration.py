@@ -163,7 +163,7 @@ class Iteration:
         self.steps = 0
         """Number of environment steps that it needs at least; 0 before it starts."""
         self.counted_from = first_step
-        """Number of environment steps from which on they count."""
+        """Number of environment steps at which they begin to count."""
         self.broken_off = False
         """True once a call for these steps has ended before; a resume does not know it."""
         self.began = began

@@ -19,7 +19,7 @@ from helpers_core import agent_of, of_one_agent, spec_of, toy_of, trained
 import algos
 from algos.common import gradient_step, optim
 from algos.common.gradient_step import GradientStep
-from config import machine
+from config import compiler
 from config.loader import RunConfig, load
 from config.program import ROOT
 from framework import compiling
@@ -309,7 +309,7 @@ print(os.environ["TORCHINDUCTOR_CACHE_DIR"], *sorted(p.name for p in Path(os.env
 
 def compiled_in(folder: Path) -> list[str]:
     """The folder with compiled code of a process whose temporary files are in this one, and the libraries there."""
-    environment = {name: value for name, value in os.environ.items() if name != machine.TORCH_CACHE}
+    environment = {name: value for name, value in os.environ.items() if name != compiler.TORCH_CACHE}
     words = [sys.executable, "-c", COMPILE]
     done = subprocess.run(
         words, env={**environment, "TMPDIR": str(folder)}, cwd=ROOT, capture_output=True, text=True, check=True
@@ -336,26 +336,26 @@ def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) 
 
 def test_only_a_folder_of_ones_own_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cache"
-    assert machine._is_private(str(path))
-    assert machine._is_private(str(path))
+    assert compiler._is_private(str(path))
+    assert compiler._is_private(str(path))
     (tmp_path / "link").symlink_to(path)
-    assert not machine._is_private(str(tmp_path / "link"))
+    assert not compiler._is_private(str(tmp_path / "link"))
     (tmp_path / "file").touch(0o600)
-    assert not machine._is_private(str(tmp_path / "file"))
-    assert not machine._is_private(str(tmp_path / "nothing" / "cache"))
+    assert not compiler._is_private(str(tmp_path / "file"))
+    assert not compiler._is_private(str(tmp_path / "nothing" / "cache"))
     path.chmod(0o770)
-    assert not machine._is_private(str(path))
+    assert not compiler._is_private(str(path))
     path.chmod(0o700)
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-    assert not machine._is_private(str(path))
+    assert not compiler._is_private(str(path))
 
 
 def test_a_folder_that_the_environment_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
         monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
-    monkeypatch.setenv(machine.TORCH_CACHE, "mine")
-    machine.prepare_compiler()
-    assert os.environ[machine.TORCH_CACHE] == "mine"
+    monkeypatch.setenv(compiler.TORCH_CACHE, "mine")
+    compiler.prepare()
+    assert os.environ[compiler.TORCH_CACHE] == "mine"
 
 
 @pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")

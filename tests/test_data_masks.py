@@ -142,7 +142,7 @@ def test_a_next_mask_alone_is_left_out(tmp_path: Path) -> None:
 def test_the_card_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(recorded_in(tmp_path) / "trajs.pkl")
     assert main(["data", path]) == 0
-    assert "masks      those of 3 actions" in capsys.readouterr().out
+    assert "masks      of 3 actions" in capsys.readouterr().out
     assert main(["data", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["action_mask"] == 3
 

@@ -346,7 +346,7 @@ def test_a_memory_from_its_journal_draws_the_same_goals_to_the_bit(capacity, sav
 @pytest.mark.parametrize(("goal", "settings"), [(None, {}), (GOAL, {"n_step": 3}), (GOAL, {"sequence": 2})])
 def test_a_memory_that_cannot_relabel_says_so(goal, settings):
     spec = ReplaySpec(capacity=8, batch_size=4, warmup=1, updates_per_step=1.0, relabel=0.5, **settings)
-    with pytest.raises(ValueError, match="relabelling takes the goal"):
+    with pytest.raises(ValueError, match="relabeling takes the goal"):
         memory.make(spec, np.random.default_rng(0), goal)
 
 

@@ -86,7 +86,7 @@ def allowed(module: str, target: str) -> bool:
         if is_variant(module) and target.endswith(".config"):
             return True
         shared = target == "algos" and own  # `from algos import base`
-        if inside(module, "algos.common") and target == "config.machine":
+        if inside(module, "algos.common") and target in ("config.compiler", "config.machine"):
             return True
         return bool(shared) or inside(
             target, *own, "algos.base", "algos.common", "config.schema", "config.own", "algos.common.settings"

@@ -220,7 +220,7 @@ def test_a_cue_seen_at_the_first_step_is_remembered_with_a_memory_only(algo, rem
     ("setting", "message"),
     [
         ("n_step=3", "n_step: lstm and gru layers need 1-step targets"),
-        ("her_ratio=0.5", "her_ratio: goals are relabelled in single steps, and lstm and gru layers need sequences"),
+        ("her_ratio=0.5", "her_ratio: goals are relabeled in single steps, and lstm and gru layers need sequences"),
         ("buffer_type=PER", "buffer_type: PER does not support lstm and gru layers"),
         ("buffer_size=20", r"lookup_step: 24 steps with burn_in are more than buffer_size"),
     ],

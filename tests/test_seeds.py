@@ -464,7 +464,7 @@ def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
 def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **changes: Any) -> group_page.Group:
     """What a page shows of finished runs, with curves that rise from 0 to these returns."""
     runs = [
-        group_page.Shown(f"seed {n}", "finished", Result(n, value, 0.5, 0, 9, 20, value, 100, 65.0, 0, f"seed_{n}"))
+        group_page.Member(f"seed {n}", "finished", Result(n, value, 0.5, 0, 9, 20, value, 100, 65.0, 0, f"seed_{n}"))
         for n, value in enumerate(returns, start=1)
     ]
     lines = {run.result.folder: (np.array([0.0, 100.0]), np.array([0.0, run.result.mean or 0.0])) for run in runs}
@@ -509,7 +509,7 @@ def test_the_page_of_experiments_has_a_mean_for_each_and_no_common_one(tmp_path:
 
 def test_the_page_of_a_group_that_has_begun_is_a_page_too(tmp_path: Path) -> None:
     none = Result(1, None, None, None, None, None, None, None, None, None, "seed_1")
-    shown = a_group(1.0, runs=[group_page.Shown("seed 1", "waiting", none)], drawn="10:15", curves=None)
+    shown = a_group(1.0, runs=[group_page.Member("seed 1", "waiting", none)], drawn="10:15", curves=None)
     page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
     assert "As it stood at 10:15" in page
     assert "<td>seed 1</td><td>waiting</td>" in page

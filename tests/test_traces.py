@@ -472,7 +472,7 @@ def test_an_array_that_says_that_it_is_larger_than_its_line_allocates_nothing(tm
         tracemalloc.stop()
         assert peak < 2**22
     file.write_text("[" * 100_000 + "\n")
-    with pytest.raises(JoystickError, match="line 1 is no trace"):
+    with pytest.raises(JoystickError, match="line 1 is not a trace"):
         read_traces(file)
 
 

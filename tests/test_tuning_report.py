@@ -198,7 +198,7 @@ def test_many_points_are_thinned(tmp_path: Path) -> None:
     line = (np.arange(5000.0), np.arange(5000.0))
     html = page(tmp_path, curves=Curves({"002": line}, "return"))
     figure = html[html.index("Learning curves") :].split("</svg>")[0]
-    assert figure.count("L") - figure.count("Learning") == report.MOST_POINTS - 1
+    assert figure.count("L") - figure.count("Learning") == svg.MOST_POINTS - 1
 
 
 # ---------------------------------------------------------------------------------------------------- importance

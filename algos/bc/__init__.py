@@ -1,4 +1,4 @@
-"""Behaviour cloning: supervised learning of the actions in given data (Pomerleau, 1991)."""
+"""Behavior cloning: supervised learning of the actions in given data (Pomerleau, 1991)."""
 
 from algos.bc.config import Config
 

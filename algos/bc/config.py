@@ -9,7 +9,7 @@ from config.schema import Int, Layers, NonNegative, Positive, PositiveInt, Repla
 
 
 class Config(GivenData, NetworkConfig):
-    """BC: behaviour cloning. A policy learns to choose the actions of given data."""
+    """BC: behavior cloning. A policy learns to choose the actions of given data."""
 
     ALIASES: ClassVar = {**NetworkConfig.ALIASES, **GivenData.ALIASES}
     ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")

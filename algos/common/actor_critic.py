@@ -54,7 +54,7 @@ class ActorCritic:
         """Share of the variance of the last window's targets that the baseline explains."""
 
     def _central(self, spec: EnvSpec, normalizer: Normalizer | None) -> tuple[EnvSpec, Normalizer | None]:
-        """Returns spec and normaliser of a critic of the global state."""
+        """Returns spec and normalizer of a critic of the global state."""
         if not spec.global_state:
             raise UnfitError(f"algo_cfg.critic_input is global, and {spec.id} has no global state")
         if normalizer is not None:

@@ -38,7 +38,7 @@ class EnsembleLinear(nn.Module):
 
 
 class EnsembleNorm(nn.Module):
-    """Layer normalisation of [n, B, D] (or [B, D]), each member with its own scale and shift."""
+    """Layer normalization of [n, B, D] (or [B, D]), each member with its own scale and shift."""
 
     def __init__(self, members: int, width: int) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ def copy_members(subset: Critic, ensemble: Critic, members: Tensor) -> None:
 
 def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:
     """Returns the loss of the TD errors target [B] - q [n, B]: the mean over the batch, summed over the critics. weight
-    [B] are importance sampling weights of prioritised replay."""
+    [B] are importance sampling weights of prioritized replay."""
     each = F.smooth_l1_loss if huber else F.mse_loss
     target = target.expand_as(q)
     if weight is None:

@@ -11,7 +11,7 @@ from algos.common import product
 from algos.common.adam import FusedAdam
 from algos.common.optim import Optimizer, Reduce, apply_gradients, clip_factor
 from algos.common.settings import NetworkConfig
-from config import machine
+from config import compiler
 
 Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
@@ -31,7 +31,7 @@ def uncompiled(cfg: NetworkConfig) -> str | None:
 
 def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) -> Graph:
     """Compiles a function of tensors for these inputs and others of their sizes. state: tensors that it changes."""
-    machine.prepare_compiler()
+    compiler.prepare()
     import torch._dynamo  # takes a second to import; only compiled runs need it
     import torch._functorch.config
 

@@ -25,8 +25,8 @@ class DiscriminatorConfig(GivenData):
     discriminator_lr: Positive = 3e-4
     """Learning rate of the discriminator."""
     discriminator_max_grad_norm: Positive | None = None
-    """Clips the global norm of the discriminator's gradients, those of gradient_penalty among them, to this value; null
-    disables clipping."""
+    """Clips the global norm of the discriminator's gradients, gradient_penalty's included, to this value; null disables
+    clipping."""
     gradient_penalty: NonNegative = 10.0
     """Weight of a penalty on slopes of the discriminator other than 1 between the steps of both: it keeps it smooth."""
     imitation_reward: Literal["positive", "negative", "log_odds"] = "positive"

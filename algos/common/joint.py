@@ -70,7 +70,8 @@ class Merge(nn.Module):
 
 
 def _of_one(spec: EnvSpec, index: int) -> EnvSpec:
-    """Returns the spec of a single agent, whose observation is followed by so many numbers of its one-hot index."""
+    """Returns the spec of a single agent, whose observation is followed by its one-hot index. index: length of
+    that, 0 for none."""
     space = spec.observation_space
     assert isinstance(space, Box)
     width = space.shape[0] // spec.agents
@@ -98,12 +99,12 @@ def shared_by_agents(
 def own_of_agents(
     spec: EnvSpec, layers: Layers, out: int, cfg: NetworkConfig, seed: int, normalizer: nn.Module | None = None
 ) -> Network | Recurrent:
-    """Returns the same with weights of its own for each agent, which need no index. Shared layers are those of all."""
+    """Returns the same with weights of its own for each agent, which need no index. Shared layers serve all."""
     agents = spec.agents
     if agents == 1:
         return shared_by_agents(spec, layers, out, cfg, seed, normalizer)
-    one = _of_one(spec, 0)
-    each = [networks.build(one, layers, out, cfg, seed + AGENT_SEEDS * agent) for agent in range(agents)]
+    single = _of_one(spec, 0)
+    each = [networks.build(single, layers, out, cfg, seed + AGENT_SEEDS * agent) for agent in range(agents)]
     parts = [
         OwnCells(part) if isinstance(part[0], CELLS) else OwnParts(part)
         for part in zip(*map(_stages, each), strict=True)
@@ -117,7 +118,7 @@ def _stages(network: Network | Recurrent) -> Sequence[nn.Module]:
 
 
 def central(spec: EnvSpec, normalizer: nn.Module | None) -> tuple[str, EnvSpec, nn.Module | None]:
-    """Returns the column that a central critic or mixer reads, the spec whose observation it is, and its normaliser:
+    """Returns the column that a central critic or mixer reads, the spec whose observation it is, and its normalizer:
     the global state, or if there is none the observations of all agents."""
     if not spec.global_state:
         return "obs", spec, normalizer

@@ -78,7 +78,7 @@ class PerAction(nn.Module):
 
 
 class Dueling(nn.Module):
-    """Sum of the value of the state and the centred advantages (Wang et al., 2016, equation 9): features [B, F] ->
+    """Sum of the value of the state and the centered advantages (Wang et al., 2016, equation 9): features [B, F] ->
     [B, A], or [B, A, K] with K atoms. Each stream is a network of its own on the shared features."""
 
     def __init__(self, value: nn.Module, advantage: nn.Module, atoms: int) -> None:
@@ -94,7 +94,7 @@ class Dueling(nn.Module):
 
 
 class NoisyLinear(nn.Module):
-    """A linear layer whose weights are mean + deviation * noise, with factorised noise (Fortunato et al., 2018,
+    """A linear layer whose weights are mean + deviation * noise, with factorized noise (Fortunato et al., 2018,
     equations 10 and 11). One draw serves a whole batch."""
 
     def __init__(self, inputs: int, outputs: int, std_init: float) -> None:

@@ -1,4 +1,4 @@
-"""Running statistics in float64, and the normalisation of observations and rewards with them."""
+"""Running statistics in float64, and the normalization of observations and rewards with them."""
 
 import numpy as np
 import torch
@@ -73,7 +73,7 @@ class Normalizer(nn.Module):
 
 
 def normalizer_for(space: Space, device: torch.device | str = "cpu") -> Normalizer | None:
-    """Returns the normaliser of an observation space; None for discrete observations, which have no mean."""
+    """Returns the normalizer of an observation space; None for discrete observations, which have no mean."""
     return Normalizer(space.shape).to(device) if isinstance(space, Box) else None
 
 

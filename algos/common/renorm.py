@@ -1,4 +1,4 @@
-"""Batch renormalisation (Ioffe, 2017)."""
+"""Batch renormalization (Ioffe, 2017)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ EPSILON = 1e-3
 
 
 class BatchRenorm(nn.Module):
-    """Normalises [..., B, D] over B; of shape (1, D) or, for the members of an ensemble, (n, 1, D).
+    """Normalizes [..., B, D] over B; of shape (1, D) or, for the members of an ensemble, (n, 1, D).
 
     By running statistics; within batch_statistics(), where gradients are recorded, by those of the batch, corrected
     towards the running ones, which learn from it.
@@ -71,7 +71,7 @@ def _rows(x: Tensor) -> Tensor:
 
 @contextmanager
 def batch_statistics(network: nn.Module) -> Iterator[None]:
-    """Context in which the network normalises by its input batch and updates its running statistics with it."""
+    """Context in which the network normalizes by its input batch and updates its running statistics with it."""
     layers = [module for module in network.modules() if isinstance(module, BatchRenorm)]
     for layer in layers:
         layer.learns = True

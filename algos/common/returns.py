@@ -29,7 +29,7 @@ def gae(
     valid: Tensor | None = None,
     ratio: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Generalised advantage estimation (Schulman et al., 2016): returns advantages and returns [T, N].
+    """Generalized advantage estimation (Schulman et al., 2016): returns advantages and returns [T, N].
 
     ratio: pi(a|s) of the current policy divided by that of the behavior policy. With it this is V-trace (Espeholt et
     al., 2018, equation 1) with both limits 1: the return is v, the advantage v - V(s), each step weighed by min(1,

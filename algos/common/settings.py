@@ -108,7 +108,7 @@ class NetworkConfig(AlgoConfig):
     """Initialization of the weights; default is the algorithm's own choice."""
     architecture: Literal["mlp", "simba"] = "mlp"
     """mlp builds the layer lists as written; simba replaces linear layers by residual blocks with layer
-    normalisation."""
+    normalization."""
     branches: dict[str, Layers] | None = None
     """Layers for each named part of a Dict or Tuple observation; their outputs are concatenated before the layer list.
     null flattens the whole observation into one vector."""
@@ -372,7 +372,7 @@ class ReplayConfig(GivenData, NetworkConfig):
             message = "computes rewards anew, and imitate replaces them; set one of the two to its default"
             yield Problem("her_ratio", message, depends_on=("imitate",))
         if self.her_ratio and self.n_step > 1:
-            yield Problem("her_ratio", "goals are relabelled in single steps; set n_step to 1", depends_on=("n_step",))
+            yield Problem("her_ratio", "goals are relabeled in single steps; set n_step to 1", depends_on=("n_step",))
         if self.remembers():
             yield from self._problems_of_sequences()
 
@@ -384,7 +384,7 @@ class ReplayConfig(GivenData, NetworkConfig):
         if self.n_step > 1:
             yield Problem("n_step", "lstm and gru layers need 1-step targets; set it to 1")
         if self.her_ratio:
-            yield Problem("her_ratio", "goals are relabelled in single steps, and lstm and gru layers need sequences")
+            yield Problem("her_ratio", "goals are relabeled in single steps, and lstm and gru layers need sequences")
         if self.buffer_type.startswith("PER"):
             yield Problem("buffer_type", f"{self.buffer_type} does not support lstm and gru layers; use REPLAY")
 

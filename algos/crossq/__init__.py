@@ -1,4 +1,4 @@
-"""SAC without target networks, by batch renormalisation (Bhatt et al., 2024)."""
+"""SAC without target networks, by batch renormalization (Bhatt et al., 2024)."""
 
 from algos.crossq.config import Config
 

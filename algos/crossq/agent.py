@@ -1,4 +1,4 @@
-"""CrossQ: SAC without target networks; joint batch renormalisation of both action distributions replaces them."""
+"""CrossQ: SAC without target networks; joint batch renormalization of both action distributions replaces them."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob:
 
 
 class Agent(base.Agent):
-    """A squashed Gaussian policy and critics, all with batch renormalisation."""
+    """A squashed Gaussian policy and critics, all with batch renormalization."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
     KEPT: ClassVar = ("networks", "optimizer", "policy", "updates")

@@ -10,13 +10,13 @@ from config.schema import BatchRenorm, Layers, Linear, Positive, PositiveInt, Pr
 
 
 def renormalised(*sizes: int) -> Layers:
-    """Returns linear layers with batch renormalisation before each, and before the output."""
+    """Returns linear layers with batch renormalization before each, and before the output."""
     blocks: list[Layers] = [[BatchRenorm(), Linear(layer_size=[size])] for size in sizes]
     return [*(layer for block in blocks for layer in block), BatchRenorm()]
 
 
 class Config(ContinuousConfig, TemperatureConfig):
-    """CrossQ: SAC with batch renormalisation in place of target networks."""
+    """CrossQ: SAC with batch renormalization in place of target networks."""
 
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "batchrenorm")
     READ_WITH: ClassVar = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
@@ -36,7 +36,7 @@ class Config(ContinuousConfig, TemperatureConfig):
         elif not any(isinstance(layer, BatchRenorm) for layer in self.critic_layers):
             yield Problem("critic_layers", "has no batchrenorm, which takes the place of target networks")
         if self.batch_size < 2:
-            yield Problem("batch_size", "is 1, and batch normalisation needs more than one transition")
+            yield Problem("batch_size", "is 1, and batch normalization needs more than one transition")
 
     def advice(self, steps: int, updates: int) -> Iterator[str]:
         warmup = min((layer.warmup for _, layer in self.all_layers() if isinstance(layer, BatchRenorm)), default=0)
@@ -44,5 +44,5 @@ class Config(ContinuousConfig, TemperatureConfig):
         if planned < warmup:
             yield (
                 f"the run makes at most {planned:,} updates, and the warmup of batchrenorm is {warmup:,}: all of them "
-                "use batch normalisation without the running statistics"
+                "use batch normalization without the running statistics"
             )

@@ -1,4 +1,4 @@
-"""DAgger (Ross, Gordon and Bagnell, 2011): behaviour cloning that asks an expert about the states that it visits."""
+"""DAgger (Ross, Gordon and Bagnell, 2011): behavior cloning that asks an expert about the states that it visits."""
 
 from algos.dagger.config import Config
 

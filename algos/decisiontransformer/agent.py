@@ -122,7 +122,7 @@ class Agent(base.Agent):
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
-        self.network.given(window["highest_return"].max(), window["largest_return"].max())
+        self.network.set_returns(window["highest_return"].max(), window["largest_return"].max())
         return window
 
     def update(self, batch: Batch) -> Result:

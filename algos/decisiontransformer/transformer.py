@@ -96,7 +96,7 @@ class Transformer(nn.Module):
             x = block(x, mask)
         return self.output(x[:, 1::3]).transpose(0, 1)
 
-    def given(self, highest: Tensor, largest: Tensor) -> None:
+    def set_returns(self, highest: Tensor, largest: Tensor) -> None:
         """Sets the highest and the largest absolute return of the data."""
         self.highest.copy_(highest)
         self.largest.copy_(largest)

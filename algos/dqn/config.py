@@ -61,7 +61,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
 
     eval_epsilon: Fraction = 0.0
     """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or
-    0.001, so that a policy cannot repeat one memorised game."""
+    0.001, so that a policy cannot repeat one memorized game."""
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -75,7 +75,7 @@ def soft_value(values: Tensor, temperature: float) -> Tensor:
 
 def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
     """Projects a distribution with probabilities [M, K] of returns at `atoms` [M, K] onto the evenly spaced `support`
-    [K]: each atom's share goes to its two neighbours (Bellemare et al., 2017, algorithm 1)."""
+    [K]: each atom's share goes to its two neighbors (Bellemare et al., 2017, algorithm 1)."""
     spacing = support[1] - support[0]
     place = (atoms.clamp(support[0], support[-1]) - support[0]) / spacing  # in atoms, 0 .. K - 1
     # [M, K support, K atoms]: how near each atom is to each point of the support, from 1 (on it) to 0

@@ -1,4 +1,4 @@
-"""SAC with dropout and normalisation in its critics (Hiraoka et al., 2022)."""
+"""SAC with dropout and normalization in its critics (Hiraoka et al., 2022)."""
 
 from algos.droq.config import Config
 

@@ -1,4 +1,4 @@
-"""DroQ: SAC whose two critics have dropout and layer normalisation, with twenty updates per step."""
+"""DroQ: SAC whose two critics have dropout and layer normalization, with twenty updates per step."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from config.schema import Dropout, LayerNorm, Layers, Linear, PositiveInt
 
 
 def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
-    """Returns for each size: linear, dropout, layer normalisation, relu."""
+    """Returns for each size: linear, dropout, layer normalization, relu."""
     blocks: list[Layers] = [
         [Linear(layer_size=[size], activation="none"), Dropout(rate=rate), LayerNorm(activation="relu")]
         for size in sizes
@@ -16,7 +16,7 @@ def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
 
 
 class Config(SAC):
-    """DroQ: SAC with dropout and layer normalisation in two critics in place of a large ensemble, and many updates per
+    """DroQ: SAC with dropout and layer normalization in two critics in place of a large ensemble, and many updates per
     step."""
 
     critic_layers: Layers = dropout_layers(256, 256)

@@ -1,4 +1,4 @@
-"""Defaults of IMPALA: those of A2C but for these."""
+"""Defaults of IMPALA: A2C's, except for these."""
 
 from typing import ClassVar
 

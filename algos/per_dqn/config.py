@@ -8,7 +8,7 @@ from config.schema import Needed
 
 
 class Config(Family):
-    """PER_DQN: DQN with prioritised experience replay, which samples transitions with a large TD error more often."""
+    """PER_DQN: DQN with prioritized experience replay, which samples transitions with a large TD error more often."""
 
     FIXED: ClassVar = {
         "buffer_type": Needed(

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation with a clipped ratio (Schulman et al., 2017)."""
+"""Proximal policy optimization with a clipped ratio (Schulman et al., 2017)."""
 
 from algos.ppo.config import Config
 

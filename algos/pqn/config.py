@@ -10,20 +10,20 @@ from config.schema import Decay, Fraction, Int, LayerNorm, Layers, Linear, Posit
 
 
 def _normalised(*sizes: int) -> Layers:
-    """Returns fully connected layers, each with layer normalisation before its activation."""
+    """Returns fully connected layers, each with layer normalization before its activation."""
     pairs = [(Linear(layer_size=[size], activation="none"), LayerNorm(activation="relu")) for size in sizes]
     return [layer for pair in pairs for layer in pair]
 
 
 class Config(NetworkConfig, EpsilonConfig):
-    """PQN: on-policy Q-learning in many environments at once, stabilised by layer normalisation."""
+    """PQN: on-policy Q-learning in many environments at once, stabilized by layer normalization."""
 
     ACTION_SPACES: ClassVar = ("Discrete",)
     SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
     MAY_LAG: ClassVar = True
 
     value_layers: Layers = _normalised(128, 128)
-    """Layers between the observation and the values; without layer normalisation learning may diverge. The output layer
+    """Layers between the observation and the values; without layer normalization learning may diverge. The output layer
     is added automatically."""
     dueling: bool = False
     """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of

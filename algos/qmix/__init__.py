@@ -1,4 +1,4 @@
-"""Monotonic value function factorisation: cooperating agents, trained as one (Rashid et al., 2018)."""
+"""Monotonic value function factorization: cooperating agents, trained as one (Rashid et al., 2018)."""
 
 from algos.qmix.config import Config
 

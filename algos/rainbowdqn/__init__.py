@@ -1,4 +1,4 @@
-"""Rainbow (Hessel et al., 2018): C51 with double, dueling, noisy networks, prioritised replay and n-step returns."""
+"""Rainbow (Hessel et al., 2018): C51 with double, dueling, noisy networks, prioritized replay and n-step returns."""
 
 from algos.rainbowdqn.config import Config
 

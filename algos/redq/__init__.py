@@ -1,4 +1,4 @@
-"""Randomised ensembled double Q-learning (Chen et al., 2021)."""
+"""Randomized ensembled double Q-learning (Chen et al., 2021)."""
 
 from algos.redq.config import Config
 

@@ -112,7 +112,7 @@ class Agent(base.Agent):
             critics.copy_members(self.target_subset, self.target, torch.from_numpy(chosen).to(self.device))
 
     def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor | None]]:
-        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritised replay. noise: of the
+        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritized replay. noise: of the
         next actions."""
         cfg, target = self.cfg, self._target(batch, noise)
         q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)

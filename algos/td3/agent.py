@@ -132,7 +132,7 @@ class Agent(base.Agent):
     def _critic_loss(
         self, batch: Batch, noise: Tensor | None
     ) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor | None]]:
-        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritised replay."""
+        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritized replay."""
         target, weight = self._target(batch, noise), batch.get("weight")
         q = self.critic(batch[self.sees], self.bounds.to_unit(batch["action"])).squeeze(-1)
         loss = critics.td_loss(q, target, weight, self.cfg.loss == "huber")

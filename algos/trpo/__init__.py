@@ -1,4 +1,4 @@
-"""Trust region policy optimisation by natural gradients (Schulman et al., 2015)."""
+"""Trust region policy optimization by natural gradients (Schulman et al., 2015)."""
 
 from algos.trpo.config import Config
 

@@ -1,10 +1,9 @@
 """How a program makes an environment by itself, as lines of Python."""
 
-import json
 from typing import Any
 
 from config import own
-from envs.base import Recipe
+from envs.base import Recipe, literal
 from envs.gym import registry, wrappers
 from envs.gym.config import Wrappers
 
@@ -53,8 +52,3 @@ def _path(name: str) -> str:
 
 def _words(settings: dict[str, Any]) -> str:
     return "".join(f", {key}={literal(value)}" for key, value in settings.items())
-
-
-def literal(value: Any) -> str:
-    """Returns a value as it is written in a program, texts in double quotes."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -39,8 +39,8 @@ _OTHERS = {
     ),
     "vizdoom.gymnasium_wrapper": ("vizdoom", re.compile(r"^Vizdoom")),
 }
-"""Module of another package that registers environments -> its name for pip, and pattern of their ids. A word of the
-user imports it: --allow-import."""
+"""Module of another package that registers environments -> its name for pip, and pattern of their ids. It is imported
+only with --allow-import."""
 _OLD_ATARI = re.compile(r"^(?P<game>[A-Z]\w*?)(-ram)?(NoFrameskip|Deterministic)?-v[04]$")
 """Ids of Atari games before the prefix ALE/. Other ids match too, such as MountainCar-v0."""
 _DRAWN_BY_PYGAME = {
@@ -144,7 +144,7 @@ def unknown_id(env_id: str) -> str:
 
 
 def _of_another_package(name: str) -> str | None:
-    """Returns how an environment is named that a package registers which is imported on the user's word alone."""
+    """Returns how an environment is named that a package registers which is imported only if the user says so."""
     for module, (pip, names) in _OTHERS.items():
         if names.search(name):
             package = module.partition(".")[0]

@@ -225,14 +225,14 @@ def assemble(
         maker, env = partial(masks.with_masks, maker, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
     known = known_of(env, first.parts, masked, name)._replace(start=first.start, encode=first.encode)
-    found: VectorEnv
+    vector: VectorEnv
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
-        found = _async(maker, name, rows, known)
+        vector = _async(maker, name, rows, known)
     else:
-        found = SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], known)
-    found.source_space = source
-    return found
+        vector = SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], known)
+    vector.source_space = source
+    return vector
 
 
 def no_environment(thing: Any) -> str | None:

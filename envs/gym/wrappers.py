@@ -68,7 +68,7 @@ class SelectObservation(gymnasium.ObservationWrapper):
 
 
 class GrayScale(gymnasium.ObservationWrapper):
-    """Converts a colour image to brightness: [H, W, 3] to [H, W], uint8."""
+    """Converts a color image to brightness: [H, W, 3] to [H, W], uint8."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         super().__init__(env)

@@ -1,4 +1,4 @@
-"""Goal-conditioned toys, for hindsight relabelling."""
+"""Goal-conditioned toys, for hindsight relabeling."""
 
 from typing import Any
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from config.arguments import COMPARED_AT
 from config.loader import ConfigError
 from config.names import printable
 from config.paths import as_written
@@ -19,9 +20,6 @@ from framework.output.formatting import counted
 from framework.output.terminal import choose
 from framework.runs.many_runs import file_names
 from framework.runs.task_dir import ROOT, new_folder
-
-AT = ("common", "last")
-"""Where scores are compared."""
 
 
 class Found(NamedTuple):
@@ -66,8 +64,8 @@ def compare(
     says when it is reached; None: a goal of the runs. at: common, to compare scores at a step that all runs have come
     to; last, to compare the last scores of runs of unequal lengths.
     """
-    if at not in AT:
-        raise ConfigError([f"at: got {at!r}; expected {' or '.join(AT)}"])
+    if at not in COMPARED_AT:
+        raise ConfigError([f"at: got {at!r}; expected {' or '.join(COMPARED_AT)}"])
     several = [runs] if isinstance(runs, str | Path) else runs
     found = compared([str(each) for each in several], threshold, ROOT, at)
     return [row for each in found.several for row in table.rows(each)]

@@ -159,7 +159,7 @@ def _curves(runs: Sequence[Run]) -> Curves:
     for task in tasks.values():
         if not _check(task.results / "eval.csv", "mean") or not evaluated:
             _check(task.results / "train.csv", "return")
-    # one lucky episode at the beginning is no score
+    # one lucky episode at the beginning is not a score
     found = curves_of(tasks, evaluated, least=1, whole_windows=True)
     lines = {name: _finite(line) for name, line in found.lines.items()}
     return found._replace(lines={name: line for name, line in lines.items() if len(line[0])})

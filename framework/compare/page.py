@@ -3,8 +3,6 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from config.program import PROGRAM
 from config.tasks import GROUPS
 from framework.compare import words
@@ -14,13 +12,9 @@ from framework.output import statistics, svg
 from framework.output.curves import common
 from framework.output.formatting import short
 from framework.output.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
-from framework.output.svg import Band, Line, tone
+from framework.output.svg import Band, Line, Polyline, tone
 from framework.runs.task_dir import group_of, read_facts
 
-MOST_POINTS = 150
-"""Number of points of the curve of a run."""
-BAND_POINTS = 50
-"""Number of points of an interval, each of which is a bootstrap."""
 MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
 LOOK = """
@@ -80,8 +74,8 @@ def _section(compared: Compared) -> Iterator[str]:
 
 
 def _curves(compared: Compared) -> str:
-    lines: list[tuple[Line, Sequence[tuple[float, float]]]] = []
-    thin: list[tuple[Line, Sequence[tuple[float, float]]]] = []
+    lines: list[Polyline] = []
+    thin: list[Polyline] = []
     bands: list[Band] = []
     every = sum(row.scored for row in compared.rows) <= MOST_LINES
     for number, row in enumerate(compared.rows):
@@ -92,13 +86,12 @@ def _curves(compared: Compared) -> str:
             about = f"{row.series.name}: interquartile mean of {row.scored} runs"
             lines.append((Line(about, None, "first", number), list(zip(grid, middle, strict=True))))
             if row.scored >= LEAST_SEEDS:
-                bands.append(Band(number, _band(grid, values)))
+                bands.append(Band(number, statistics.band(grid, values, statistics.interquartile_mean)))
         for run, (step, value) in zip(_scored(compared, row), row.lines, strict=True):
             if every or found is None:
-                some = np.linspace(0, len(step) - 1, min(len(step), MOST_POINTS)).astype(int)
                 kind = "pale" if found is not None else "first" if row.scored == 1 else ""
                 line = Line(f"{row.series.name}, seed {run.seed}", None, kind, number)
-                thin.append((line, list(zip(step[some], value[some], strict=True))))
+                thin.append((line, svg.thinned(step, value)))
     last = max(x for _, path in lines + thin for x, _ in path)
     if any(row.reached for row in compared.rows):
         level = compared.threshold.value
@@ -109,12 +102,6 @@ def _curves(compared: Compared) -> str:
     )
     drawn = svg.curves(lines + thin, compared.curves.what, compared.curves.over, bands)
     return svg.legend([row.series.name for row in compared.rows]) + drawn + paragraph(note, "quiet")
-
-
-def _band(grid: np.ndarray, values: np.ndarray) -> list[tuple[float, float, float]]:
-    some = np.linspace(0, len(grid) - 1, BAND_POINTS).astype(int)
-    ends = [statistics.interval(row, statistics.interquartile_mean) for row in values[some]]
-    return [(x, *end) for x, end in zip(grid[some], ends, strict=True) if end is not None]
 
 
 def _scored(compared: Compared, row: Row) -> list[Run]:

@@ -18,6 +18,7 @@ from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
 from framework.data.settings import at_least_1
+from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
 from framework.fragment import Columns, check_finite
 from framework.learner import Learned, Learner
@@ -28,8 +29,6 @@ from framework.memory.rewards import clipped
 from framework.multi_agent.rollout import SlotRollout
 from framework.multi_agent.splitter import Transitions
 from framework.seeding import number, stream
-
-MASKS = ("action_mask", "next_action_mask")
 
 
 def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **settings: Any) -> "AlgorithmPolicy":

@@ -49,7 +49,7 @@ class Policy(ABC):
         """Makes one update from a minibatch, and returns metrics."""
 
     def post_process_fn(self, batch: Batch, buffer: ReplayBuffer, indices: np.ndarray) -> None:
-        """Is called after learning. Gives a prioritised buffer the priorities that `learn` has put into
+        """Is called after learning. Gives a prioritized buffer the priorities that `learn` has put into
         batch.weight."""
         if hasattr(buffer, "update_weight") and "weight" in batch:
             buffer.update_weight(indices, batch.weight)

@@ -40,7 +40,7 @@ def nstep_returns(
 def gae_returns(
     buffer: ReplayBuffer, indices: Any, value: Any, next_value: Any, gamma: float, lam: float
 ) -> tuple[Any, Any]:
-    """Returns the advantages and the returns [K] of generalised advantage estimation, as arrays or tensors like value.
+    """Returns the advantages and the returns [K] of generalized advantage estimation, as arrays or tensors like value.
 
     indices: in order of time, as buffer.sample(0) returns them. An advantage reaches as far as each index is the step
     after the one before it. value, next_value: values [K] of the observations before and after each step; the latter

@@ -22,6 +22,10 @@ from framework.errors import DataError
 
 _FORMAT = 1
 """Number of the format, for versions that change it."""
+_BAD_FILE = (
+    ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError, RecursionError, MemoryError,
+)  # fmt: skip
+"""What reading a damaged file raises."""
 
 
 def save(buffer: Any, path: Path) -> None:
@@ -77,16 +81,7 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
             return _restored(classes[facts["class"]], facts, {name: archive[name] for name in archive.files})
     except DataError:
         raise
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        zipfile.BadZipFile,
-        EOFError,
-        OSError,
-        RecursionError,
-        MemoryError,
-    ) as error:
+    except _BAD_FILE as error:
         if "allow_pickle" in str(error) and not allow_pickle:
             raise DataError(
                 f"{path} has columns of objects, which are pickled; load(path, allow_pickle=True) takes them. "

@@ -22,7 +22,7 @@ NAMES = {
 }
 """Column -> its names in files. done: the episode ended, in either way. action_mask: true for each legal action."""
 MASKS = ("action_mask", "next_action_mask")
-"""Columns of data from an environment with action masks: those of obs and of next_obs."""
+"""Columns of data from an environment with action masks: the masks of obs and of next_obs."""
 REQUIRED = ("obs", "action", "reward", "terminated")
 PIECE_BYTES = 2**20
 """Bytes of a piece of data; small, so that a reader needs little more memory than what it keeps."""
@@ -161,7 +161,7 @@ def _check_shapes(at: str, columns: Mapping[str, np.ndarray]) -> None:
 
 
 def _check_masks(at: str, columns: Mapping[str, np.ndarray]) -> int:
-    """Returns the number of entries of a mask, 0 without masks; raises DataError if they are no row for each step."""
+    """Returns the number of entries of a mask, 0 without masks; raises DataError if a mask is not one row."""
     shapes = {columns[name].shape[1:] for name in MASKS if name in columns}
     if any(len(shape) != 1 or not shape[0] for shape in shapes) or len(shapes) > 1:
         listed = " and ".join(map(str, sorted(shapes)))

@@ -12,6 +12,7 @@ from config.opening import regular
 from config.program import PROGRAM
 from framework.checkpoint.atomic import discard, finish, finish_folder, unfinished
 from framework.dataset import archives, lines, minari_sets, sources
+from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
 from framework.errors import DataError
@@ -78,7 +79,7 @@ def _write_file(path: Path, data: Dataset) -> None:
 
 
 def _pickle(file: BinaryIO, data: Dataset) -> None:
-    file.write(trajectories.header_of((*trajectories.KEYS, *(trajectories.MASKS if data.summary.mask else ()))))
+    file.write(trajectories.header_of((*trajectories.KEYS, *(MASKS if data.summary.mask else ()))))
     for episode in episodes(data.pieces()):
         columns: dict[str, Any] = {PICKLED.get(name, name): column for name, column in episode.items()}
         parts = trajectories.parts_of({**columns, "info": [{}] * len(episode["reward"])})

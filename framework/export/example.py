@@ -1,13 +1,12 @@
 """Examples that use an exported file without this project."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gymnasium.spaces import Box, Dict, Discrete, Space, Tuple
 
-from envs.base import Recipe
+from envs.base import Recipe, literal
 from framework.export.policy import FileModule
 
 MASK = "action_mask"
@@ -33,7 +32,7 @@ def onnx_example(
 
 
 def _session(file: Path, module: FileModule) -> Iterator[str]:
-    yield f"policy = onnxruntime.InferenceSession({_literal(file.as_posix())})"
+    yield f"policy = onnxruntime.InferenceSession({literal(file.as_posix())})"
     if "state" in module.inputs:
         yield f"state = np.zeros((1, {module.policy.state_size}), np.float32)  # at the start of an episode"
 
@@ -79,7 +78,7 @@ def _encoded(space: Space, observed: Space) -> _Encoded:
         parts = {key: part for key, part in space.spaces.items() if key != MASK}
         if len(parts) == 1:
             [(key, space)] = parts.items()
-            obs, place = f"obs[{_literal(key)}]", f"{place}[{_literal(key)}]"
+            obs, place = f"obs[{literal(key)}]", f"{place}[{literal(key)}]"
         else:
             imports.append("from gymnasium.spaces import Dict")
             before.append(f'space = Dict({{key: part for key, part in {place}.items() if key != "{MASK}"}})')
@@ -100,7 +99,7 @@ def _leaves(space: Space, name: str) -> Iterator[tuple[str, Space]]:
     """Yields expression and space of each part of an observation."""
     if isinstance(space, Dict | Tuple):
         for key, part in space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces):
-            yield from _leaves(part, f"{name}[{_literal(key)}]")
+            yield from _leaves(part, f"{name}[{literal(key)}]")
     else:
         yield name, space
 
@@ -127,8 +126,8 @@ def tensors_example(file: Path) -> str:
             "",
             "from safetensors.numpy import load_file",
             "",
-            f"weights = load_file({_literal(file.as_posix())})",
-            f"facts = json.loads(Path({_literal(file.with_suffix('.json').as_posix())}).read_text())",
+            f"weights = load_file({literal(file.as_posix())})",
+            f"facts = json.loads(Path({literal(file.with_suffix('.json').as_posix())}).read_text())",
             'print(facts["algorithm"], facts["environment"])',
             'for layer in facts["network"]["layers"]:',
             '    print(layer["name"], layer["layer"], layer["settings"])',
@@ -136,8 +135,3 @@ def tensors_example(file: Path) -> str:
             "    print(name, array.shape, array.dtype)",
         )
     )
-
-
-def _literal(value: Any) -> str:
-    """Returns a value as it is written in a program, texts in double quotes."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

@@ -85,7 +85,7 @@ def text_facts(facts: dict[str, Any]) -> dict[str, str]:
 
 
 def network_facts(module: FileModule, agent: Agent) -> dict[str, Any]:
-    """Returns the layers and the normalisation of observations, with the names of their tensors."""
+    """Returns the layers and the normalization of observations, with the names of their tensors."""
     layers = [
         {"name": name, "layer": type(part).__name__, "settings": part.extra_repr()}
         for name, part in module.named_modules()

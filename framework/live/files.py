@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from config.names import printable
 from framework.live.reading import opened
+from framework.runs.task_dir import REPORT
 
 PLACES = ("", "results", "videos", "logs")
 """Folders of a task directory whose files are shown."""
@@ -18,8 +19,6 @@ KINDS = {
     ".yaml": "text/plain; charset=utf-8", ".png": "image/png", ".gif": "image/gif", ".mp4": "video/mp4",
 }  # fmt: skip
 """Ending of a file that is shown -> its type."""
-REPORT = "report.html"
-"""The one page that is shown."""
 MOST_FILES = 60
 """Number of files of a run that are shown, newest first; a run may film any number of episodes."""
 

@@ -47,7 +47,7 @@ def last_objects(path: Path, most_bytes: int) -> list[dict[str, Any]]:
 
 
 class Thinned:
-    """Points of a line that grows, at most MOST_POINTS: when there are more, each two neighbours become their mean.
+    """Points of a line that grows, at most MOST_POINTS: when there are more, each two neighbors become their mean.
     Values of the same step and update are one point."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ class Given:
         self, data: Dataset, spec: "EnvSpec", chosen: np.ndarray | None = None, returns: np.ndarray | None = None
     ) -> None:
         """spec: the environment, whose types the columns get. chosen: True for the episodes that are used, in the order
-        of the data; None: all of them. returns: those of the episodes that are learned from; adds the columns of
+        of the data; None: all of them. returns: of the episodes that are learned from; adds the columns of
         Earnings, the return of the episode, and the highest and the largest absolute one of all. None: no such
         columns."""
         self.data, self.chosen, self.returns = data, chosen, returns

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from envs.base import Array, Step, VectorEnv
+from framework.dataset.columns import MASKS
 from framework.fragment import Columns, Episode, Fragment, Origin, Record, Recorder
 from framework.multi_agent.slots import Slots
 from framework.multi_agent.splitter import Splitter, Transitions
 from framework.output.recorders import Trajectories, Writer
 from framework.output.traces import RENAMED, Steps
-from framework.output.trajectories import MASKS, plain
+from framework.output.trajectories import plain
 from framework.plan import Plan
 
 INFO = 6

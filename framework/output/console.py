@@ -32,6 +32,7 @@ from framework.output.formatting import (
     video_command,
 )
 from framework.output.pace import RECENT, Counts, Pace
+from framework.runs.task_dir import REPORT
 
 
 @dataclass(frozen=True)
@@ -403,7 +404,7 @@ def _compared(outcome: Outcome) -> str:
 
 _VIDEOS = Path("videos", "video.gif"), Path("videos", "video.mp4")
 _FILES = (
-    ("report", Path("report.html")),
+    ("report", Path(REPORT)),
     ("curve", Path("results", "learning_curve.png")),
     *(("video", path) for path in _VIDEOS),
     ("dialogues", Path("videos", "dialogue.html")),

@@ -1,4 +1,4 @@
-"""Parts of all figures: colours, columns of numbers, running means, and axes."""
+"""Parts of all figures: colors, columns of numbers, running means, and axes."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Array = np.ndarray
 
 
 class Palette(NamedTuple):
-    """Colours of a figure. The lines are from the Okabe-Ito palette, which is safe for colour-blind readers."""
+    """Colors of a figure. The lines are from the Okabe-Ito palette, which is safe for color-blind readers."""
 
     blue: str
     orange: str
@@ -51,7 +51,7 @@ class RunningMean(NamedTuple):
 def running_mean(step: Array, value: Array, window: int | None = None) -> RunningMean:
     """Returns the mean of the last episodes at each step at which some ended. Those that end at the same step, in
     several rows, have no order: they are in a mean together or not at all. So it is of at least `window` episodes, and
-    of fewer at the start. window: None for that of `window_for`."""
+    of fewer at the start. window: None: `window_for` chooses it."""
     first, behind = together(step)
     least = np.maximum(behind - (window_for(len(step)) if window is None else window), 0)
     start = first[np.searchsorted(first, least, side="right") - 1]
@@ -104,9 +104,9 @@ def common(lines: Sequence[tuple[Array, Array]]) -> tuple[Array, Array] | None:
     return grid, np.stack([np.interp(grid, step, value) for step, value in lines], axis=1)
 
 
-def some_of(count: int) -> Array:
-    """Returns the places of at most MOST_POINTS values, with the first and the last."""
-    return np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int)
+def some_of(count: int, most: int = MOST_POINTS) -> Array:
+    """Returns the places of at most `most` values, the first and the last among them."""
+    return np.linspace(0, count - 1, min(count, most)).astype(int)
 
 
 def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> None:

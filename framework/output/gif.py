@@ -18,7 +18,7 @@ LONGEST_DELAY = 655_350
 
 
 class GifWriter(VideoWriter):
-    """Writes of each frame only the rectangle that has changed, with colours of its own."""
+    """Writes of each frame only the rectangle that has changed, with colors of its own."""
 
     _file: BinaryIO
     _last: np.ndarray
@@ -30,7 +30,7 @@ class GifWriter(VideoWriter):
         return min(10 * round(100 * stride / fps), LONGEST_DELAY), stride
 
     def _begin(self, width: int, height: int) -> None:
-        """Writes the header: size, no global colours, endless repetition."""
+        """Writes the header: size, no global colors, endless repetition."""
         self._file = open(unfinished(self.path), "wb", opener=regular)  # noqa: SIM115  # held until close()
         screen = width.to_bytes(2, "little") + height.to_bytes(2, "little") + b"\x70\x00\x00"
         self._file.write(b"GIF89a" + screen + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")
@@ -62,7 +62,7 @@ def _changed(new: np.ndarray, old: np.ndarray) -> tuple[int, int, int, int]:
 
 
 def _with_palette(part: np.ndarray) -> Image.Image:
-    """Returns the exact colours if there are at most 256, as in most drawn environments; else the best 256."""
+    """Returns the exact colors if there are at most 256, as in most drawn environments; else the best 256."""
     red, green, blue = np.moveaxis(part.astype(np.uint32), 2, 0)
     colours, index = np.unique(red << 16 | green << 8 | blue, return_inverse=True)
     if len(colours) > 256:

@@ -73,17 +73,17 @@ def curves(results: Path, train: Rows, evaluations: Rows, score: str | None, lev
     if sets[0]["key"] == "train" and returns in sets[0]["curves"]:
         sets[0]["dots"] = {returns: _dots(evaluations, over)}
         sets[0]["levels"] = {returns: [(name, value) for name, value in levels.items() if abs(value) < LARGEST]}
-    parts = []
-    for each in sets:
-        opened, said = " open" if each["key"] in OPEN else "", paragraph(_said(each), "quiet") if _said(each) else ""
-        parts.append(
-            f"<details{opened}><summary>{text(each['title'])}</summary>"
-            f'<div class="curves" data-set="{each["key"]}"></div>{said}</details>'
-        )
     without = "<noscript><p>The curves need JavaScript; the files in results/ have their numbers.</p></noscript>"
     again = '<button id="whole" type="button" hidden>Whole run</button>'
     data = f"{MARK}{_json(sets)}</script>"
-    return section("Curves", paragraph(HELP, "quiet") + without + again + "".join(parts) + data)
+    return section("Curves", paragraph(HELP, "quiet") + without + again + "".join(map(_folded, sets)) + data)
+
+
+def _folded(each: Mapping[str, Any]) -> str:
+    """Returns the place of the curves of a file, which can be folded away."""
+    opened, note = " open" if each["key"] in OPEN else "", _said(each)
+    place = f'<div class="curves" data-set="{each["key"]}"></div>{paragraph(note, "quiet") if note else ""}'
+    return f"<details{opened}><summary>{text(each['title'])}</summary>{place}</details>"
 
 
 def _said(each: Mapping[str, Any]) -> str:
@@ -112,26 +112,26 @@ def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:
     first, behind = together(x)
     every = math.ceil(len(first) / MOST_POINTS) or 1
     starts, ends = first[::every], behind[np.minimum(np.arange(every, len(first) + every, every), len(first)) - 1]
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "key": key, "title": title, "rows": every, "over": UPDATES if over == "update" else STEPS,
         "x": [round(value) if abs(value) < LARGEST else 0 for value in x[ends - 1]],
         "counts": [], "curves": {}, "bands": {}, "dots": {}, "levels": {}, "constant": {},
     }  # fmt: skip
     if len(first) < len(rows):
-        found["counts"] = (ends - starts).tolist()
+        result["counts"] = (ends - starts).tolist()
     for name in names:
         values = column_of(rows, name)
         values[~(np.abs(values) < LARGEST)] = math.nan
         numbers = values[~np.isnan(values)]
         if len(numbers) > 1 and name not in NEVER_LEFT_OUT and (numbers == numbers[0]).all():
-            found["constant"][name] = float(numbers[0])
+            result["constant"][name] = float(numbers[0])
         elif len(numbers):
-            found["curves"][name] = _means(values, starts)
+            result["curves"][name] = _means(values, starts)
             apart = np.fmin.reduceat(values, first) < np.fmax.reduceat(values, first)
             low, high = (end.reduceat(values, starts) for end in (np.fmin, np.fmax))
             if apart.any() and 2 * (low < high).sum() > len(starts):  # few that happen to end together make no band
-                found["bands"][name] = [_rounded(low), _rounded(high)]
-    return found
+                result["bands"][name] = [_rounded(low), _rounded(high)]
+    return result
 
 
 def _means(values: Array, starts: Array) -> list[float | None]:

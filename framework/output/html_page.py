@@ -137,7 +137,7 @@ def contents(body: str) -> str:
 
 _SECTION = re.compile(r"<section><h2>(.*?)</h2>")
 LEAST_SECTIONS = 4
-"""Number of sections from which on a page has a table of contents."""
+"""Least number of sections of a page with a table of contents."""
 
 
 def section(title: str, body: str) -> str:
@@ -162,8 +162,8 @@ def cards(facts: Iterable[tuple[str, Any]]) -> str:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Returns a table, with numbers to the right; nothing if there are no rows. A name that is a Number is that of a
-    column of numbers even if all of its cells are empty."""
+    """Returns a table, with numbers to the right; nothing if there are no rows. A name that is a Number heads a
+    column of numbers, even if all of its cells are empty."""
     rows = list(rows)
     if not rows:
         return ""
@@ -246,4 +246,9 @@ def _too_large(title: str, path: Path) -> str:
 
 
 def _data(path: Path, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(read_regular(path, MOST_IMAGE_BYTES)).decode()}"
+    return data_url(read_regular(path, MOST_IMAGE_BYTES), kind)
+
+
+def data_url(content: bytes, kind: str) -> str:
+    """Returns an address that holds what it leads to, so that a page loads nothing."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

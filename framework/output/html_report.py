@@ -37,10 +37,8 @@ from framework.output.html_page import (
     text,
 )
 from framework.output.html_training import film, training
-from framework.runs.task_dir import TaskDir, group_of
+from framework.runs.task_dir import REPORT, TaskDir, group_of
 
-REPORT = "report.html"
-"""Name of the page of a run, and of that of a group of runs."""
 MOST_WARNINGS = 20
 """Number of warnings that are shown; logs/log.txt has all of them."""
 NOT_SETTINGS = ("seed", "mode", "load_checkpoint", "load_path", "load_model_step")

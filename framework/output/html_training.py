@@ -132,7 +132,7 @@ def _commands(task: Path, run: Facts) -> str:
 
 
 def _score_policy(run: Facts) -> str | None:
-    """Returns the policy whose return is the score; None for that of all agents."""
+    """Returns the policy whose return is the score; None: the return of all agents."""
     name = run.get("score_policy")
     return name if isinstance(name, str) else None
 

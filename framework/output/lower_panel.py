@@ -10,7 +10,7 @@ from framework.output.curves import LIGHT, Rows, column_of, dress, finite, runni
 HEIGHT = 7.6
 """Height of the figure in inches."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe-Ito palette; further lines have the same colours with other dashes."""
+"""Okabe-Ito palette; further lines have the same colors with other dashes."""
 STYLES = ("-", "--", ":", "-.")
 
 
@@ -36,7 +36,7 @@ def draw_policies(
 
 def draw_numbers(figure: Any, above: Any, train: Rows, evaluations: Rows, names: Sequence[str]) -> None:
     """Draws the running mean of each number of the environment, and dots for the evaluations. The first number is in
-    front. Numbers that leave 0..1, such as a count beside shares, are grey, behind the others, and have the axis at the
+    front. Numbers that leave 0..1, such as a count beside shares, are gray, behind the others, and have the axis at the
     right."""
     axes = _panel(figure, above)
     shares = [name for name in names if _is_share(train, evaluations, name)]
@@ -70,7 +70,7 @@ def _panel(figure: Any, above: Any) -> Any:
 
 
 def _looks(names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
-    """Returns colour and dashes of each line."""
+    """Returns color and dashes of each line."""
     return {
         name: {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
         for number, name in enumerate(names)

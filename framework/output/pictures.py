@@ -61,7 +61,7 @@ def captioned(picture: Image.Image, text: str) -> Image.Image:
     canvas = Image.new("RGB", (picture.width, picture.height + CAPTION_HEIGHT))
     canvas.paste(picture, (0, CAPTION_HEIGHT))
     draw = ImageDraw.Draw(canvas)
-    draw.fontmode = "1"  # without grey edges, so that the picture keeps its exact colours
+    draw.fontmode = "1"  # without gray edges, so that the picture keeps its exact colors
     draw.text((4, CAPTION_HEIGHT // 2), text, fill=(255, 255, 255), font=font, anchor="lm")
     return canvas
 

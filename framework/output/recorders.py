@@ -6,8 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from envs.base import Array, Step, VectorEnv
+from framework.dataset.columns import MASKS
 from framework.fragment import Episode, Fragment, Record, Recorder
-from framework.output.trajectories import MASKS, plain
+from framework.output.trajectories import plain
 
 TAPES = "tapes"
 TRAJECTORIES = "trajectories"

@@ -11,6 +11,8 @@ RESAMPLES = 10_000
 COVERED = 0.95
 LEAST_SEEDS = 3
 """Number of seeds below which there is no interval; the bootstrap of two values is those two."""
+BAND_POINTS = 50
+"""Number of points of a band, each of which is a bootstrap."""
 
 
 def mean(values: Array) -> Array:
@@ -19,8 +21,8 @@ def mean(values: Array) -> Array:
 
 
 def interquartile_mean(values: Array) -> Array:
-    """Returns the mean of the middle half of values [..., n]: n/4 of them are dropped at each end. If that is no whole
-    number, the value at the border counts with the part that is left."""
+    """Returns the mean of the middle half of values [..., n]: n/4 of them are dropped at each end. If that is not
+    a whole number, the value at the border counts with the part that is left."""
     count = values.shape[-1]
     places = np.arange(count)
     kept = np.minimum(places + 1, 0.75 * count) - np.maximum(places, 0.25 * count)
@@ -36,7 +38,7 @@ def improvement(values: Array, others: Array) -> Array:
 
 
 def name_of_interval(seeds: int) -> str:
-    """Returns what `interval` of so many values is."""
+    """Returns what `interval` of the values of this number of seeds is called."""
     return f"{100 * COVERED:.0f} % interval" if seeds >= LEAST_SEEDS else "lowest to highest"
 
 
@@ -44,6 +46,13 @@ def interval(values: Array, statistic: Statistic) -> tuple[float, float] | None:
     """Returns the 95 % percentile bootstrap interval of a statistic of values [n]: that of 10,000 samples of n, drawn
     with replacement from a fixed seed. None for a single value, which has no spread."""
     return stratified_interval([values], statistic)
+
+
+def band(x: Array, values: Array, statistic: Statistic) -> list[tuple[float, float, float]]:
+    """Returns x and the interval of a statistic of values [x, n] there, at BAND_POINTS places."""
+    some = np.linspace(0, len(x) - 1, BAND_POINTS).astype(int)
+    ends = [interval(row, statistic) for row in values[some]]
+    return [(float(place), *end) for place, end in zip(x[some], ends, strict=True) if end is not None]
 
 
 def stratified_interval(strata: Sequence[Array], statistic: Callable[..., Array]) -> tuple[float, float] | None:

@@ -1,10 +1,10 @@
-"""Figures of many lines as SVG, inside a page: their text takes its colours, light or dark."""
+"""Figures of many lines as SVG, inside a page: their text takes its colors, light or dark."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from framework.output.curves import DARK, LIGHT, STEPS
+from framework.output.curves import DARK, LIGHT, STEPS, Array, some_of
 from framework.output.formatting import short
 from framework.output.html_page import text
 
@@ -18,13 +18,15 @@ PIXELS_PER_LETTER = 6.6
 MOST_LABELS = 12
 """Number of values of a list that are named at its axis."""
 LONGEST_LABEL = 14
+MOST_POINTS = 150
+"""Number of points of the curve of a run."""
 MANY = 40
 """Least number of lines that are drawn thin."""
 STOPS = ((0x3B, 0x7D, 0xD8), (0x8A, 0x6F, 0xC0), (0xD0, 0x56, 0x8A), (0xE8, 0x74, 0x3B))
-"""Colours from the worst to the best line: of medium lightness, for light and dark pages."""
+"""Colors from the worst to the best line: of medium lightness, for light and dark pages."""
 TONES = (LIGHT.blue, LIGHT.orange, "#009e73", "#cc79a7", "#b58900", "#7b61c9")
 DARK_TONES = (DARK.blue, DARK.orange, DARK.green, "#e39ac0", "#f0e442", "#b3a1f0")
-"""Colours of lines that are to be told apart, on light and on dark pages; further ones are the same, dashed."""
+"""Colors of lines that are to be told apart, on light and on dark pages; further ones are the same, dashed."""
 _VARIABLES, _DARK_VARIABLES = (
     " ".join(f"--tone-{n}: {colour};" for n, colour in enumerate(tones)) for tones in (TONES, DARK_TONES)
 )
@@ -59,11 +61,15 @@ class Line(NamedTuple):
     about: str
     """Text of the tooltip."""
     share: float | None
-    """Its colour: 0 for the worst line, 1 for the best; None: it has no score."""
+    """Its color: 0 for the worst line, 1 for the best; None: it has no score."""
     kind: str = ""
     """first, pale, failed, or nothing."""
     tone: int | None = None
-    """Number of its colour in TONES, from 0; None: that of its share."""
+    """Number of its color in TONES, from 0; None: that of its share."""
+
+
+Polyline = tuple[Line, Sequence[tuple[float, float]]]
+"""A line, and its steps and values."""
 
 
 class Band(NamedTuple):
@@ -72,6 +78,12 @@ class Band(NamedTuple):
     tone: int
     points: Sequence[tuple[float, float, float]]
     """Step, lower and upper value."""
+
+
+def thinned(step: Array, value: Array) -> list[tuple[float, float]]:
+    """Returns at most MOST_POINTS points of a curve, the first and the last among them."""
+    some = some_of(len(step), MOST_POINTS)
+    return list(zip(step[some].tolist(), value[some].tolist(), strict=True))
 
 
 class Axis(NamedTuple):
@@ -120,7 +132,7 @@ def _steps(low: float, high: float) -> list[float]:
 
 
 def _step(low: float, high: float, most: int) -> float:
-    """Returns the distance of round numbers, at most so many of which fit between two others."""
+    """Returns the distance of round numbers of which at most `most` fit between two others."""
     unit = 10.0 ** math.floor(math.log10((high - low) / most))
     return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= (high - low) / most)
 
@@ -147,7 +159,7 @@ def _cut(label: str, most: int = LONGEST_LABEL) -> str:
 
 
 def colour(share: float) -> str:
-    """Returns the colour of a line. share: 0 for the worst, 1 for the best."""
+    """Returns the color of a line. share: 0 for the worst, 1 for the best."""
     at = min(max(share, 0.0), 1.0) * (len(STOPS) - 1)
     first = min(int(at), len(STOPS) - 2)
     parts = [round(a + (b - a) * (at - first)) for a, b in zip(STOPS[first], STOPS[first + 1], strict=True)]
@@ -190,7 +202,7 @@ def wrapped(name: str, letters: int) -> list[str]:
 
 
 def curves(
-    lines: Sequence[tuple[Line, Sequence[tuple[float, float]]]],
+    lines: Sequence[Polyline],
     what: str,
     over: str = STEPS,
     bands: Sequence[Band] = (),
@@ -202,18 +214,10 @@ def curves(
     last, low, high = max(x for x, _ in points), min(y for _, y in points), max(y for _, y in points)
     heights = round_numbers(low, high)
     along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (heights[0], heights[-1]))
-    room = WIDTH - 2 * SIDE
-    parts = [f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(what)}, over {text(over)}</text>']
-    for value in heights:
-        y = _y(up.place(value))
-        parts.append(f'<line class="rule" x1="{SIDE}" x2="{SIDE + room}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{brief(value)}</text>')
-    for value in _steps(0.0, last):
-        x = SIDE + room * along.place(value)
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{brief(value)}</text>')
+    parts = list(_grid(along, up, heights))
 
     def placed(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-        return [(SIDE + room * along.place(x), _y(up.place(y))) for x, y in path]
+        return [(_x(along.place(x)), _y(up.place(y))) for x, y in path]
 
     for band in bands:
         around = [(x, high) for x, _, high in band.points] + [(x, low) for x, low, _ in reversed(band.points)]
@@ -223,17 +227,32 @@ def curves(
     return _svg(WIDTH, parts, len(lines))
 
 
+def _grid(along: Axis, up: Axis, heights: Sequence[float]) -> Iterator[str]:
+    """Yields the names of two axes, the rules at some heights, and the numbers at both."""
+    yield f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(up.name)}, over {text(along.name)}</text>'
+    for value in heights:
+        y = _y(up.place(value))
+        yield f'<line class="rule" x1="{SIDE}" x2="{WIDTH - SIDE}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{brief(value)}</text>'
+    for value in _steps(*along.values):
+        yield f'<text x="{_x(along.place(value)):.1f}" y="{HEIGHT - 4}" text-anchor="middle">{brief(value)}</text>'
+
+
+def _x(place: float) -> float:
+    return SIDE + (WIDTH - 2 * SIDE) * place
+
+
 def _y(place: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - place)
 
 
 def tone(number: int) -> str:
-    """Returns the name of the CSS variable of a colour of TONES; they repeat."""
+    """Returns the name of the CSS variable of a color of TONES; they repeat."""
     return f"--tone-{number % len(TONES)}"
 
 
 def legend(names: Sequence[str]) -> str:
-    """Returns names beside the colours of TONES, in their order."""
+    """Returns names beside the colors of TONES, in their order."""
     entries = "".join(f"<span>{_swatch(number)}{text(name)}</span>" for number, name in enumerate(names))
     return f'<div class="legend">{entries}</div>'
 

@@ -32,14 +32,14 @@ class Screen(Protocol):
         """Shows the present progress, in place of the last picture where that is possible."""
 
     def say(self, text: str, style: str = "") -> None:
-        """Prints a line that stays. style: colour, for a terminal that has colours."""
+        """Prints a line that stays. style: color, for a terminal that has colors."""
 
     def close(self) -> None:
         """Removes the live block."""
 
 
 def choose(stream: TextIO | None) -> Screen:
-    """Returns the live screen for a capable terminal, else plain lines. NO_COLOR removes the colours only."""
+    """Returns the live screen for a capable terminal, else plain lines. NO_COLOR removes the colors only."""
     steady = Steady(stream)
     return Live(steady) if _capable(steady) else Plain(steady)
 
@@ -49,7 +49,7 @@ def _capable(stream: "Steady | TextIO") -> bool:
 
 
 def print_error(text: str) -> None:
-    """Prints an error to stderr, in red on a terminal with colours."""
+    """Prints an error to stderr, in red on a terminal with colors."""
     stream = Steady(sys.stderr)
     if _capable(stream) and not os.environ.get("NO_COLOR"):
         text = f"\x1b[31m{text}\x1b[0m"

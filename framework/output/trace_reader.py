@@ -5,13 +5,13 @@ import json
 import re
 import zlib
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from config.opening import named, regular
+from config.opening import Opener, named, regular
 from framework.checkpoint.array_headers import read_header
 from framework.errors import DataError
 
@@ -19,6 +19,8 @@ NAME = re.compile(r"output-[\d_-]+_worker-(\d+)_(\d+)\.json")
 """Name of a file, with the numbers of its worker and of the file."""
 MOST_BYTES = 2**31
 """Size of the largest column of a line, decompressed."""
+_BAD_LINE = (ValueError, KeyError, AttributeError, TypeError, EOFError, DataError, RecursionError, zlib.error)
+"""What reading a line that is not a trace raises."""
 
 
 Columns = dict[str, np.ndarray]
@@ -54,7 +56,7 @@ def _joined(path: Path, batches: list[Columns]) -> Columns:
     return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
 
 
-def _lines(path: Path, opener: Callable[[str, int], int]) -> Iterator[dict[str | None, Columns]]:
+def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
     """Yields the columns of each line by policy, None for a single agent; not of a last one that is being written."""
     try:
         file = open(path, "rb", opener=opener)  # noqa: SIM115  # closed below
@@ -69,16 +71,7 @@ def _lines(path: Path, opener: Callable[[str, int], int]) -> Iterator[dict[str |
                 yield {
                     policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
                 }
-            except (
-                ValueError,
-                KeyError,
-                AttributeError,
-                TypeError,
-                EOFError,
-                DataError,
-                RecursionError,
-                zlib.error,
-            ) as error:
+            except _BAD_LINE as error:
                 raise DataError(f"{path}: line {number} is not a trace: {error}") from error
 
 

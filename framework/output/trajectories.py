@@ -21,12 +21,12 @@ import numpy as np
 from config.opening import read_regular, regular
 from config.paths import as_written
 from framework.checkpoint.atomic import ensure_folder, naming, sync_folder
+from framework.dataset.columns import MASKS
 from framework.output import LOGGER, safe_pickle
 from framework.output.csv_log import checksum
 
 KEYS = ("state", "action", "reward", "next_state", "terminated", "truncated", "info")
-MASKS = ("action_mask", "next_action_mask")
-"""Keys that follow if the first episode has them."""
+"""Keys of every file; those of MASKS follow if the first episode has them."""
 LIMIT = 1000
 """Number of episodes in a file."""
 MOST_WAITING = 2**28
@@ -169,7 +169,7 @@ class TrajectoryWriter:
         self._begin(self._number + 1, 0, 0, 0)
 
     def _begin(self, number: int, offset: int, episodes: int, crc: int, keys: tuple[str, ...] | None = None) -> None:
-        """Opens a file, cuts it at the offset and ends it there. keys: those of an empty file; None: as they are."""
+        """Opens a file, cuts it at the offset and ends it there. keys: of an empty file; None: as they are."""
         ensure_folder(self.folder)
         path = self._path(number)
         is_new = not path.exists()
@@ -240,7 +240,7 @@ def _keys_in(data: bytes) -> tuple[str, ...]:
 
 
 def parts_of(episode: Mapping[str, Any]) -> dict[str, bytes]:
-    """Returns the instructions that append an episode, those of each key."""
+    """Returns the instructions that append an episode, by key."""
     parts = {}
     for i, key in enumerate(key for key in (*KEYS, *MASKS) if key in episode or key in KEYS):
         value = [plain(step) for step in episode[key]] if key == "info" else np.asarray(episode[key])

@@ -22,7 +22,7 @@ from framework.output.film import Taped, file_name, film_into
 from framework.output.formatting import counted, not_above_random, short
 from framework.output.recorders import Tape
 from framework.plan import plan
-from framework.runs.task_dir import TaskDir
+from framework.runs.task_dir import REPORT, TaskDir
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
@@ -125,7 +125,7 @@ def tell(
     guarded(console, "run.json could not be written", lambda: task.write_run(facts))
     write_report(task, console)
     videos = sorted(task.videos.glob("video.*"))
-    left = (task.config, task.path / "report.html", task.results / "learning_curve.png", *videos)
+    left = (task.config, task.path / REPORT, task.results / "learning_curve.png", *videos)
     trainer.log.loggers.files([path for path in left if path.is_file()])
     check()
     outcome = Outcome(

@@ -54,7 +54,7 @@ Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
 """Callbacks from Python: a class, module:name, or functions by event."""
 
 
-def _explained(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
+def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Returns a constructor that says, for an argument that it does not have, what to write in its place."""
     names = inspect.signature(init).parameters
 
@@ -85,7 +85,7 @@ class Run:
     """A training run. `train` trains for an iteration and returns its result; `close`, or the end of a `with`, saves
     it and ends its processes. Settings that the command line would refuse raise a ConfigError."""
 
-    @_explained
+    @_with_hints
     def __init__(
         self,
         algo: str | None = None,
@@ -199,7 +199,7 @@ class Run:
             raise ConfigError(["Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model"])
         compatibility.check(config)
         self._show = show
-        self._untold = "" if show or "general_cfg.preset" in config.explicit else config.preset or ""
+        self._preset_to_name = "" if show or "general_cfg.preset" in config.explicit else config.preset or ""
         """Preset that was chosen without a word, and was not named yet."""
         self._open(config)
 
@@ -234,7 +234,7 @@ class Run:
         """Returns a run for the callbacks of an experiment that the command line drives."""
         run = cls.__new__(cls)
         run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
-        run._busy, run._untold = "the command line drives this run", ""
+        run._busy, run._preset_to_name = "the command line drives this run", ""
         run._call, run._thread = "train", threading.get_ident()
         run._show = True
         return run
@@ -280,9 +280,9 @@ class Run:
         iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing. progress: show a
         line that is rewritten; None: in a notebook."""
         _check_count("train", steps)
-        if self._untold:
-            print(f"preset: {self._untold} (preset=None: none)", file=sys.stderr)
-            self._untold = ""
+        if self._preset_to_name:
+            print(f"preset: {self._preset_to_name} (preset=None: none)", file=sys.stderr)
+            self._preset_to_name = ""
         with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
                 with _Interrupts(self), self._progress_shown(progress):
@@ -304,7 +304,7 @@ class Run:
         return self._experiment.console.shown_on(screen, lambda: self.count)
 
     def plot(self) -> notebook.Picture:
-        """Draws the learning curve as it is now: a picture that a notebook shows, and that save(path) writes."""
+        """Draws the current learning curve: a picture that a notebook shows, and that save(path) writes."""
         return notebook.picture(self._experiment, not self._closed)
 
     def film(self, episodes: int = 1) -> notebook.Film:

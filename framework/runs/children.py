@@ -41,7 +41,7 @@ Begin = Callable[[BinaryIO], Process]
 
 def of_command(command: list[str], start: Path | None = None) -> Begin:
     """Returns how to start a command, in a process group of its own, so that Ctrl-C reaches it only through this
-    process, and once. start: its working directory; None: that of this process."""
+    process, and once. start: its working directory; None: this process's."""
 
     def begin(errors: BinaryIO) -> Process:
         return subprocess.Popen(

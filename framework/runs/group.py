@@ -27,11 +27,10 @@ from framework.output.formatting import (
     spread,
     video_command,
 )
-from framework.output.html_report import REPORT
 from framework.runs import group_page, runs_table
 from framework.runs.children import POLL_SECONDS, Child, Children, at_once, of_command
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import TaskDir, add_facts, circumstances, read_facts
+from framework.runs.task_dir import REPORT, TaskDir, add_facts, circumstances, read_facts
 
 LOOK_SECONDS = 0.5
 """Seconds between two reads of the files of the runs."""
@@ -198,7 +197,7 @@ class _Group:
             group_page.write(self.folder, self._page())
         except Exception as error:  # no page is a reason to fail
             if not self._page_failed:
-                self.screen.say(f"warning: {self.folder / REPORT} could not be written: {error}", "red")
+                self.screen.say(f"warning: {as_written(self.folder / REPORT)} could not be written: {error}", "red")
             self._page_failed = True
         now = time.monotonic()
         self._next_page = now + max(PAGE_SECONDS, (now - begin) / PAGE_SHARE)
@@ -213,7 +212,7 @@ class _Group:
         return group_page.Group(
             title=f"{what}, {counts}" if what else counts,
             runs=[
-                group_page.Shown(run.member.label, _state(run, self._over), one)
+                group_page.Member(run.member.label, _state(run, self._over), one)
                 for run, one in zip(self.runs, results, strict=True)
             ],
             experiments=experiments,
@@ -242,7 +241,7 @@ class _Group:
         scored = [(run, one.best) for run in self.runs if (one := self._result(run)).best is not None]
         if scored:
             best, _ = max(scored, key=lambda pair: pair[1] or 0.0)
-            rows.append((f"Test the best model, that of {best.member.label}", play_command(best.task.path, allowed)))
+            rows.append((f"Test the best model ({best.member.label})", play_command(best.task.path, allowed)))
             if best.task.read_run().get("can_film", True):
                 rows.append(("Film it", video_command(best.task.path, allowed)))
         rows += [

@@ -23,9 +23,10 @@ from framework.output.html_page import (
     table,
     text,
 )
-from framework.output.html_report import REPORT, settings_table, system
-from framework.output.svg import Band, Line
+from framework.output.html_report import settings_table, system
+from framework.output.svg import Band, Line, Polyline
 from framework.runs.runs_table import Curve, Curves, Result, summary
+from framework.runs.task_dir import REPORT
 
 STYLE = (
     svg.STYLE
@@ -33,13 +34,9 @@ STYLE = (
 main { max-width: 66rem; } summary { cursor: pointer; margin: .6rem 0; font-size: .9rem; }
 """
 )
-MOST_POINTS = 150
-"""Number of points of the curve of a run."""
-BAND_POINTS = 50
-"""Number of points of an interval, each of which is a bootstrap."""
 
 
-class Shown(NamedTuple):
+class Member(NamedTuple):
     """What the page shows of a run."""
 
     label: str
@@ -53,18 +50,18 @@ class Group(NamedTuple):
     """What the page shows of a group."""
 
     title: str
-    runs: Sequence[Shown]
+    runs: Sequence[Member]
     experiments: Mapping[str, Sequence[Result]]
     """The results of each experiment; none for runs that differ in their seed alone."""
     curves: Curves | None
-    """The curves of the runs by their folders; None if those of different environments have no common axis."""
+    """The curves of the runs by their folders; None for different environments, which have no common axis."""
     levels: Mapping[str, float | None]
     """Returns to compare with, by their names."""
     settings: Mapping[str, Any]
     """The settings of each file."""
     commands: Sequence[tuple[str, str]]
     facts: Mapping[str, Any]
-    """Those of group.json."""
+    """Content of group.json."""
     seconds: float
     drawn: str
     """Time of day if some of the runs have not ended; empty otherwise."""
@@ -119,15 +116,15 @@ def _curves(group: Group) -> str:
     if group.curves is None or not group.curves.lines:
         return ""
     series = _series(group, group.curves.lines)
-    lines: list[tuple[Line, Sequence[tuple[float, float]]]] = []
-    thin: list[tuple[Line, Sequence[tuple[float, float]]]] = []
+    lines: list[Polyline] = []
+    thin: list[Polyline] = []
     bands = []
     for number, (name, curves) in enumerate(series.items()):
         line, band = _mean(name, number, list(curves.values()))
         lines += [line] if line else []
         bands += [band] if band else []
         kind = "pale" if line else "first" if len(curves) == 1 else ""
-        thin += [(Line(label, None, kind, number), _points(*curve)) for label, curve in curves.items()]
+        thin += [(Line(label, None, kind, number), svg.thinned(*curve)) for label, curve in curves.items()]
     last = max(x for _, path in lines + thin for x, _ in path)
     for name, level in group.levels.items():
         if level is not None and np.isfinite(level):
@@ -141,32 +138,22 @@ def _series(group: Group, lines: Mapping[str, Curve]) -> dict[str, dict[str, Cur
     """Returns the curves of each experiment, or of all seeds, by the names of the runs."""
     labels = {run.result.folder: run.label for run in group.runs}
     several = group.experiments or {"mean of the seeds": [run.result for run in group.runs]}
-    found = {
+    series = {
         name: {labels[one.folder]: lines[one.folder] for one in results if one.folder in lines}
         for name, results in several.items()
     }
-    return {name: curves for name, curves in found.items() if curves}
+    return {name: curves for name, curves in series.items() if curves}
 
 
-def _points(step: np.ndarray, value: np.ndarray) -> list[tuple[float, float]]:
-    some = np.linspace(0, len(step) - 1, min(len(step), MOST_POINTS)).astype(int)
-    return list(zip(step[some], value[some], strict=True))
-
-
-Mean = tuple[Line, Sequence[tuple[float, float]]]
-
-
-def _mean(name: str, number: int, curves: Sequence[Curve]) -> tuple[Mean | None, Band | None]:
+def _mean(name: str, number: int, curves: Sequence[Curve]) -> tuple[Polyline | None, Band | None]:
     """Returns the line of the mean of several curves and the band of its interval; neither if they have no common
     steps."""
-    found = common(curves) if len(curves) > 1 else None
-    if found is None:
+    shared = common(curves) if len(curves) > 1 else None
+    if shared is None:
         return None, None
-    grid, values = found
-    some = np.linspace(0, len(grid) - 1, BAND_POINTS).astype(int)
-    ends = [statistics.interval(row, statistics.mean) or (row[0], row[0]) for row in values[some]]
-    band = Band(number, [(x, *end) for x, end in zip(grid[some], ends, strict=True)])
-    return (Line(name, None, "first", number), _points(grid, values.mean(1))), band
+    grid, values = shared
+    band = Band(number, statistics.band(grid, values, statistics.mean))
+    return (Line(name, None, "first", number), svg.thinned(grid, values.mean(1))), band
 
 
 def _said(series: Mapping[str, Mapping[str, Curve]], banded: bool, levels: Mapping[str, float | None]) -> str:
@@ -211,7 +198,7 @@ def _runs(folder: Path, group: Group) -> str:
         rows.append((name, state, score, one.min, one.max, one.best, one.step, lasted))
     episodes = {run.result.episodes for run in group.runs if run.result.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
-    note = f"Scores are those of the last evaluation{each}. The name of a run leads to its report."
+    note = f"Scores come from the last evaluation{each}. The name of a run leads to its report."
     return paragraph(note, "quiet") + table(heads, rows)
 
 

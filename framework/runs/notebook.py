@@ -1,18 +1,19 @@
-"""What a notebook shows of a run: cards and the learning curve, a film, a line of progress. Needs no notebook: these
-are methods that one calls, and texts."""
+"""What a notebook shows of a run: cards and the learning curve, a film, a line of progress. Works without a notebook,
+too: as methods and texts."""
 
-import base64
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from config.opening import named, read_regular
+from config.paths import as_written
 from framework.errors import JoystickError
 from framework.output import wrap_up
 from framework.output.csv_table import read_csv, read_table
 from framework.output.film import file_name, film_into
-from framework.output.html_page import MOST_IMAGE_BYTES, cards, pairs, paragraph, text
+from framework.output.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
 from framework.output.html_training import outcome_facts
 from framework.output.recorders import Tape
 from framework.runs.experiment import Experiment
@@ -50,7 +51,7 @@ def summary(experiment: Experiment, running: bool) -> str:
     parts = [cards(outcome_facts(run, train, evaluations))]
     if train or evaluations:
         parts.append(_embedded(picture(experiment, running).png, "image/png"))
-    return html(wrap_up.title_of(experiment.config), task.path, *parts)
+    return html(wrap_up.title_of(experiment.config), as_written(task.path), *parts)
 
 
 def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
@@ -60,7 +61,7 @@ def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
 
 def _embedded(content: bytes, kind: str) -> str:
     """Returns an image or a video as HTML that loads nothing."""
-    source = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    source = data_url(content, kind)
     return f'<video controls loop muted src="{source}"></video>' if "video" in kind else f'<img alt="" src="{source}">'
 
 
@@ -72,7 +73,8 @@ class Picture:
 
     def save(self, path: str | Path) -> Path:
         """Writes the picture to a file, and returns its path."""
-        Path(path).write_bytes(self.png)
+        with open(path, "wb", opener=named) as file:
+            file.write(self.png)
         return Path(path)
 
     def _repr_png_(self) -> bytes:
@@ -83,7 +85,7 @@ class Picture:
 
 
 def picture(experiment: Experiment, running: bool) -> Picture:
-    """Draws the learning curve as it is now. running: False once the run is closed."""
+    """Draws the current learning curve. running: False once the run is closed."""
     if running:
         experiment.trainer.log.flush()
     return Picture(wrap_up.curve_now(experiment.config, experiment.task))
@@ -110,9 +112,10 @@ class Film:
         kind = _MIMES.get(self.path.suffix)
         if self.path.stat().st_size > MOST_IMAGE_BYTES:
             return html(self.path.name, f"{self.path} (too large to be shown here)")
+        content = read_regular(self.path, MOST_IMAGE_BYTES)
         if kind is None:
-            return html(self.path.name, self.about, f"<pre>{text(self.path.read_text(errors='replace'))}</pre>")
-        return html(self.path.name, self.about, _embedded(self.path.read_bytes(), kind))
+            return html(self.path.name, self.about, f"<pre>{text(content.decode(errors='replace'))}</pre>")
+        return html(self.path.name, self.about, _embedded(content, kind))
 
 
 def film(experiment: Experiment, episodes: int) -> Film:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from algos.base import Agent, Array
+from config.loader import RunConfig
 from config.loader import load as load_config
 from config.names import did_you_mean
+from config.paths import as_written
 from envs.base import VectorEnv
 from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
@@ -18,7 +20,7 @@ from framework.multi_agent.agent import MultiPolicyAgent
 from framework.multi_agent.slots import JointSlots
 from framework.output import LOGGER
 from framework.runs.resume import with_seed
-from framework.runs.test import opened
+from framework.runs.test import Model, opened
 
 
 class TrainedPolicy:
@@ -175,6 +177,13 @@ def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array])
     return records
 
 
+def _about(config: RunConfig, model: Model) -> dict[str, str]:
+    """Returns what a policy says of itself."""
+    assert config.task is not None
+    place = f"update {model.saved.facts.get('update')} of {as_written(config.task)}"
+    return {"algorithm": config.algorithms, "environment": model.agent.spec.id, "model": place}
+
+
 def load(
     task: str | Path,
     model: str | int = "best",
@@ -193,11 +202,7 @@ def load(
     with opened(with_seed(config)) as found:
         if found.note:
             LOGGER.warning(found.note)
-        about = {
-            "algorithm": config.algorithms,
-            "environment": found.agent.spec.id,
-            "model": f"update {found.saved.facts.get('update')} of {config.task}",
-        }
+        about = _about(config, found)
         if not isinstance(found.agent, MultiPolicyAgent):
             if policy or agent:
                 raise JoystickError(f"{task} has a single agent, and no policies to choose from")

@@ -21,6 +21,8 @@ from framework.checkpoint.atomic import make_folder, sync_folder, write_whole
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
+REPORT = "report.html"
+"""Name of the page of a run, a test, a group or a tuning."""
 CLOSED = "closed by the program"
 """Outcome of a run that Python code has closed before a stop rule was met."""
 PAUSED = "paused at step"

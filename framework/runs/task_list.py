@@ -16,7 +16,7 @@ from config import policies
 from config.names import printable
 from config.opening import entries_below, read_regular
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
-from framework.output.formatting import number, short
+from framework.output.formatting import byte_size, number, short
 from framework.runs.task_dir import CLOSED, PAUSED, ROOT, TaskDir, is_locked
 
 MOST_FILES = 20_000
@@ -157,7 +157,7 @@ def _size(folder: Path) -> int:
 
 def _cells(run: Listed) -> tuple[str, ...]:
     score = "-" if run.score is None else short(run.score)
-    return (run.name, run.algorithm, run.environment, run.state, score, _age(run.age), _amount(run.size))
+    return (run.name, run.algorithm, run.environment, run.state, score, _age(run.age), byte_size(run.size))
 
 
 def _columns(rows: Iterable[tuple[str, ...]]) -> list[str]:
@@ -172,11 +172,3 @@ def _age(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def _amount(size: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1024
-    return f"{size:.3g} GiB"

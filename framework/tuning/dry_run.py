@@ -21,13 +21,13 @@ def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
     """Prints the trials, and what they cost. Refuses what the tuning would refuse."""
     plan = RunPlan(tuning)
     checked, place = plan.check(check), tuning.into or Path.cwd()
-    config = plan.config(plan.first[0])
+    config, free = plan.config(plan.first[0]), shutil.disk_usage(session.existing(place)).free
     lines = [
         f"trains        {config.algorithms} on {checked[0].env_id}",
         *_search(plan),
         *_budget(plan),
         *_machine(plan, checked),
-        f"disk          {session.room(plan, checked, place)}; {byte_size(_free(place))} free",
+        f"disk          {session.room(plan, checked, place)}; {byte_size(free)} free",
         *([f"note          {note}" for note in dict.fromkeys([*tuning.notes, *config.notes])]),
         "",
         *_trials(plan),
@@ -94,12 +94,6 @@ def _machine(plan: RunPlan, checked: Sequence[Checked]) -> Iterator[str]:
         count = session.runs_at_once(plan, checked)
         yield f"runs at once  {count}"
     yield f"memory        {memory}"
-
-
-def _free(place: Path) -> int:
-    while not place.exists():
-        place = place.absolute().parent
-    return shutil.disk_usage(place).free
 
 
 def _trials(plan: RunPlan) -> Iterator[str]:

@@ -37,21 +37,15 @@ def finish(tuner: Tuner) -> int:
     runs = {str(task.relative_to(folder / "trials")): TaskDir(task) for each in order for task in tuner.tasks(each)}
     config = best.ready.config
     figure = results.draw(folder, config, runs, len(tasks), say) if config else None
-    lines = [("best", f"trial {best.trial.name}, {cfg.score} {short(best.score)}")]
-    lines += [
-        ("table", str(as_written(folder / "trials.csv"))),
-        *([("curves", str(as_written(figure)))] if figure else []),
-    ]
-    page = write_report(tuner)
-    lines += [("report", str(as_written(page)))] if page else []
-    train = (
-        ("to train it", begin_command(file, (), folder, config.allow_import))
-        if config
-        else ("settings", str(as_written(file)))
-    )
-    lines.append(train)
-    for label, text in lines:
-        say(f"{label:<11}  {text}", "bold" if label == "best" else "")
+    files = {"table": folder / "trials.csv", "curves": figure, "report": write_report(tuner)}
+    if config is None:
+        files["settings"] = file
+    say(f"{'best':<11}  trial {best.trial.name}, {cfg.score} {short(best.score)}", "bold")
+    for label, path in files.items():
+        if path is not None:
+            say(f"{label:<11}  {as_written(path)}")
+    if config is not None:
+        say(f"{'to train it':<11}  {begin_command(file, (), folder, config.allow_import)}")
     return 0
 
 

@@ -53,11 +53,11 @@ class Processes:
     """A process for each stage.
 
     A tuner that is killed leaves processes behind. They go on to their next pause and end; their task directories are
-    then what the next session continues from. Such a process is recognised by the lock on the file of its stderr.
+    then what the next session continues from. Such a process is recognized by the lock on the file of its stderr.
     """
 
     def __init__(self, at_once: int, start: Path | None = None) -> None:
-        """start: working directory of the processes; None: that of this one."""
+        """start: working directory of the processes; None: this one's."""
         self._children, self._start = Children(at_once), start
         self._known: dict[int, tuple[Stage, Child]] = {}
         self._orphans: list[Stage] = []

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from config.loader import ConfigError
 from config.space import LISTS, Domain
 from config.tuning import TuneConfig
@@ -18,16 +16,15 @@ from framework.output.html_page import table as html_table
 from framework.output.html_report import system
 from framework.output.svg import Axis, Line
 from framework.runs.runs_table import Curves
+from framework.runs.task_dir import REPORT
 from framework.tuning.optuna_search import LEAST_TRIALS, importance
 from framework.tuning.results import Row, cell
 
 STATES = ("running", "finished", "paused", "interrupted", "replaced", "failed", "waiting")
 LATE = 3
-"""The page of a tuning that runs is late after so many times its patience."""
+"""Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
-MOST_POINTS = 150
-"""Number of points of a curve."""
 SORT = """
 for (const table of document.querySelectorAll(".sortable table")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
@@ -120,7 +117,7 @@ def write(found: Found) -> Path:
         section("Trials that failed", _failures(found)),
         section("System", pairs(system(found.facts))),
     ]
-    path = found.folder / "report.html"
+    path = found.folder / REPORT
     write_whole(path, page(found.title, "\n".join(parts), STYLE, SORT + KILLED).encode())
     return path
 
@@ -293,8 +290,7 @@ def _curves(found: Found) -> str:
     for row, line in _lines(found):
         if row.trial.name in found.curves.lines:
             step, value = found.curves.lines[row.trial.name]
-            some = np.linspace(0, len(step) - 1, min(len(step), MOST_POINTS)).astype(int)
-            lines.append((line, list(zip(step[some].tolist(), value[some].tolist(), strict=True))))
+            lines.append((line, svg.thinned(step, value)))
     return svg.curves(lines, found.curves.what, found.curves.over) if lines else ""
 
 

@@ -96,8 +96,7 @@ def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, 
 
 def room(plan: RunPlan, found: Sequence[Checked], place: Path) -> str:
     """Returns how much all runs may write. Raises JoystickError if the disk has no room for it."""
-    while not place.exists():
-        place = place.parent
+    place = existing(place)
     needed, free = max(each.disk for each in found) * plan.runs, shutil.disk_usage(place).free
     size = f"{max(1, needed / 2**20):,.0f} MiB"
     text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
@@ -107,6 +106,13 @@ def room(plan: RunPlan, found: Sequence[Checked], place: Path) -> str:
             "buffer_size, or general_cfg.keep_checkpoints=1"
         )
     return text
+
+
+def existing(place: Path) -> Path:
+    """Returns a folder, or the nearest one above it that exists."""
+    while not place.exists():
+        place = place.absolute().parent
+    return place
 
 
 @contextlib.contextmanager

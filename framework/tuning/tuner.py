@@ -305,7 +305,7 @@ class Tuner:
         )  # fmt: skip
 
     def state(self, known: Known) -> str:
-        """Returns the state of a trial: that of its last comparison, unless it has begun to go on."""
+        """Returns the state of a trial: as of its last comparison, unless it has begun to go on."""
         if known.state in ("finished", "failed"):
             return known.state
         if any(stage.trial == known.trial.name for stage in self.runner.running):
