@@ -4,6 +4,7 @@ import ast
 from pathlib import Path, PurePosixPath
 
 from config.names import did_you_mean
+from config.opening import named
 
 
 class OwnEnvError(Exception):
@@ -30,7 +31,8 @@ def module_of(path: str) -> str:
 def _only_class(path: Path) -> str:
     """Returns the environment that a file defines. Raises OwnEnvError if there is not exactly one."""
     try:
-        nodes = ast.parse(path.read_bytes()).body
+        with open(path, "rb", opener=named) as file:
+            nodes = ast.parse(file.read()).body
     except (OSError, SyntaxError, ValueError, RecursionError) as error:
         near = did_you_mean(path.name, [file.name for file in Path().glob("*.py")])
         reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
