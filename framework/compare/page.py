@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from config.program import PROGRAM
-from config.tasks import GROUPS
+from config.tasks import GROUPS, group_of
 from framework.compare import words
 from framework.compare.measure import LEAST_SEEDS, Compared, Row, Score
 from framework.compare.series import Run, Series, differing
@@ -15,7 +15,7 @@ from framework.output.curves import common
 from framework.output.formatting import short
 from framework.output.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
 from framework.output.svg import Band, Line, tone
-from framework.runs.task_dir import group_of, read_facts
+from framework.runs.task_dir import read_facts
 
 MOST_POINTS = 150
 """Number of points of the curve of a run."""
