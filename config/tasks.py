@@ -40,6 +40,7 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} contains '..'; give a name under {tasks}/ or a full path")
     try:
         folder = _meant(path, tasks)
+        link = _link(folder, tasks)
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError(f"{load_path!r} cannot be read: {error}") from None
@@ -49,7 +50,7 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks)}")
     if not exists:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
-    if link := _link(folder, tasks):
+    if link:
         raise TaskError(f"{load_path!r} {link}; give the full path of its target")
     if kind := next((GROUPS[name] for name in GROUPS if (folder / name).is_file()), None):
         raise TaskError(f"{load_path!r} is {kind}; name one of them, such as {_member(folder)}")
