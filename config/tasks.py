@@ -19,6 +19,20 @@ GROUPS = {"group.json": "a group of runs", "tune.json": "a tuning, with a run fo
 """File of a folder with several runs, and what such a folder is."""
 
 
+MOST_LEVELS = 3
+"""Folders between a run and the folder of its tuning: trials/5/seed_1."""
+
+
+def is_group(folder: Path) -> bool:
+    """Returns True for the folder of a group or of a tuning."""
+    return any((folder / name).is_file() for name in GROUPS)
+
+
+def group_of(run: Path) -> Path | None:
+    """Returns the folder of the group or tuning that a run belongs to; None for a run of its own."""
+    return next(filter(is_group, list(run.absolute().parents)[:MOST_LEVELS]), None)
+
+
 def find(load_path: str, tasks: Path) -> Path:
     """Returns the task directory of that name or path; see _meant."""
     path = Path(load_path)
@@ -26,7 +40,7 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} contains '..'; give a name under {tasks}/ or a full path")
     try:
         folder = _meant(path, tasks)
-        inside = folder.resolve().parent == tasks.resolve()
+        link = _link(folder, tasks)
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError(f"{load_path!r} cannot be read: {error}") from None
@@ -36,8 +50,8 @@ def find(load_path: str, tasks: Path) -> Path:
         raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks)}")
     if not exists:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
-    if not inside and folder.parent.resolve() == tasks.resolve():
-        raise TaskError(f"{load_path!r} is a link out of {tasks}/; give the full path of its target")
+    if link:
+        raise TaskError(f"{load_path!r} {link}; give the full path of its target")
     if kind := next((GROUPS[name] for name in GROUPS if (folder / name).is_file()), None):
         raise TaskError(f"{load_path!r} is {kind}; name one of them, such as {_member(folder)}")
     if tested := _tested(folder):
@@ -45,6 +59,17 @@ def find(load_path: str, tasks: Path) -> Path:
     if not complete:
         raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
     return folder
+
+
+def _link(folder: Path, tasks: Path) -> str:
+    """Returns what is wrong if a link leads to a folder; empty if none does, or one that the user may have made."""
+    root = tasks.resolve()
+    if folder.parent.resolve() == root and folder.resolve().parent != root:
+        return f"is a link out of {tasks}/"
+    group = group_of(folder)
+    inner = [place for place in (folder, *folder.parents) if group and group in place.absolute().parents]
+    link = next(filter(Path.is_symlink, inner), None)
+    return f"leads through {link}, a link in a group of runs" if link else ""
 
 
 def _meant(path: Path, tasks: Path) -> Path:

@@ -167,12 +167,13 @@ def task_of(module: str, loaded: Path | None = None) -> Path | None:
 
 
 def _is_task(folder: Path) -> bool:
-    """Returns True for the folder of a run. A folder below tasks/ is one without run.json, too."""
-    if not (folder / "models").is_dir() or not ((folder / "run.json").is_file() or folder.parent.name == "tasks"):
-        return False
-    from config.task_config import has_config  # reads YAML, which most commands need anyway, but not all
+    """Returns True for the folder of a run, of a group or of a tuning. A folder below tasks/ is a run without run.json,
+    too."""
+    from config.tasks import has_config, is_group  # reads YAML, which most commands need anyway, but not all
 
-    return has_config(folder)
+    if (folder / "models").is_dir() and ((folder / "run.json").is_file() or folder.parent.name == "tasks"):
+        return has_config(folder)
+    return is_group(folder) and (has_config(folder) or any(folder.glob("*/run.json")))
 
 
 def listing() -> str:

@@ -17,7 +17,7 @@ from framework.compare.command import compare
 from framework.compare.find import find
 from framework.compare.measure import Score, verdict
 from framework.compare.series import Series, differing, gather
-from framework.errors import JoystickError
+from framework.errors import JoystickError, TaskDirError
 from framework.output import statistics
 from framework.runs.task_dir import held_lock
 from main import main
@@ -541,3 +541,14 @@ def test_where_to_compare_is_one_of_two_words(capsys: pytest.CaptureFixture[str]
     assert "common" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="at: got 300; expected common or last"):
         compare(["a*", "b*"], at=300)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["group.json", "seeds.csv", "report.html", "seed_1/results/more"])
+def test_a_group_with_a_link_anywhere_in_it_is_not_compared(name: str, tmp_path: Path) -> None:
+    group = make_group(tmp_path / "group", [1.0, 2.0])
+    secret = tmp_path / "secret.json"
+    secret.write_text("{}")
+    (group / name).unlink(missing_ok=True)
+    (group / name).symlink_to(secret)
+    with pytest.raises(TaskDirError, match=f"{name} is a link; a task directory holds files and folders only"):
+        find(["group"], tmp_path)

@@ -91,6 +91,15 @@ def test_a_forked_child_that_uses_the_run_is_told_so_and_writes_nothing(call):
     assert "which trains forked, and cannot use its run; Run.branch continues from a checkpoint" in process.stderr
 
 
+@pytest.mark.parametrize("call", ["plot()", "_repr_html_()", "_experiment.trainer.log.flush()"])
+def test_a_forked_child_that_looks_at_the_run_does_not_write_its_waiting_rows(call):
+    played("forked", f"run.{call}; os._exit(0)")
+    played("alone", "")
+    assert fingerprint(Path("forked")) == fingerprint(Path("alone"))
+    with joystick.Run.resume("forked") as again:
+        assert again.count.step == 120
+
+
 def test_a_child_that_an_environment_forks_and_that_exits_does_not_save_the_run():
     source = """
 import os, sys, gymnasium, joystick
@@ -184,4 +193,24 @@ def test_a_second_thread_is_told_that_another_one_uses_the_run(call):
     run.train(60)
     (text,) = said
     assert text.endswith("another thread is in train, and a run is used by one at a time")
+    run.close()
+
+
+@pytest.mark.parametrize("call", ["plot", "_repr_html_"])
+def test_a_second_thread_that_looks_at_the_run_leaves_its_waiting_rows_to_the_first(call):
+    run = joystick.Run("QLearning", env_name="toy", seed=3, env_cfg={"id": "walk"}, into="run",
+                       general_cfg={"save_fig": False})  # fmt: skip
+    round_of, sizes, table = run._experiment.trainer.round, [], Path("run/results/train.csv")
+
+    def round_and_look() -> None:
+        round_of()
+        sizes.append(table.stat().st_size)
+        thread = threading.Thread(target=getattr(run, call))
+        thread.start()
+        thread.join()
+        sizes.append(table.stat().st_size)
+
+    run._experiment.trainer.round = round_and_look
+    run.train(60)
+    assert sizes[::2] == sizes[1::2]
     run.close()

@@ -155,3 +155,10 @@ def test_a_policy_says_what_it_is(trained):
     tags_of(page)
     assert f"update {update} of" in page
     assert "Discrete(2)" in page
+
+
+def test_a_film_that_was_deleted_is_named():
+    with joystick.Run("QLearning", "FrozenLake-v1", seed=1, into="run", general_cfg=SETTINGS) as run:
+        film = run.film()
+    film.path.unlink()
+    assert "update_0.gif (deleted)" in film._repr_html_()

@@ -355,3 +355,20 @@ def test_a_file_is_replaced_whole_and_an_error_names_it(tmp_path, monkeypatch):
         write_whole(path, b"new")
     monkeypatch.undo()
     assert (path.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (b"old", ["run.json"])
+
+
+@pytest.mark.parametrize("facts", ["group.json", "tune.json"])
+@pytest.mark.parametrize("link", ["seed_1", "trials"])
+def test_a_link_in_a_group_leads_to_no_run_of_the_users_own(run, facts, link, capsys):
+    group, outside = run.parent / "group", run.parent / "mine"
+    group.mkdir()
+    outside.mkdir()
+    (group / facts).write_text("{}")
+    member = group / link / ("" if link == "seed_1" else "000")
+    shutil.move(run, outside / member.name)
+    (group / link).symlink_to(outside if link == "trials" else outside / member.name)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    for command in ("resume", "test", "evaluate"):
+        assert main([command, str(member), *([LIMITS[1]] if command == "resume" else [])]) == 2
+        assert f"leads through {group / link}, a link in a group of runs; give the full" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}

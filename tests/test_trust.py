@@ -177,6 +177,14 @@ def test_a_file_that_cannot_be_read_allows_nothing(folder, content, capsys):
     assert main(["trust"]) == (0 if content.endswith("[3]}") else 2)
 
 
+def test_a_pipe_in_place_of_the_file_allows_nothing_and_is_not_waited_for(folder, capsys):
+    trust.file().parent.mkdir(parents=True)
+    os.mkfifo(trust.file())
+    assert main(["trust"]) == 2
+    assert "is not a regular file" in capsys.readouterr().err
+    assert not trust.covers("shop")
+
+
 def test_a_file_that_others_may_write_allows_nothing(folder, capsys, monkeypatch):
     trust.remember(folder)
     trust.file().chmod(0o666)
@@ -215,6 +223,21 @@ def test_nothing_is_imported_from_a_task_directory_even_if_it_is_allowed(folder,
     monkeypatch.chdir(run)
     assert main([*allow, "--env", "evil.py", "--print-config"]) == 2
     assert f"imports evil, which lies in {run}, a task directory" in capsys.readouterr().err
+    assert not list(folder.rglob("imported"))
+
+
+@pytest.mark.parametrize(("name", "beside"), [("tune.json", "config.yaml"), ("group.json", "seed_1/run.json")])
+@pytest.mark.parametrize("place", ["", "trials/more"])
+def test_nothing_is_imported_from_the_folder_of_a_group_or_of_a_tuning(folder, name, beside, place, capsys):
+    group = folder / "several"
+    for file in (Path(place, "evil.py"), Path(name), Path(beside)):
+        (group / file).parent.mkdir(parents=True, exist_ok=True)
+        (group / file).write_text(ENV if file.suffix == ".py" else "{}")
+    trust.remember(folder)
+    module = ".".join(["several", *Path(place).parts, "evil"])
+    for allow in ([], ["--allow-import", "several"]):
+        assert main([*allow, "--env", f"{module}:Shop", "--print-config"]) == 2
+        assert f"imports {module}, which lies in {group}, a task directory, from which" in capsys.readouterr().err
     assert not list(folder.rglob("imported"))
 
 
@@ -289,6 +312,12 @@ def test_a_file_that_leads_to_no_environment_is_answered_without_running_it(env,
         class_name(env)
     assert message in str(caught.value)
     assert not (folder / "imported").exists()
+
+
+def test_a_file_that_is_a_pipe_is_not_waited_for(folder):
+    os.mkfifo("pipe.py")
+    with pytest.raises(OwnEnvError, match=r"'pipe.py': cannot be read: .*is not a regular file"):
+        class_name("pipe.py")
 
 
 def test_a_written_kind_of_environment_is_kept(folder, capsys):

@@ -123,7 +123,7 @@ def test_a_group_and_a_tuning_stay_where_they_were_begun(
     assert all(is_whole(Path("group", seed)) for seed in ("seed_1", "seed_2"))
     assert "2 runs, " in (said := capsys.readouterr().out)
     assert "at once: group\n" in said
-    Path("tune.yaml").write_text("tune_cfg: {score: return_mean}\nalgo_cfg: {lr: {grid: [0.01, 0.1]}}\n")
+    Path("tune.yaml").write_text("tune_cfg: {score: evaluation}\nalgo_cfg: {lr: {grid: [0.01, 0.1]}}\n")
     assert main(["tune", "--yaml", "tune.yaml", *wandering(when), *DQN, "general_cfg.iteration_steps=20", "--into",
                  "tuned"]) == 0  # fmt: skip
     os.chdir(home)

@@ -7,6 +7,7 @@ from pathlib import Path
 from config.names import did_you_mean
 from config.program import PROGRAM
 from config.task_config import has_config
+from config.tasks import is_group
 from framework.errors import TaskDirError
 from framework.output.csv_table import read_csv
 from framework.runs import task_list
@@ -43,11 +44,11 @@ def _named(word: str, root: Path) -> list[Path]:
 
 def _runs(folder: Path) -> list[Path]:
     """Returns the runs of a group or a tuning in the order of its table, or the run that a folder is."""
+    members = [run for _, run in task_list.members(folder) if has_config(run)]
+    for place in [folder] if is_group(folder) else members:
+        TaskDir(place).check()
     tables = [read_csv(folder / name) for name in ("seeds.csv", "runs.csv")]
     order = {str(row.get("folder")): place for place, row in enumerate(row for rows in tables for row in rows)}
-    members = [run for _, run in task_list.members(folder) if has_config(run)]
-    for run in members:
-        TaskDir(run).check()
     return sorted(members, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
 
 

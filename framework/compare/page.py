@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from config.program import PROGRAM
-from config.tasks import GROUPS
+from config.tasks import GROUPS, group_of
 from framework.compare import words
 from framework.compare.measure import LEAST_SEEDS, Compared, Row, Score
 from framework.compare.series import Run, Series, differing
@@ -13,7 +13,7 @@ from framework.output.curves import common
 from framework.output.formatting import short
 from framework.output.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
 from framework.output.svg import Band, Line, Polyline, tone
-from framework.runs.task_dir import group_of, read_facts
+from framework.runs.task_dir import read_facts
 
 MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""

@@ -9,13 +9,14 @@ from typing import Any
 from config import policies
 from config.names import printable
 from config.task_config import load_task_config
+from config.tasks import group_of
 from config.yaml_reader import DocumentError
 from framework.errors import TaskDirError
 from framework.output.html_report import defaults_of
 from framework.runs import task_list
 from framework.runs.exactness import HARMLESS
 from framework.runs.resume import HOW_TO_LOAD
-from framework.runs.task_dir import TaskDir, group_of
+from framework.runs.task_dir import TaskDir
 from framework.tuning.results import cell
 
 PROCESSES = {f"general_cfg.{key}" for key in ("device", "mp_backend", "n_workers", "n_learners", "run_ahead")}

@@ -30,6 +30,7 @@ class LineLog(ABC):
         """needed: False for a log that no training depends on and that holds no data: a resume continues without the
         rows that are lost, and says so."""
         self.path, self.needed = path, needed
+        self._process = os.getpid()
         self._rows: list[str] = []
         self.waiting = 0
         """Bytes of the rows that are not written yet."""
@@ -94,6 +95,8 @@ class LineLog(ABC):
         self._next_flush = time.monotonic() + FLUSH_SECONDS
 
     def _write(self, data: bytes) -> None:
+        if os.getpid() != self._process:  # a forked child has copies of the waiting rows, which its parent writes
+            return
         written = 0
         with naming(self.path):
             try:

@@ -15,6 +15,7 @@ from config.general import GeneralConfig
 from config.opening import regular
 from config.program import PROGRAM
 from config.task_config import load_task_config
+from config.tasks import group_of
 from config.yaml_reader import DocumentError
 from framework.checkpoint.atomic import write_whole
 from framework.fragment import RETURN
@@ -37,7 +38,7 @@ from framework.output.html_page import (
     text,
 )
 from framework.output.html_training import film, training
-from framework.runs.task_dir import REPORT, TaskDir, group_of
+from framework.runs.task_dir import REPORT, TaskDir
 
 MOST_WARNINGS = 20
 """Number of warnings that are shown; logs/log.txt has all of them."""

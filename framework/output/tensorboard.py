@@ -19,6 +19,7 @@ import yaml
 
 from algos.base import Tree
 from config.opening import regular
+from config.paths import as_written
 from framework.checkpoint.atomic import ensure_folder, naming, sync_folder
 from framework.loggers import Logger, flat
 from framework.output import LOGGER
@@ -128,7 +129,7 @@ class EventFile:
         old = {int(path.name.split(".")[3]): path for path in folder.glob("events.out.tfevents.*.joystick")}
         self.number = max(old, default=0) + 1
         if number is not None and not _cut(old, number, offset):
-            LOGGER.warning("%s has lost points that it had at the checkpoint; the run continues", folder)
+            LOGGER.warning("%s has lost points that it had at the checkpoint; the run continues", as_written(folder))
         path = folder / f"events.out.tfevents.{self.number:010d}.joystick"
         self._path = path
         self._file = open(path, "wb", buffering=0, opener=regular)  # noqa: SIM115  # held until close()

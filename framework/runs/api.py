@@ -305,7 +305,7 @@ class Run:
 
     def plot(self) -> notebook.Picture:
         """Draws the current learning curve: a picture that a notebook shows, and that save(path) writes."""
-        return notebook.picture(self._experiment, not self._closed)
+        return notebook.picture(self._experiment, self._is_live)
 
     def film(self, episodes: int = 1) -> notebook.Film:
         """Plays evaluation episodes with the present weights, and films them into videos/ of the task directory. A
@@ -481,9 +481,19 @@ class Run:
         return f"<joystick.Run {as_written(self.task)}: {state}{counted(self.count.step, 'step')}{preset}>"
 
     def _repr_html_(self) -> str:
-        return notebook.summary(self._experiment, not self._closed)
+        return notebook.summary(self._experiment, self._is_live)
 
     # inside -----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_live(self) -> bool:
+        """True if the run is open, and this thread may write the waiting rows of its logs."""
+        return not self._closed and not self._is_elsewhere
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """True while another thread is in a call of this run."""
+        return bool(self._busy) and self._thread != threading.get_ident()
 
     @contextlib.contextmanager
     def _alone(self, what: str) -> Iterator[None]:
@@ -504,7 +514,7 @@ class Run:
 
     def _check_thread(self, refusal: str) -> None:
         """Raises JoystickError while another thread trains: only between two rounds is the state whole."""
-        if self._busy and self._thread != threading.get_ident():
+        if self._is_elsewhere:
             raise JoystickError(f"{refusal}: another thread is in {self._call}, and a run is used by one at a time")
 
     @contextlib.contextmanager

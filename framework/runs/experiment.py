@@ -140,8 +140,9 @@ class Experiment:
         """Raises JoystickError in a forked child."""
         if not self.is_own:
             raise JoystickError(
-                f"process {os.getpid()} is forked from process {self.process}, which trains {self.task.path}, and "
-                "cannot use its run; Run.branch continues from a checkpoint of it in a new folder"
+                f"process {os.getpid()} is forked from process {self.process}, which trains "
+                f"{as_written(self.task.path)}, and cannot use its run; Run.branch continues from a checkpoint of it "
+                "in a new folder"
             )
 
     def _open(self) -> None:

@@ -13,6 +13,7 @@ from config.loader import RunConfig
 from config.names import did_you_mean
 from config.paths import as_written, fixed
 from config.program import version
+from config.tasks import group_of
 from framework import build
 from framework.checkpoint.atomic import write_together
 from framework.errors import JoystickError
@@ -26,7 +27,6 @@ from framework.plan import PolicyPlan, plan
 from framework.runs.evaluate import check_place
 from framework.runs.resume import with_seed
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import group_of
 from framework.runs.test import Model, opened
 
 OBSERVATIONS = 1000

@@ -42,7 +42,8 @@ def html(title: str, where: object, *parts: str) -> str:
 
 
 def summary(experiment: Experiment, running: bool) -> str:
-    """Returns the cards and the learning curve of a run. running: False once it is closed."""
+    """Returns the cards and the learning curve of a run. running: False once it is closed, and while another thread
+    trains it: then only what is in its files is shown."""
     task, results = experiment.task, experiment.task.results
     if running:
         experiment.trainer.log.flush()
@@ -85,7 +86,7 @@ class Picture:
 
 
 def picture(experiment: Experiment, running: bool) -> Picture:
-    """Draws the current learning curve. running: False once the run is closed."""
+    """Draws the current learning curve. running: as for `summary`."""
     if running:
         experiment.trainer.log.flush()
     return Picture(wrap_up.curve_now(experiment.config, experiment.task))
@@ -110,6 +111,8 @@ class Film:
 
     def _repr_html_(self) -> str:
         kind = _MIMES.get(self.path.suffix)
+        if not self.path.exists():
+            return html(self.path.name, f"{self.path} (deleted)")
         if self.path.stat().st_size > MOST_IMAGE_BYTES:
             return html(self.path.name, f"{self.path} (too large to be shown here)")
         content = read_regular(self.path, MOST_IMAGE_BYTES)

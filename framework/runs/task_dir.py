@@ -16,7 +16,6 @@ from typing import IO, Any
 from config.opening import fault_below, read_regular, regular
 from config.paths import as_written, fixed
 from config.program import MAIN
-from config.tasks import GROUPS
 from framework.checkpoint.atomic import make_folder, sync_folder, write_whole
 from framework.errors import TaskDirError
 
@@ -31,8 +30,6 @@ MOST_BYTES = 2**24
 """Size of the largest run.json that is read."""
 LOOK_SECONDS = 0.1
 """Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
-MOST_LEVELS = 3
-"""Folders between a run and the folder of its tuning: trials/5/seed_1."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
@@ -109,12 +106,6 @@ def read_facts(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError, MemoryError):
         return {}
     return facts if isinstance(facts, dict) else {}
-
-
-def group_of(run: Path) -> Path | None:
-    """Returns the folder of the group or tuning that a run belongs to; None for a run of its own."""
-    around = list(run.absolute().parents)[:MOST_LEVELS]
-    return next((folder for folder in around if any((folder / name).is_file() for name in GROUPS)), None)
 
 
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None) -> Path:
