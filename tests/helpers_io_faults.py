@@ -415,7 +415,7 @@ def _import_early(words: Iterable[str]) -> None:
     env.close()
 
 
-EVALUATION = b"train_online_eval_reward"
+EVALUATION_CURVE = b"train_online_eval_reward"
 """Name of the curve of evaluations in the files of TensorBoard."""
 
 
@@ -441,8 +441,8 @@ def end_of(run: Path) -> End:
         "best": manifest("best")["facts"] if (run / "models" / "best").exists() else None,
         "iterations in result.json": [row["iteration"] for row in _rows(run / "results" / "result.json")],
         "traces": [path.read_bytes() for path in traces],
-        "curves": {group: [point for point in of if EVALUATION not in point] for group, of in points.items()},
-        "evaluations": [point for of in points.values() for point in of if EVALUATION in point],
+        "curves": {group: [point for point in of if EVALUATION_CURVE not in point] for group, of in points.items()},
+        "evaluations": [point for of in points.values() for point in of if EVALUATION_CURVE in point],
     }
 
 

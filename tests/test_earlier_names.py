@@ -69,7 +69,9 @@ def saved(read: RunConfig, algo: str) -> Any:
     """A checkpoint as it was saved when the algorithm had this name."""
     sections = resume.plain(read)
     sections["general_cfg"]["algo_name"] = algo
-    return SimpleNamespace(facts={**resume.identity(read, SPEC), "algo": algo, "config": sections}, path="models/5")
+    return SimpleNamespace(
+        facts={**resume.identity(read, SPEC), "algo": algo, "config": sections}, path=Path("models/5")
+    )
 
 
 def test_a_checkpoint_of_before_goes_on() -> None:

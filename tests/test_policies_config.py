@@ -405,7 +405,7 @@ def test_the_directory_of_a_run_names_all_algorithms(task: Path) -> None:
     [listed] = task_list.found(root=task.parent)
     assert listed.algorithm == "PPO+DQN"
     assert html_report._title(load_task_config(task).settings()) == "PPO+DQN on CartPole-v1"
-    table = html_report._settings(load_task_config(task).settings()).replace("<wbr>", "")
+    table = html_report.settings_table(load_task_config(task).settings()).replace("<wbr>", "")
     assert "policies_cfg.b.algo_name</td><td>DQN</td><td>null" in table
     assert "policies_cfg.b.lr" not in table, "it has its default"
 

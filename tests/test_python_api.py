@@ -117,7 +117,7 @@ def test_a_checkpoint_is_gone_back_to():
     assert fingerprint(run.task) == fingerprint(whole)
     with (
         run_of(into="other") as other,
-        pytest.raises(joystick.JoystickError, match=r"no checkpoint of other; Run.branch"),
+        pytest.raises(joystick.JoystickError, match=r"not a checkpoint of other; Run.branch"),
     ):
         other.restore(Path("whole/models/100"))
 

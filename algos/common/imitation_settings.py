@@ -24,7 +24,7 @@ class DiscriminatorConfig(GivenData):
     automatically. With shaping, of both of its networks."""
     discriminator_lr: Positive = 3e-4
     """Learning rate of the discriminator."""
-    discriminator_max_grad_norm: Positive | None = None
+    discriminator_max_grad_norm: Positive | None = 0.5
     """Clips the global norm of the discriminator's gradients, gradient_penalty's included, to this value; null disables
     clipping."""
     gradient_penalty: NonNegative = 10.0

@@ -101,8 +101,11 @@ def make_folder(path: Path) -> None:
 def ensure_folder(path: Path) -> None:
     """Creates a folder and its missing parents, durably, unless it exists."""
     if not path.is_dir():
-        with contextlib.suppress(FileExistsError):
+        try:
             make_folder(path)
+        except FileExistsError:
+            if not path.is_dir():  # another process may have made it meanwhile
+                raise
 
 
 def sync_folder(path: Path) -> None:
