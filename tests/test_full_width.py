@@ -60,7 +60,7 @@ def test_text_that_is_not_yaml_for_it_is_answered_by_its_place_alone(refused, te
     ("text", "begin", "end"),
     [
         ("algo_cfg:\n  lr：0.0003", "run.yaml:1: algo_cfg: got 'lr：0.0003' (text)", COLON),
-        ("algo_cfg:\n　　lr: 0.1", "run.yaml:2: 　　lr: not inside a section (general_cfg, algo_cfg or env_cfg)", BLANK),
+        ("algo_cfg:\n　　lr: 0.1", "run.yaml:2: 　　lr: not inside a section (general_cfg, algo_cfg", BLANK),
         ("algo_cfg:\n  　lr: 0.1", "run.yaml:2: algo_cfg.　lr: unknown setting; did you mean lr? ", BLANK),
         ("algo_cfg:\n  lr: 0.1　# 学习率", "run.yaml:2: algo_cfg.lr: got '0.1　# 学习率' (text)", BLANK),
         ("algo_cfg:\n  lr: （0.1）", "run.yaml:2: algo_cfg.lr: got", named("（", "parenthesis", '(')),
