@@ -87,6 +87,7 @@ def test_a_checkpoint_of_before_goes_on() -> None:
 
 
 def test_policies_of_before_go_on() -> None:
+    pytest.importorskip("mpe2", reason="needs PettingZoo")
     words = (
         "policies_cfg.a.algo_name=A3C",
         "policies_cfg.a.agents=x",

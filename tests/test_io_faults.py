@@ -18,6 +18,8 @@ SHARES = {
 @pytest.fixture(scope="module", params=list(SHARES))
 def experiment(request, tmp_path_factory):
     name = request.param
+    if "minari" in name:
+        pytest.importorskip("minari", reason="needs minari")
     return name, Experiment(name, tmp_path_factory.mktemp(name.replace(" ", "_")))
 
 
