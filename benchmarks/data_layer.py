@@ -32,12 +32,12 @@ GOALS = {
     "prioritized: update 64": 1000.0,
     "prioritized: sample, then update": 1000.0,
 }
-"""What is measured -> the most microseconds that it may take here."""
+"""Name of a measurement -> upper limit in microseconds."""
 RATIO = 2.0
 """Times as fast as Tianshou that each of them should be."""
 
 Calls = dict[str, tuple[Callable[[], Any], int]]
-"""What is measured -> a call, and the number of calls that are timed at once."""
+"""Name of a measurement -> a call, and the number of calls that are timed at once."""
 
 
 def calls(data: Any, plain_add: Callable[[Any, dict[str, Any]], Any]) -> Calls:

@@ -211,7 +211,7 @@ defaults, so that the same algorithm may begin with other numbers:
 DQN has a gamma of 0.95 and mse in a file, 0.99 and huber with `--algo DQN --env ID`.
 The first line of output names the preset, and `--print-config` shows the numbers.
 """
-"""Where the defaults of the page hold."""
+"""Note on the scope of the defaults on the page."""
 
 
 def reference(find_algo: Finder, find_env: Finder) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from config.paths import as_written
 
 Opener = Callable[[str, int], int]
-"""What `open` takes as `opener`: path and flags -> descriptor."""
+"""Type of the argument `opener` of `open`: path and flags -> descriptor."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 """Flag that keeps an open from waiting for the other end of a pipe."""

@@ -93,12 +93,12 @@ OF_THE_ENVIRONMENT = "environment"
 
 
 class Needed(NamedTuple):
-    """What a setting must be where several values define an algorithm."""
+    """Condition on a setting, where several values define an algorithm."""
 
     holds: Callable[[Any], bool]
     """Returns True for the settings of this algorithm."""
     otherwise: str
-    """What another value, {value}, makes of the algorithm."""
+    """Sentence on what another value, {value}, makes of the algorithm."""
 
 
 class AlgoConfig(Strict):

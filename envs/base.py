@@ -82,7 +82,7 @@ class Step(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How a program makes one row of an environment by itself."""
+    """Recipe by which a program makes one row of the environment by itself."""
 
     imports: tuple[str, ...]
     lines: tuple[str, ...]

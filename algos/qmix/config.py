@@ -34,7 +34,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     double: bool = True
     """Double Q-learning: select the next actions with the online network, evaluate them with the target network."""
     joint_reward: Literal["sum", "mean"] = "sum"
-    """How the agents' rewards become the team's. Where each agent is given the reward of the team, the sum counts it
+    """Reduction of the agents' rewards to the team's. Where each agent is given the reward of the team, the sum counts it
     once for each agent; the mean is that reward."""
     lr: Positive = 5e-4
     """Learning rate."""

@@ -1,4 +1,4 @@
-"""How a program makes an environment by itself, as lines of Python."""
+"""Recipes: lines of Python by which a program makes an environment by itself."""
 
 from typing import Any
 

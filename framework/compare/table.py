@@ -1,4 +1,4 @@
-"""What a comparison prints, in 80 columns; and compare.csv."""
+"""The table that a comparison prints, in 80 columns, and compare.csv."""
 
 import csv
 import io

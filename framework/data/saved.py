@@ -25,7 +25,7 @@ _FORMAT = 1
 _BAD_FILE = (
     ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError, RecursionError, MemoryError,
 )  # fmt: skip
-"""What reading a damaged file raises."""
+"""Exceptions that reading a damaged file raises."""
 
 
 def save(buffer: Any, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What data contain, as a table to read: python main.py data DATA."""
+"""The table of what data contain: python main.py data DATA."""
 
 import json
 import math
