@@ -34,8 +34,8 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     double: bool = True
     """Double Q-learning: select the next actions with the online network, evaluate them with the target network."""
     joint_reward: Literal["sum", "mean"] = "sum"
-    """Reduction of the agents' rewards to the team's. Where each agent is given the reward of the team, the sum counts it
-    once for each agent; the mean is that reward."""
+    """Reduction of the agents' rewards to the team's. Where each agent is given the reward of the team, the sum counts
+    it once for each agent; the mean is that reward."""
     lr: Positive = 5e-4
     """Learning rate."""
     batch_size: PositiveInt = 64
