@@ -2,6 +2,10 @@
 
 import gc
 import os
+import signal
+from collections.abc import Iterator
+
+import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
 
@@ -20,3 +24,13 @@ def pytest_collection_finish():
     """The modules and the tests live to the end: no collection of garbage visits them, also in forked processes."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """Ends a test that hangs."""
+    previous = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it hangs"))
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)

@@ -3,7 +3,6 @@
 import ast
 import os
 import shutil
-import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -93,16 +92,6 @@ def test_a_raw_call_is_seen(tmp_path: Path, source: str, raw: bool) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- the openers
-
-
-@pytest.fixture
-def impatient() -> Iterator[None]:
-    """Ends a test that hangs."""
-    previous = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it hangs"))
-    signal.alarm(30)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, previous)
 
 
 def bound(path: Path) -> None:

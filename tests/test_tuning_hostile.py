@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ from framework.tuning import processes, tuner
 from framework.tuning.stages import Stage
 
 __all__ = ["forking"]
-pytestmark = pytest.mark.usefixtures("forking", "_impatient")
+pytestmark = pytest.mark.usefixtures("forking", "impatient")
 
 TWO = f"""\
 general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
@@ -30,16 +28,6 @@ NAMES = (
     "trials/000/results/train.csv", "tune.json", "trials.csv", "report.html", "config.yaml", ".lock",
 )  # fmt: skip
 KINDS = ("link to a file", "link to a folder", "link to nothing", "pipe")
-
-
-@pytest.fixture
-def _impatient() -> Iterator[None]:
-    """Ends a test that hangs."""
-    previous = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it hangs"))
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, previous)
 
 
 @pytest.fixture(autouse=True)
