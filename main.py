@@ -63,7 +63,7 @@ def _answer(argv: list[str]) -> int:
 
 def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
     """Returns section.key for the name of a setting, and a remark; asked only for a word that is not understood."""
-    from config.hints import setting_of
+    from config.foreign.hints import setting_of
     from framework.catalog import ALGOS, ENVS
 
     return setting_of(name, ALGOS, ENVS, algo)
@@ -83,7 +83,7 @@ def _look_up(request: argparse.Namespace) -> int:
             command: Callable[[argparse.Namespace], int] = getattr(entry, request.command)
             return command(request)
         elif request.command == "convert":
-            from config import convert
+            from config.foreign import convert
 
             print(convert.converted(request.file, ALGOS, ENVS), end="")
         elif request.command == "trust":
@@ -124,7 +124,7 @@ FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_
 
 
 def _run(request: argparse.Namespace, argv: list[str]) -> int:
-    from config.experiments import load_all
+    from config.foreign.experiments import load_all
     from config.loader import ConfigError
     from framework.catalog import ALGOS, ENVS
 

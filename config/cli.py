@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from config import arguments, bench_words, contradictions, convlab, tune_words
-from config.joyrl import SECTIONS
+from config import arguments, bench_words, contradictions, tune_words
+from config.foreign import convlab
+from config.foreign.joyrl import SECTIONS
 from config.names import FULL_WIDTH, did_you_mean, full_width, halved, printable
 from config.program import PROGRAM, version
 

@@ -9,11 +9,12 @@ from typing import Any, get_args
 import yaml
 from pydantic.fields import FieldInfo
 
-from config import hints, policies, presets, trust
+from config import policies, presets, trust
+from config.config import GeneralConfig
 from config.domain_kinds import SECTION as TUNING
 from config.error_text import expected, json_schema
 from config.finder import Finder
-from config.general import GeneralConfig
+from config.foreign import hints
 from config.help_texts import help_text
 from config.names import nearest
 from config.policies import PolicyConfig

@@ -12,11 +12,12 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 from pydantic_core import core_schema
 
-from config import joyrl, policies
+from config import policies
+from config.config import GeneralConfig
 from config.domain_kinds import SECTION as TUNING
 from config.error_text import Json, standard_bounds
 from config.finder import Finder
-from config.general import GeneralConfig
+from config.foreign import joyrl
 from config.help_texts import WithHelp
 from config.policies import PolicyConfig
 from config.schema import Strict, listed, lower, upper

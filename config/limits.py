@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Any
 
-from config.general import RUN_LIMITS, GeneralConfig
+from config.config import RUN_LIMITS, GeneralConfig
 
 
 def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config import convlab, joyrl, limits, own, own_env, packages, policies, presets, rllib, sources, tasks, unread
+from config import limits, own, own_env, packages, policies, presets, sources, tasks, unread
+from config.config import GeneralConfig
 from config.error_text import faults, locate
 from config.finder import Finder
-from config.general import GeneralConfig
+from config.foreign import convlab, joyrl, rllib
 from config.names import did_you_mean, nearest, printable, with_full_width_named
 from config.opening import fault_below, named
 from config.paths import fixed

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from config import foreign, joyrl, own, presets, trust
+from config import own, presets, trust
 from config.error_text import several_algorithms
 from config.finder import Finder
+from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.names import did_you_mean
 from config.program import PROGRAM
 from config.schema import AlgoConfig, EnvConfig
@@ -40,7 +42,7 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
     """Returns what to write in place of an unknown name."""
     if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
         return f"unknown name {name!r}; it is {ours} here"
-    if key == "algo_name" and (instead := foreign.ALGORITHMS.get(name.lower().replace("-", "_"))):
+    if key == "algo_name" and (instead := foreign_names.ALGORITHMS.get(name.lower().replace("-", "_"))):
         return f"unknown name {name!r}; {instead}"
     if key == "env_name" and name in joyrl.ENVS:
         return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"

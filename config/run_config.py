@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from config import policies
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.help_texts import help_text
 from config.schema import AlgoConfig, EnvConfig, Strict
 from config.yaml_reader import Dumper

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from config import foreign, joyrl, policies
+from config import policies
 from config.domain_kinds import SECTION as TUNING
 from config.error_text import shown
+from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.names import nearest
 from config.program import PROGRAM
 from config.run_config import SECTIONS
@@ -41,7 +43,7 @@ class Source:
     strays: list[Stray] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     foreign: dict[str, tuple[Any, Place]] = field(default_factory=dict)
-    """Settings by RLlib's names; config/rllib.py puts them under ours once the algorithm is known."""
+    """Settings by RLlib's names; config/foreign/rllib.py puts them under ours once the algorithm is known."""
 
     def put(self, section: str, key: str, value: Any, place: Place) -> None:
         self.sections.setdefault(section, {})[key] = value
@@ -104,7 +106,7 @@ def from_document(document: Document, *, written: bool) -> Source:
         )
         return source
     known = {*SECTIONS, policies.SECTION, TUNING}
-    if not known & set(document.value) and (library := foreign.origin(document.value)):
+    if not known & set(document.value) and (library := foreign_names.origin(document.value)):
         source.problems.append(f"{document.place.text}: has none of the sections {', '.join(SECTIONS)}{library}")
         return source
     for key, value in document.value.items():
@@ -309,7 +311,7 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
         owner = next((name for name in known if key in known[name]), None)
         same = (
             f"{name}.{other}"
-            for name, other, remark in foreign.ours(key)
+            for name, other, remark in foreign_names.ours(key)
             if other in known.get(name, ()) and not remark
         )
         meant = (

@@ -9,10 +9,10 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config import policies, sources, space
+from config.config import address
 from config.domain_kinds import SECTION
 from config.error_text import faults, shown
-from config.experiments import experiments
-from config.general import address
+from config.foreign.experiments import experiments
 from config.loader import ConfigError, load, own_class
 from config.names import did_you_mean
 from config.opening import Opener, fault_below, named, regular

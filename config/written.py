@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from config import hints, packages, policies, sources
+from config import packages, policies, sources
+from config.config import GeneralConfig
 from config.finder import Finder
-from config.general import GeneralConfig
+from config.foreign import hints
 from config.policies import PolicyConfig
 from config.run_config import SECTIONS
 from config.schema import Strict

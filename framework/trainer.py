@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from framework.backend import Accepted, Backend
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore, Saved

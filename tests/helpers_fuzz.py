@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from config.convert import converted
-from config.experiments import load_all
+from config.foreign.convert import converted
+from config.foreign.experiments import load_all
 from config.loader import ConfigError
 from config.presets import PRESETS
 from config.tuning import from_file

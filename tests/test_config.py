@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 import algos
-from config import foreign, hints, json_schema, machine, names, presets, yaml_reader
+from config import json_schema, machine, names, presets, yaml_reader
+from config.foreign import hints
+from config.foreign import names as foreign_names
 from config.loader import ConfigError, load
 from config.yaml_reader import DocumentError
 from envs import gym
@@ -911,9 +913,9 @@ def test_swapped_letters_are_one_typing_mistake(a: str, b: str, mistakes: int) -
 
 
 def test_every_foreign_name_leads_to_a_setting_that_exists() -> None:
-    for name in foreign.NAMES:
+    for name in foreign_names.NAMES:
         assert hints.setting_of(name, ALGOS, catalog.ENVS), name
-        for section, key, _ in foreign.ours(name):
+        for section, key, _ in foreign_names.ours(name):
             if section == "algo_cfg":
                 assert hints.algorithms_with(key, ALGOS), (name, key)
 

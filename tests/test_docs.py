@@ -14,7 +14,8 @@ from helpers_process import forked, forked_program
 
 import algos
 import main
-from config import cli, foreign, trust
+from config import cli, trust
+from config.foreign import names as foreign_names
 from config.yaml_reader import read
 from framework.output.csv_table import read_csv
 
@@ -175,7 +176,7 @@ def test_every_algorithm_has_a_page_with_its_preset_if_it_learns(algo: str) -> N
 
 def test_the_settings_that_the_pages_name_exist() -> None:
     """A dotted setting in any page is one of the models', or of an environment's constructor."""
-    from config.general import GeneralConfig
+    from config.config import GeneralConfig
     from framework.catalog import ENVS
 
     fields = {field for kind in ENVS.available() for field in ENVS.get(kind).Config.model_fields}
@@ -194,7 +195,7 @@ def test_the_table_of_foreign_names_is_that_of_the_messages() -> None:
     lines = [line for line in names.splitlines() if line.startswith("| `")]
     table = [
         f"| `{foreign_name}` | {', '.join(f'`{path}`' for path in paths.split())} | {remark} |"
-        for foreign_name, (paths, remark) in sorted(foreign.NAMES.items())
+        for foreign_name, (paths, remark) in sorted(foreign_names.NAMES.items())
     ]
     assert lines == table
 

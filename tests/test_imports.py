@@ -202,5 +202,5 @@ def test_a_config_is_checked_without_anything_heavy():
     statement += "[ALGOS.get(name) for name in ALGOS.available()]"
     heavy = {"torch", "matplotlib", "tensorboard", "ray", "scipy", "pandas", "safetensors"}
     assert not loaded_after(statement) & heavy
-    own = "from config import loader, describe, json_schema, cli, general, schema"
+    own = "from config import loader, describe, json_schema, cli, config, schema"
     assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})

@@ -6,7 +6,8 @@ import jsonschema
 import pytest
 
 import main
-from config import convert, joyrl, json_schema, yaml_reader
+from config import json_schema, yaml_reader
+from config.foreign import convert, joyrl
 from config.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
 

@@ -17,7 +17,7 @@ import pytest
 from helpers_core import toy_of
 from PIL import Image, ImageSequence
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import load
 from framework.catalog import ALGOS, ENVS
 from framework.evaluator import Evaluation
@@ -660,7 +660,7 @@ def test_a_console_without_a_character_shows_a_question_mark(tmp_path: Path, clo
 def test_a_reader_that_goes_away_stops_nothing(tmp_path: Path) -> None:
     """OSX-6: `| head -1`, and a closed stdout; the process ends well, the log is whole."""
     code = (
-        "import sys; from pathlib import Path; from config.general import GeneralConfig\n"
+        "import sys; from pathlib import Path; from config.config import GeneralConfig\n"
         "from framework.output.console import Console\n"
         f"console = Console(Path({str(tmp_path / 'log.txt')!r}), GeneralConfig())\n"
         "for n in range(5000): console.note(f'note {n}')\n"

@@ -17,9 +17,10 @@ from helpers_core import replay
 
 import algos
 from algos.base import EnvSpec
-from config import convert, describe, json_schema, policies
-from config.experiments import load_all
+from config import describe, json_schema, policies
 from config.finder import Finder
+from config.foreign import convert
+from config.foreign.experiments import load_all
 from config.loader import ConfigError, RunConfig, load
 from config.schema import ReplaySpec, RolloutSpec
 from config.task_config import load_task_config

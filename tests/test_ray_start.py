@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from config import machine
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import load
 from framework import build, compatibility, resources
 from framework.catalog import ALGOS, ENVS

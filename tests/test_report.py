@@ -12,7 +12,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from framework.output import figures, html_curves, html_page, html_report, svg
 from framework.output.csv_log import CsvLog
 

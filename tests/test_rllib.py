@@ -10,7 +10,7 @@ import yaml
 from pydantic import TypeAdapter
 
 import algos
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.layers import Layer
 from config.loader import load
 from config.schema import Custom

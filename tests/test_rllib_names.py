@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers_process import forking
 
-from config.experiments import load_all
+from config.foreign.experiments import load_all
 from config.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
 from framework.runs import many_runs

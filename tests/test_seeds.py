@@ -17,7 +17,7 @@ from helpers_process import Forked, forked, forking
 from PIL import Image
 
 from config import arguments, machine
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from framework import resources
 from framework.output import figures, statistics
 from framework.output.csv_table import last_row

@@ -96,7 +96,7 @@ def test_nothing_is_written_through_a_link(run, name, capsys):
 
 def test_every_writer_refuses_a_link_by_itself(tmp_path):
     """Also where nobody has looked at the folder before."""
-    from config.general import GeneralConfig
+    from config.config import GeneralConfig
     from framework.output.console import Console
     from framework.output.csv_log import CsvLog
     from framework.output.tensorboard import EventFile

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.program import ROOT
 from framework.distributed import ray_errors, reaper
 from framework.errors import RayError, Stopped

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.opening import read_regular
 from config.yaml_reader import MAX_BYTES
 from framework.backend import Lost

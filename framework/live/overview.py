@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.names import printable
 from framework.live.reading import last_objects
 from framework.output.csv_table import last_row

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from algos.base import Tree
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.opening import regular
 from config.paths import as_written
 from framework.evaluator import Evaluation

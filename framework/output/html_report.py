@@ -11,7 +11,7 @@ import yaml
 import algos
 import envs
 from config import policies
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.opening import regular
 from config.program import PROGRAM
 from config.task_config import load_task_config

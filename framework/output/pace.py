@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 
 WINDOW_SECONDS = 30.0
 """Seconds of the past over which speeds are measured."""

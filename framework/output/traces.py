@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from config.general import task_folder
+from config.config import task_folder
 from config.paths import as_written
 from envs.base import Array, Step, VectorEnv
 from framework.checkpoint.atomic import ensure_folder

@@ -18,7 +18,7 @@ import numpy as np
 
 from algos.base import Agent, Array
 from config import own
-from config.hints import setting_of
+from config.foreign.hints import setting_of
 from config.loader import ConfigError, RunConfig, load
 from config.names import did_you_mean, nearest
 from config.paths import as_written

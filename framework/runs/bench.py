@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework.errors import MISTAKE, JoystickError, Stopped

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gymnasium import spaces
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import RunConfig
 from config.program import PROGRAM
 from config.schema import ReplaySpec, RolloutSpec

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from algos.base import Agent
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import RunConfig
 from config.paths import as_written
 from envs.base import EnvError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import RunConfig
 from config.paths import as_written
 from config.program import MAIN

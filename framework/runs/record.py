@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import RunConfig
 from config.opening import read_regular
 from config.paths import as_written

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress
-from config.general import GeneralConfig
+from config.config import GeneralConfig
 from config.loader import RunConfig
 from config.paths import as_written
 from envs.base import EnvError, VectorEnv

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from config.config import GeneralConfig
 from config.error_text import shown
-from config.general import GeneralConfig
 from config.loader import RunConfig
 from config.opening import read_regular
 from config.paths import as_written

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from config import rllib
 from config.error_text import shown
-from config.joyrl import SECTIONS
+from config.foreign import rllib
+from config.foreign.joyrl import SECTIONS
 from config.loader import ConfigError, load
 from config.names import did_you_mean
 from config.opening import named

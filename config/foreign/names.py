@@ -1,6 +1,7 @@
 """Names that users of Stable-Baselines3, CleanRL, RLlib and Tianshou type, and what they are called here.
 
-Messages suggest them; --config and --stop translate them, with config/rllib.py for values that mean something else.
+Messages suggest them; --config and --stop translate them, with config/foreign/rllib.py for values that mean something
+else.
 """
 
 from collections.abc import Container, Iterator

@@ -13,7 +13,7 @@ STOP_RULES = (
     "training_iteration", "episode_reward_mean", "episode_return_mean", "timesteps_total", "time_total_s",
     "episodes_total", "num_env_steps_sampled_lifetime",
 )  # fmt: skip
-"""Names in --stop; config/foreign.py has the settings that they mean."""
+"""Names in --stop; config/foreign/names.py has the settings that they mean."""
 
 
 class Meaning(NamedTuple):

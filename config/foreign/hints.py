@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from config import foreign, joyrl
+from config.config import GeneralConfig
 from config.finder import Finder
-from config.general import GeneralConfig
+from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.names import did_you_mean, distance
 from config.schema import Strict
 
@@ -26,18 +27,18 @@ def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], fin
     other key."""
     if section != "env_cfg" and (algos := algorithms_with(key, find_algo)):
         return f"; it is a setting of {algos}, and algo_name is {algo}"
-    if remark := foreign.remark_on(key):
+    if remark := foreign_names.remark_on(key):
         return f"; {remark}"
     return _translated(section, key, models, find_algo, algo)
 
 
 def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
     """Returns what a name of another library is called here; empty if it is unknown."""
-    meant = list(foreign.ours(key))
+    meant = list(foreign_names.ours(key))
     for owner, name, remark in meant:
         model = models.get(owner)
         if model and (name in model.model_fields or model.model_config.get("extra") == "allow"):
-            parts = foreign.together(key, name, model.model_fields)
+            parts = foreign_names.together(key, name, model.model_fields)
             paths = ", ".join(part if owner == section else f"{owner}.{part}" for part in parts)
             return f"; it is called {paths} here" + (f" ({remark})" if remark else "")
     for _, name, _ in meant:
@@ -67,9 +68,9 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     for section, known in models.items():
         if any(name in model.spellings() for model in known):
             return f"{section}.{name}", ""
-    meant = [(section, key, remark) for section, key, remark in foreign.ours(name)]
+    meant = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
     has = {key for known in find_algo.available() if known.lower() == algo.lower()
            for key in find_algo.get(known).Config.model_fields}  # fmt: skip
     meant.sort(key=lambda each: each[0] == "algo_cfg" and each[1] not in has)
     found = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
-    return found or (("", remark) if (remark := foreign.remark_on(name)) else None)
+    return found or (("", remark) if (remark := foreign_names.remark_on(name)) else None)

@@ -5,11 +5,13 @@ from typing import Any, get_args
 
 import yaml
 
-from config import foreign, joyrl, policies
+from config import policies
+from config.config import GeneralConfig
 from config.error_text import shown
 from config.fields import steps_of_factor
 from config.finder import Finder
-from config.general import GeneralConfig
+from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.loader import ConfigError
 from config.names import printable
 from config.opening import named
@@ -35,7 +37,7 @@ def converted(path: str, find_algo: Finder, find_env: Finder) -> str:
         raise ConfigError([f"{path}: got {shown(value)}; expected the sections {', '.join(SECTIONS)}"])
     if not any(name in value for name in SECTIONS):
         message = f"has none of the sections {', '.join(SECTIONS)}: it is not a file of JoyRL"
-        raise ConfigError([f"{path}: {message}{foreign.origin(value)}"])
+        raise ConfigError([f"{path}: {message}{foreign_names.origin(value)}"])
     if wrong := [name for name in SECTIONS if not isinstance(value.get(name) or {}, dict)]:
         raise ConfigError([f"{path}: {name}: expected lines of the form name: value" for name in wrong])
     old = {name: dict(value.get(name) or {}) for name in SECTIONS}

@@ -1,13 +1,13 @@
-"""Reads settings by RLlib's names: --config, --stop, and experiments in a file. config/foreign.py has the names,
-config/rllib_values.py the values that mean something else here."""
+"""Reads settings by RLlib's names: --config, --stop, and experiments in a file. config/foreign/names.py has the names,
+config/foreign/rllib_values.py the values that mean something else here."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from config import foreign, sources
+from config import sources
 from config.error_text import shown
-from config.names import did_you_mean
-from config.rllib_values import (
+from config.foreign import names as foreign_names
+from config.foreign.rllib_values import (
     LAST,
     NOTHING,
     REFUSED,
@@ -17,6 +17,7 @@ from config.rllib_values import (
     Meaning,
     NoCounterpartError,
 )
+from config.names import did_you_mean
 from config.sources import Source
 from config.yaml_reader import Document, DocumentError, Place, parse
 
@@ -106,13 +107,13 @@ def meaning_of(key: str, value: Any, known: Known) -> Meaning:
         return VALUES[key](value, known)
     if key in REFUSED:
         raise NoCounterpartError(REFUSED[key])
-    if remark := foreign.remark_on(key):
+    if remark := foreign_names.remark_on(key):
         raise NoCounterpartError(remark)
-    for section, name, remark in foreign.ours(key):
+    for section, name, remark in foreign_names.ours(key):
         if known.has(f"{section}.{name}"):
             if remark:
                 raise NoCounterpartError(f"is {name} here ({remark}); write {section}.{name}")
-            parts = foreign.together(key, name, known.models[section].model_fields)
+            parts = foreign_names.together(key, name, known.models[section].model_fields)
             return Meaning({f"{section}.{part}": value for part in parts})
     owner = next((section for section, model in known.models.items() if key in model.spellings()), None)
     if owner is None:
