@@ -47,9 +47,9 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     def section(model: type[Strict], name: str) -> Json:
         reference, node = defined(model)
         node["type"] = ["object", "null"]
-        for key, entry in joyrl.harmless(name):
-            allowed = {"enum": list(entry.values)} if entry.values else {}
-            node["properties"].setdefault(key, {"description": f"Needs nothing here: {entry.meaning}.", **allowed})
+        for key, meaning, values in joyrl.accepted(name):
+            allowed = {"enum": list(values)} if values else {}
+            node["properties"].setdefault(key, {"description": f"JoyRL's key, here: {meaning}.", **allowed})
         return reference
 
     choices = [

@@ -12,7 +12,8 @@ from config import limits, own, own_env, packages, policies, presets, sources, t
 from config.config import GeneralConfig
 from config.error_text import faults, locate
 from config.finder import Finder
-from config.foreign import convlab, joyrl, rllib
+from config.foreign import convlab, joyrl, joyrl_settings, rllib
+from config.foreign.table import Scope
 from config.names import did_you_mean, nearest, printable, with_full_width_named
 from config.opening import fault_below, named
 from config.paths import fixed
@@ -174,6 +175,14 @@ class _Assembly(Written):
         command_line = self.sources[-1].sections.get("general_cfg", {})
         source = sources.from_document(document, written=True)
         self.sources.insert(0, source)
+        if joyrl_settings.is_joyrl(source, self.finders["env_name"]):
+            algo = command_line.get("algo_name")
+            find_algo, find_env = self.finders["algo_name"], self.finders["env_name"]
+            usual = algo if isinstance(algo, str) else None
+            work = joyrl_settings.Rewriting(source, find_algo, find_env, usual).run()
+            work.apply()
+            self.notes += work.notes()
+            self.nothing_to_do += work.needless()
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
         kept = source.sections.get("algo_cfg", {})
         if theirs and ours and kept and self.find("algo_name", theirs)[0] is not self.find("algo_name", ours)[0]:
@@ -298,7 +307,7 @@ class _Assembly(Written):
 
     def note_missing(self, document: Document, path: str) -> None:
         """Notes the sections that a file lacks."""
-        if missing := sources.from_document(document, written=True).missing():
+        if missing := self.sources[0].missing():
             self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
 
     def note_unused_preset(self) -> None:
@@ -382,7 +391,6 @@ class _Assembly(Written):
         model = self.models[section]
         for source in self.sources:
             self.problems += sources.doubled(source, section, model)
-            self.nothing_to_do += source.drop_accepted(section, model)
         values, place = self.merged(section)
         try:
             instance = model.model_validate(values)
@@ -431,6 +439,13 @@ class _Assembly(Written):
                     message += presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
                 self.report("env_cfg", key, message)
 
+    def _put_words(self, source: sources.Source) -> None:
+        """Puts words of JoyRL under our names."""
+        changes = list(joyrl_settings.put_words(source, Scope(self.three_models(), self.sources)))
+        self.nothing_to_do += [remark for kind, remark in changes if kind == joyrl_settings.NEEDLESS]
+        if moved := [remark for kind, remark in changes if kind == joyrl_settings.MOVED]:
+            self.notes.append(f"{joyrl_settings.TRANSLATED}: {', '.join(moved)}")
+
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()
         self.put_models(found)
@@ -438,6 +453,7 @@ class _Assembly(Written):
         known = rllib.Known(self.three_models(), self.sources)
         for source in self.sources:
             self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
+            self._put_words(source)
             self.problems += source.problems
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
         built: dict[str, Any] = {name: self.section(name) for name in self.models}

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from config import policies
 from config.domain_kinds import SECTION as TUNING
 from config.error_text import shown
-from config.foreign import joyrl
 from config.foreign import names as foreign_names
 from config.names import nearest
 from config.program import PROGRAM
@@ -77,18 +76,6 @@ class Source:
             self.places.setdefault(section, Place(part.text, section))
             for key, setting in (settings or {}).items():
                 self.put(section, key, setting, part.parts[key])
-
-    def drop_accepted(self, section: str, model: type[Strict]) -> Iterator[str]:
-        """Removes JoyRL's keys and wrappers that need nothing here; yields a remark on each."""
-        settings = self.sections.get(section, {})
-        for key in [key for key in settings if key not in model.spellings()]:
-            if remark := joyrl.accepted(section, key, settings[key]):
-                del settings[key], self.places[section].parts[key]
-                yield f"{section}.{key} ({remark})"
-        for key in ("wrapper", "wrappers") if section == "env_cfg" else ():
-            if key in settings:
-                settings[key], dropped = joyrl.without_identity(settings[key])
-                yield from (f"{section}.{key} {name} (changes nothing)" for name in dropped)
 
     def missing(self) -> list[str]:
         """Returns the sections that are absent or empty."""

@@ -8,6 +8,7 @@ import pytest
 import main
 from config import json_schema, yaml_reader
 from config.foreign import convert, joyrl
+from config.foreign.row import Row
 from config.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
 
@@ -24,19 +25,49 @@ def refused(*settings: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "key"), joyrl.KEYS.items())
-def test_every_key_is_an_alias_or_accepted_or_answered(name: str, key: joyrl.Key) -> None:
-    section, bare = key.sections[0], name.rpartition(".")[2]
-    if key.kind == "alias":
+ROWS = [(section, name, row) for section, rows in joyrl.KEYS.items() for name, row in rows.items()]
+
+
+@pytest.mark.parametrize(("section", "name", "row"), ROWS, ids=lambda part: part if isinstance(part, str) else "")
+def test_every_key_is_an_alias_or_accepted_or_answered(section: str, name: str, row: Row) -> None:
+    if key := joyrl.spelling(section, row):
         models = [ALGOS.get(algo).Config for algo in ALGOS.available()] if section == "algo_cfg" else []
         models += [type(part) for part in loaded(None).sections().values()]
-        assert any(model.ALIASES.get(bare) == key.meaning for model in models)
-    elif key.kind == "nothing":
-        value = {True: "true", False: "false", None: "null"}.get(key.values[0]) if key.values else "1"
-        [note] = [note for note in loaded(None, f"{section}.{bare}={value}").notes if "JoyRL's keys" in note]
-        assert f"{section}.{bare} ({key.meaning})" in note
-    else:
-        assert f"{bare}: unknown setting; JoyRL's key, here: {key.meaning}" in refused(f"{section}.{bare}=1")
+        assert any(model.ALIASES.get(name) == key for model in models)
+    elif row.needless:
+        value = {True: "true", False: "false", None: "null"}.get(row.values[0], row.values[0]) if row.values else "1"
+        [note] = [note for note in loaded(None, f"{section}.{name}={value}").notes if "JoyRL's keys" in note]
+        assert f"{section}.{name} ({row.needless})" in note
+    elif not row.translate and not row.settings:
+        assert f"{name}: unknown setting; JoyRL's key, here: {row.remark}" in refused(f"{section}.{name}=1")
+
+
+@pytest.mark.parametrize(
+    ("algo", "word", "path", "value"),
+    [
+        ("TD3", "algo_cfg.critic1_lr=0.002", "algo.critic_lr", 0.002),
+        ("TD3", "algo_cfg.tau_soft_update=0.02", "algo.tau", 0.02),
+        ("DQN", "algo_cfg.memory_capacity=300", "algo.buffer_size", 300),
+        ("DQN", "algo_cfg.n_steps_per_learn=3", "algo.updates_per_train", 3),
+        ("DQN", "algo_cfg.enable_soft_update=true", "algo.target_update", 1),
+        ("PPO", "algo_cfg.return_form=td", "algo.gae_lambda", 0.0),
+        ("PPO", "algo_cfg.train_batch_size=512", "algo.batch_size", 512),
+        ("PPO", "algo_cfg.n_epochs=3", "algo.k_epochs", 3),
+        ("SAC", "algo_cfg.automatic_entropy_tuning=true", "algo.alpha", "auto"),
+        ("DDPG_HER", "algo_cfg.her_sample_num=4", "algo.her_ratio", 0.8),
+    ],
+)
+def test_a_word_of_joyrl_sets_ours_with_a_note(algo: str, word: str, path: str, value: object) -> None:
+    config = loaded(None, f"general_cfg.algo_name={algo}", word)
+    section, _, key = path.partition(".")
+    assert getattr(getattr(config, section), key) == value
+    assert any(f"{section}_cfg.{key}".replace("general_cfg_cfg", "general_cfg") in note for note in config.notes)
+    assert config.where[f"{section}_cfg.{key}"] == "command line"
+
+
+def test_test_eps_counts_in_mode_test_only() -> None:
+    assert any("test_eps (max_episode is the" in note for note in loaded(None, "general_cfg.test_eps=7").notes)
+    assert loaded(None, "general_cfg.test_eps=7").general.max_episode == loaded(None).general.max_episode
 
 
 def test_aliases_of_general_cfg_come_from_the_table() -> None:
@@ -69,7 +100,8 @@ def test_identity_wrappers_are_left_out_with_a_note() -> None:
 def test_the_schema_accepts_what_needs_nothing_and_rejects_the_rest() -> None:
     validator = jsonschema.Draft202012Validator(json_schema.schema(ALGOS, ENVS))
     validator.validate({"general_cfg": {"joyrl_version": "0.6", "wrapper": None}, "algo_cfg": {"action_type": "x"}})
-    assert list(validator.iter_errors({"algo_cfg": {"branch_layers": []}}))
+    validator.validate({"algo_cfg": {"branch_layers": []}})
+    assert list(validator.iter_errors({"algo_cfg": {"branch_layer": []}}))
     assert list(validator.iter_errors({"algo_cfg": {"share_optimizer": True}}))
 
 
@@ -104,7 +136,7 @@ def test_values_move_with_a_comment_each() -> None:
     text = convert.converted(str(DATA / "workers.yaml"), ALGOS, ENVS)
     for line in (
         "  env_name: gym  # was CartPole-v1, now env_cfg.id",
-        "  updates_per_train: 3  # was n_steps_per_learn",
+        "  updates_per_train: 3  # was n_steps_per_learn, under general_cfg",
         "  epsilon_decay: 200  # was 0.995 per step; this is its time constant in steps",
         "  n_envs: 2  # was n_workers, stepped in one process",
     ):
@@ -113,15 +145,15 @@ def test_values_move_with_a_comment_each() -> None:
 
 def test_what_is_not_converted_comes_first_and_what_is_not_needed_after_it() -> None:
     text = convert.converted(str(DATA / "mc_old.yaml"), ALGOS, ENVS)
-    assert text.splitlines()[:4] == [
-        "# Not converted; look for a setting that does the same:",
-        "#   general_cfg.test_eps: 20 (here: max_episode is the number of test episodes in mode test)",
+    assert text.splitlines()[:3] == [
         "# Left out, since nothing is needed here:",
+        "#   general_cfg.test_eps: 20 (max_episode is the number of test episodes in mode test)",
         "#   general_cfg.eval_per_episode: 5 (online_eval: true evaluates every model_save_fre updates)",
     ]
-    assert "#   algo_cfg.hidden_dim: 64 (this algorithm has no network)\n" in text
+    assert "#   algo_cfg.hidden_dim: 64 (the algorithm has no such network)\n" in text
     text = convert.converted(str(DATA / "workers.yaml"), ALGOS, ENVS)
-    assert "#   algo_cfg.critic_lr: 0.1 (no counterpart)\n" in text
+    heading = "# Left out, since the algorithm does not have it:\n"
+    assert f"{heading}#   algo_cfg.critic_lr: 0.1 (a setting of A2C, AIRL, AWAC and others; DQN has none)\n" in text
     assert "#   algo_cfg.action_type: 'dqn' (follows from the environment)\n" in text
     text = convert.converted(str(DATA / "ppo_0_6.yaml"), ALGOS, ENVS)
     assert "Not converted" not in text

@@ -1,97 +1,190 @@
-"""JoyRL's keys, algorithms, environments and wrappers, and what they are here."""
+"""JoyRL's keys, algorithms, environments and wrappers, and what they are here. config/foreign/joyrl_settings.py
+rewrites settings with them. Imports little: the models of settings take their other spellings from here."""
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
+from config.foreign.row import Meaning, Row
 from config.program import PROGRAM
 
 SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
 
-
-class Key(NamedTuple):
-    """A key of JoyRL that is not a setting here, or has another name."""
-
-    kind: Literal["alias", "nothing", "move"]
-    """alias: another spelling; nothing: accepted with a note, nothing is left to do; move: a value to move."""
-    meaning: str
-    """alias: the setting; nothing and move: the end of a sentence."""
-    sections: tuple[str, ...]
-    """Sections in which JoyRL has it; a key of this name in another section is somebody else's."""
-    values: tuple[Any, ...] = ()
-    """nothing: values that are accepted; none: all."""
+RETURN_FORMS = {"gae": 0.95, "td": 0.0, "mc": 1.0}
+"""return_form -> gae_lambda."""
 
 
-_GENERAL, _ALGO, _ENV = (SECTIONS[:1], SECTIONS[1:2], SECTIONS[2:])
-_RUN = _GENERAL + _ALGO
+def _test_episodes(value: Any, scope: Any) -> Meaning:
+    if scope.value("general_cfg.mode") == "test":
+        return Meaning({"general_cfg.max_episode": value})
+    return Meaning({}, "max_episode is the number of test episodes in mode test")
+
+
+def _updates(value: Any, scope: Any) -> Meaning:
+    if scope.has("algo_cfg.updates_per_train"):
+        return Meaning({"algo_cfg.updates_per_train": value})
+    return Meaning({}, "the number of updates follows from the algorithm")
+
+
+def _return_form(value: Any, scope: Any) -> Meaning:
+    [path] = scope.algo("gae_lambda")
+    if value == "gae" and "gae_lambda" in scope.written("algo_cfg"):
+        return Meaning({}, "gae_lambda is written too")
+    if value not in RETURN_FORMS:
+        raise LookupError(value)
+    return Meaning({path: RETURN_FORMS[value]})
+
+
+def _her(value: Any, scope: Any) -> Meaning:
+    [path] = scope.algo("her_ratio")
+    if not isinstance(value, int):
+        raise LookupError(value)
+    return Meaning({path: round(value / (value + 1), 4)})
+
+
+def _soft_update(value: Any, scope: Any) -> Meaning:
+    [path] = scope.algo("target_update" if value else "tau")
+    return Meaning({path: 1})
+
+
+def _entropy_tuning(value: Any, scope: Any) -> Meaning:
+    [path] = scope.algo("alpha")
+    return Meaning({path: "auto"}) if value is True else Meaning({}, "alpha is a number then")
+
+
+def _render(value: Any, scope: Any) -> Meaning:
+    return Meaning({"env_cfg.render_mode": "human"})
+
+
+def _general_wrapper(value: Any, scope: Any) -> Meaning:
+    return Meaning({"env_cfg.wrappers": value if isinstance(value, list) else [value]})
+
+
+def _hidden(*lists: str) -> Any:
+    """Returns a translation of the width of two hidden layers into these lists of layers."""
+
+    def translate(value: Any, scope: Any) -> Meaning:
+        has = [path for path in scope.paths(*lists) if path.partition(".")[2] not in scope.written("algo_cfg")]
+        if not has:
+            return Meaning({}, "the algorithm has no such network" if not scope.paths(*lists) else "layers are written")
+        layer = {"layer_type": "linear", "layer_size": [value, value], "activation": "relu"}
+        return Meaning({path: [layer] for path in has})
+
+    return translate
+
+
 _NETWORK = f"{PROGRAM} convert OLD.yaml rewrites the network as one list"
-
-KEYS: dict[str, Key] = {
+_WIDTH = "a list of layers, such as value_layers"
+_GENERAL = {
     # other spellings
-    "max_steps": Key("alias", "max_step", _GENERAL),
-    "train_eps": Key("alias", "max_episode", _GENERAL),
-    "n_interactors": Key("alias", "n_workers", _GENERAL),
-    "eval_eps": Key("alias", "online_eval_episode", _GENERAL),
-    "policy_summary_fre": Key("alias", "model_summary_fre", _GENERAL),
-    "max_buffer_size": Key("alias", "buffer_size", _ALGO),
-    "learn_frequency": Key("alias", "train_fre", _ALGO),
-    "max_norm": Key("alias", "max_grad_norm", _ALGO),
-    "critic_loss_coef": Key("alias", "value_coef", _ALGO),
-    "explore_steps": Key("alias", "start_steps", _ALGO),
-    "Vmin": Key("alias", "v_min", _ALGO),
-    "Vmax": Key("alias", "v_max", _ALGO),
-    "wrapper": Key("alias", "wrappers", _ENV),
+    "max_steps": Row("general_cfg.max_step"),
+    "train_eps": Row("general_cfg.max_episode"),
+    "n_interactors": Row("general_cfg.n_workers"),
+    "eval_eps": Row("general_cfg.online_eval_episode"),
+    "policy_summary_fre": Row("general_cfg.model_summary_fre"),
     # nothing left to do
-    "joyrl_version": Key("nothing", "no setting depends on it", _GENERAL),
-    "is_learner_async": Key("nothing", "general_cfg.run_ahead decides how far workers run ahead", _GENERAL),
-    "exps_trucation_size": Key("nothing", "the fragment length follows from the algorithm", _RUN),
-    "interactor_device": Key("nothing", "workers act on the CPU; general_cfg.device is the learner's", _GENERAL),
-    "learner_device": Key("nothing", "general_cfg.device is the learner's", _GENERAL),
-    "restore_model_meta": Key("nothing", "a resume always restores everything", _GENERAL),
-    "eval_per_episode": Key("nothing", "online_eval: true evaluates every model_save_fre updates", _GENERAL),
-    "new_step_api": Key("nothing", "the new API is always used", _GENERAL),
-    "env_cfg.new_step_api": Key("nothing", "the new API is always used", _ENV, (True, None)),
-    "ignore_params": Key("nothing", "settings and constructor arguments are told apart by name", _ENV),
-    "action_type": Key("nothing", "follows from the environment", _ALGO),
-    "action_type_list": Key("nothing", "follows from the environment", _ALGO),
-    "action_space": Key("nothing", "follows from the environment", _ALGO),
-    "continuous": Key("nothing", "follows from the environment", _RUN),
-    "independ_actor": Key("nothing", "actor and critic are separate networks", _ALGO, (True, None)),
-    "share_optimizer": Key("nothing", "actor and critic have separate optimizers", _ALGO, (False, None)),
-    "mini_batch_normalize": Key("nothing", "see normalize_advantage", _ALGO),
-    "render": Key("nothing", "env_cfg.render_mode selects rendering", _GENERAL, (False, None)),
-    "env_cfg.render": Key("nothing", "env_cfg.render_mode selects rendering", _ENV, (False, None)),
-    "general_cfg.wrapper": Key("nothing", "env_cfg.wrappers lists them", _GENERAL, (None,)),
-    "min_policy": Key("nothing", "probabilities need no lower bound", _ALGO),
-    "policy_loss_weight": Key("nothing", "Adam does not depend on the scale of the loss", _ALGO),
-    "value_min": Key("nothing", "values are not clipped", _ALGO),
-    "value_max": Key("nothing", "values are not clipped", _ALGO),
-    # values to move
-    "test_eps": Key("move", "max_episode is the number of test episodes in mode test", _GENERAL),
-    "n_steps_per_learn": Key("move", "algo_cfg.updates_per_train; on-policy algorithms do not need it", _RUN),
-    "return_form": Key("move", "gae_lambda: 0.95 for gae, 0 for td, 1 for mc", _ALGO),
-    "branch_layers": Key("move", _NETWORK, _ALGO),
-    "merge_layers": Key("move", _NETWORK, _ALGO),
-    "actor_branch_layers": Key("move", _NETWORK, _ALGO),
-    "actor_merge_layers": Key("move", _NETWORK, _ALGO),
-    "critic_branch_layers": Key("move", _NETWORK, _ALGO),
-    "critic_merge_layers": Key("move", _NETWORK, _ALGO),
-    "critic1_lr": Key("move", "critic_lr, for all critics", _ALGO),
-    "critic2_lr": Key("move", "critic_lr, for all critics", _ALGO),
-    "tau_soft_update": Key("move", "tau", _ALGO),
-    "enable_soft_update": Key("move", "tau below 1 with target_update: 1", _ALGO),
-    "her_sample_num": Key("move", "her_ratio: n / (n + 1)", _RUN),
-    "hidden_dim": Key("move", "a list of layers, such as value_layers", _RUN),
-    "actor_hidden_dim": Key("move", f"two layers of this width in actor_layers ({PROGRAM} convert OLD.yaml)", _ALGO),
-    "critic_hidden_dim": Key("move", f"two layers of this width in critic_layers ({PROGRAM} convert OLD.yaml)", _ALGO),
-    "train_iterations": Key("move", "general_cfg.max_update", _ALGO),
-    "memory_capacity": Key("move", "buffer_size", _ALGO),
+    "joyrl_version": Row(needless="no setting depends on it"),
+    "version": Row(needless="no setting depends on it"),
+    "is_learner_async": Row(needless="general_cfg.run_ahead decides how far workers run ahead"),
+    "exps_trucation_size_input_only": Row(needless="the fragment length follows from the algorithm"),
+    "interactor_device": Row(needless="workers act on the CPU; general_cfg.device is the learner's"),
+    "interactor device": Row(needless="workers act on the CPU; general_cfg.device is the learner's"),
+    "learner_device": Row(needless="general_cfg.device is the learner's"),
+    "learner device": Row(needless="general_cfg.device is the learner's"),
+    "interactor_mode": Row(needless="general_cfg.mp_backend decides"),
+    "learner_mode": Row(needless="general_cfg.mp_backend decides"),
+    "restore_model_meta": Row(needless="a resume always restores everything"),
+    "eval_per_episode": Row(needless="online_eval: true evaluates every model_save_fre updates"),
+    "new_step_api": Row(needless="the new API is always used"),
+    "render": Row(translate=_render, needless="env_cfg.render_mode selects rendering", values=(False, None)),
+    "wrapper": Row(
+        translate=_general_wrapper,
+        needless="env_cfg.wrappers lists them",
+        values=(None,),
+        remark="env_cfg.wrappers lists them",
+    ),
+    # values that another setting has
+    "test_eps": Row(translate=_test_episodes, remark="max_episode is the number of test episodes in mode test"),
 }
-"""JoyRL key -> what it is here. A key with its section in front is another one than in the other sections."""
-
-RENAMED = {
-    "memory_capacity": "buffer_size", "critic1_lr": "critic_lr", "critic2_lr": "critic_lr", "tau_soft_update": "tau",
-}  # fmt: skip
-"""Values to move that keep their value."""
+_BOTH = {
+    "exps_trucation_size": Row(needless="the fragment length follows from the algorithm"),
+    "continuous": Row(needless="follows from the environment"),
+    "continous": Row(needless="follows from the environment"),
+    "n_steps_per_learn": Row(
+        translate=_updates, remark="algo_cfg.updates_per_train; on-policy algorithms do not need it"
+    ),
+    "her_sample_num": Row(translate=_her, remark="her_ratio: n / (n + 1)"),
+    "hidden_dim": Row(translate=_hidden("value_layers", "actor_layers", "critic_layers"), remark=_WIDTH),
+}
+_ALGO = {
+    # other spellings
+    "max_buffer_size": Row("buffer_size"),
+    "learn_frequency": Row("train_fre"),
+    "max_norm": Row("max_grad_norm"),
+    "critic_loss_coef": Row("value_coef"),
+    "explore_steps": Row("start_steps"),
+    "Vmin": Row("v_min"),
+    "Vmax": Row("v_max"),
+    # nothing left to do
+    "action_type": Row(needless="follows from the environment"),
+    "action_type_list": Row(needless="follows from the environment"),
+    "action_space": Row(needless="follows from the environment"),
+    "independ_actor": Row(
+        needless="actor and critic are separate networks",
+        values=(True, None),
+        remark="layers with shared: NAME in actor_layers and critic_layers",
+    ),
+    "share_optimizer": Row(
+        needless="actor and critic have separate optimizers",
+        values=(False, None),
+        remark="actor and critic have separate optimizers",
+    ),
+    "mini_batch_normalize": Row(needless="see normalize_advantage"),
+    "min_policy": Row(needless="probabilities need no lower bound"),
+    "policy_loss_weight": Row(needless="Adam does not depend on the scale of the loss"),
+    "value_min": Row(needless="values are not clipped"),
+    "value_max": Row(needless="values are not clipped"),
+    "policy_type": Row(needless="the policy is Gaussian", values=("Gaussian",), remark="the policy is Gaussian"),
+    "per_beta_annealing": Row(needless="per_beta always rises to 1"),
+    "distributional": Row(needless="C51, QRDQN and IQN learn distributions", values=(True,)),
+    "global_best_reward": Row(needless="the best model begins without a score"),
+    # values that another setting has
+    "return_form": Row(translate=_return_form, remark="gae_lambda: 0.95 for gae, 0 for td, 1 for mc"),
+    "critic1_lr": Row("critic_lr", "critic_lr, for all critics"),
+    "critic2_lr": Row("critic_lr", "critic_lr, for all critics"),
+    "tau_soft_update": Row("tau", "tau"),
+    "enable_soft_update": Row(translate=_soft_update, remark="tau below 1 with target_update: 1"),
+    "automatic_entropy_tuning": Row(translate=_entropy_tuning, remark="alpha: auto"),
+    "actor_hidden_dim": Row(
+        translate=_hidden("actor_layers"),
+        remark=f"two layers of this width in actor_layers ({PROGRAM} convert OLD.yaml)",
+    ),
+    "critic_hidden_dim": Row(
+        translate=_hidden("critic_layers"),
+        remark=f"two layers of this width in critic_layers ({PROGRAM} convert OLD.yaml)",
+    ),
+    "train_iterations": Row("general_cfg.max_update", "general_cfg.max_update"),
+    "memory_capacity": Row("buffer_size", "buffer_size"),
+    "train_batch_size": Row("batch_size", "batch_size"),
+    "target_update_fre": Row("target_update", "target_update, in gradient updates"),
+    "n_epochs": Row("k_epochs", "k_epochs"),
+    "update_freq": Row("batch_size", "batch_size, in steps of the environment"),
+    "normalize": Row("normalize_obs", "normalize_obs"),
+    "lmbda": Row("min_weight", "min_weight"),
+    # networks, which are rewritten as a whole
+    **{
+        f"{network}{part}_layers": Row(remark=_NETWORK)
+        for network in ("", "actor_", "critic_")
+        for part in ("branch", "merge")
+    },
+}
+_ENV = {
+    "wrapper": Row("env_cfg.wrappers"),
+    "new_step_api": Row(needless="the new API is always used", values=(True, None)),
+    "ignore_params": Row(needless="settings and constructor arguments are told apart by name"),
+    "render": Row(translate=_render, needless="env_cfg.render_mode selects rendering", values=(False, None)),
+}
+KEYS: dict[str, dict[str, Row]] = {"general_cfg": _GENERAL | _BOTH, "algo_cfg": _BOTH | _ALGO, "env_cfg": _ENV}
+"""Section -> key of JoyRL there -> what it is here."""
 
 ALGOS = {"firstvisitmc": "MonteCarlo", "dqn_cnn": "DQN", "vi": "ValueIteration", "sarsa": "Sarsa"}
 """JoyRL's algorithm, in small letters -> ours."""
@@ -99,42 +192,44 @@ ALGOS = {"firstvisitmc": "MonteCarlo", "dqn_cnn": "DQN", "vi": "ValueIteration",
 ENVS = {"FrozenLakeNoSlippery-v1": ("FrozenLake-v1", {"is_slippery": False})}
 """JoyRL's environment -> ours, and its arguments."""
 
-IDENTITY_WRAPPERS = ("MultiHeadObsWrapper", "MultiHeadActionWrapper")
-"""Wrappers of JoyRL 0.6 that change nothing here."""
+IDENTITY_WRAPPERS = ("MultiHeadObsWrapper", "MultiHeadActionWrapper", "CliffWalkingWapper")
+"""Wrappers of JoyRL that change nothing here; the last one only draws."""
 
-RETURN_FORMS = {"gae": 0.95, "td": 0.0, "mc": 1.0}
-"""return_form -> gae_lambda."""
+WRAPPERS = {"GrayScaleObservation": "GrayScale", "ClipRewardEnv": "SignReward", "ClipReward": "SignReward"}
+"""Other names of wrappers -> ours."""
+
+SHARES_BY_DEFAULT = ("PPO",)
+"""Algorithms whose actor and critic share their layers in JoyRL, unless independ_actor is true."""
 
 
 def aliases(section: str) -> dict[str, str]:
     """Returns the other spellings of a section's settings."""
-    return {name: key.meaning for name, key in KEYS.items() if key.kind == "alias" and section in key.sections}
+    return {name: key for name, row in KEYS[section].items() if (key := spelling(section, row))}
 
 
-def known(section: str, name: str) -> Key | None:
-    """Returns the entry of a key in a section; None if JoyRL has no such key there."""
-    key = KEYS.get(f"{section}.{name}") or KEYS.get(name)
-    return key if key and section in key.sections else None
+def spelling(section: str, row: Row) -> str:
+    """Returns the setting of the same section of which a row is another spelling; empty if it is more than that."""
+    [[owner, key]] = list(row.paths()) or [("", "")]
+    return key if owner == section and not row.remark else ""
 
 
-def accepted(section: str, name: str, value: Any) -> str | None:
-    """Returns a remark on a key if nothing is left to do for this value; None for other keys and values."""
-    key = known(section, name)
-    fits = key and key.kind == "nothing" and (not key.values or value in key.values)
-    return key.meaning if key and fits else None
+def row_of(section: str, name: str) -> Row | None:
+    """Returns the row of a key in a section; None if JoyRL has no such key there."""
+    return KEYS.get(section, {}).get(name)
 
 
-def harmless(section: str) -> Iterator[tuple[str, Key]]:
-    """Yields the keys of a section that need nothing, and their entries."""
-    for path, key in KEYS.items():
-        if key.kind == "nothing" and section in key.sections:
-            yield path.rpartition(".")[2], key
+def accepted(section: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    """Yields the keys of a section that are accepted, what they are here, and the accepted values; none: all."""
+    for name, row in KEYS.get(section, {}).items():
+        only_some = row.values if not row.translate else ()
+        yield name, row.remark or row.needless or ", ".join(key for _, key in row.paths()), only_some
 
 
 def hint(section: str, name: str) -> str:
     """Returns the end of a sentence about a key with no counterpart of the same name; empty for other keys."""
-    key = known(section, name)
-    return f"; JoyRL's key, here: {key.meaning}" if key and key.kind != "alias" else ""
+    row = row_of(section, name)
+    told = row and (row.remark or row.needless)
+    return f"; JoyRL's key, here: {told}" if told else ""
 
 
 def without_identity(wrappers: Any) -> tuple[Any, list[str]]:

@@ -1,0 +1,472 @@
+"""Rewrites the settings of a JoyRL file by our names: what the loader does with such a file, and `convert` prints."""
+
+import re
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, NamedTuple, get_args
+
+from config.config import GeneralConfig
+from config.fields import steps_of_factor
+from config.finder import Finder
+from config.foreign import joyrl
+from config.foreign.row import Meaning, NoCounterpartError
+from config.foreign.table import Scope
+from config.run_config import SECTIONS
+from config.schema import AlgoConfig, EnvConfig, Strict
+from config.sources import Source
+from config.yaml_reader import Place
+
+Settings = dict[str, Any]
+Branch = tuple[str, list[Settings]]
+"""Name and layers of a part of a network."""
+NEEDLESS, UNREAD, LOST, MOVED = "needless", "unread", "lost", "moved"
+TRANSLATED = "JoyRL's settings by our names"
+
+
+class Omission(NamedTuple):
+    """A setting that has no counterpart."""
+
+    kind: str
+    """NEEDLESS: nothing has to be set; UNREAD: the algorithm does not have it; LOST: it is to be looked for."""
+    section: str
+    key: str
+    value: Any
+    why: str
+
+
+def is_joyrl(source: Source, find_env: Finder) -> bool:
+    """Returns True for settings that are written in JoyRL's words: with one of its keys, or an id as env_name. Another
+    spelling of a setting is no such word."""
+    general = source.sections.get("general_cfg", {})
+    env_name, algo_name = str(general.get("env_name")), str(general.get("algo_name"))
+    named = env_name not in find_env.available() and (env_name in joyrl.ENVS or re.fullmatch(r"\w+-v\d+", env_name))
+    words = any(
+        (row := joyrl.row_of(section, key)) and not joyrl.spelling(section, row)
+        for section in SECTIONS
+        for key in source.sections.get(section, {})
+    )
+    return bool(named) or words or algo_name.lower() in joyrl.ALGOS
+
+
+def put_words(source: Source, scope: Scope) -> Iterator[tuple[str, str]]:
+    """Puts single settings that have JoyRL's names, as words of a command line are, under ours; yields the kind of each
+    change, NEEDLESS or MOVED, and a remark. What means nothing stays as it is, and is refused later."""
+    for section, model in scope.models.items():
+        settings = source.sections.get(section, {})
+        for key in [key for key in settings if key not in model.spellings()]:
+            row, value, place = joyrl.row_of(section, key), settings[key], source.places[section].parts[key]
+            try:
+                meaning = row.meaning(value, scope) if row else None
+            except (LookupError, NoCounterpartError):
+                continue
+            if meaning is None:
+                continue
+            del settings[key], source.places[section].parts[key]
+            for path, setting in meaning.settings.items():
+                owner, _, name = path.partition(".")
+                source.put(owner, name, setting, Place(place.text, place.path))
+                yield MOVED, f"{path} (was {section}.{key})"
+            if not meaning.settings:
+                yield NEEDLESS, f"{section}.{key} ({meaning.remark})"
+        for key in ("wrapper", "wrappers") if section == "env_cfg" else ():
+            if key in settings:
+                settings[key], dropped = joyrl.without_identity(settings[key])
+                yield from ((NEEDLESS, f"{section}.{key} {name} (changes nothing)") for name in dropped)
+
+
+class Rewriting:
+    """Settings of one source by our names. Nothing is lost: what cannot be rewritten is an omission."""
+
+    def __init__(self, source: Source, find_algo: Finder, find_env: Finder, algo_name: str | None = None) -> None:
+        """algo_name: algorithm of the run, if a stronger source names one."""
+        self.find_algo, self.find_env = find_algo, find_env
+        self.source, self.algo_name = source, algo_name
+        self.old: dict[str, Settings] = {name: dict(source.sections.get(name) or {}) for name in SECTIONS}
+        self.new: dict[str, Settings] = {name: {} for name in SECTIONS}
+        self.comments: dict[tuple[str, str], str] = {}
+        """section, key -> how it was written."""
+        self.omitted: list[Omission] = []
+        self.places: dict[tuple[str, str], Place] = {}
+        self.algo: type[AlgoConfig] | None = None
+        """Model of the algorithm; None if there is no such algorithm."""
+        self.name = algo_name or "DQN"
+        self.env: type[EnvConfig] = EnvConfig
+        self._at: tuple[str, str] | None = None
+        """Section and key that is rewritten at the moment."""
+
+    def run(self) -> "Rewriting":
+        self._names()
+        self._networks()
+        self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig, "env_cfg": self.env}
+        self.models["algo_cfg"] = self.algo or AlgoConfig
+        self.scope = Scope(self.models, [self.source])
+        for section, settings in self.old.items():
+            for key, value in settings.items():
+                self._at = (section, key)
+                self._setting(section, key, value)
+        self._at = None
+        self._processes()
+        self._wrappers()
+        return self
+
+    def put(self, section: str, key: str, value: Any, comment: str = "") -> None:
+        self.new[section][key] = value
+        if comment:
+            self.comments[section, key] = comment
+        if self._at and (place := self._place(*self._at)):
+            self.places[section, key] = place
+
+    def omit(self, kind: str, section: str, key: str, value: Any, why: str) -> None:
+        """Records a setting that has no counterpart."""
+        self.omitted.append(Omission(kind, section, key, value, why))
+
+    def _place(self, section: str, key: str) -> Place | None:
+        place = self.source.places.get(section)
+        return place.parts.get(key) if place else None
+
+    def apply(self) -> None:
+        """Puts the rewritten settings in the place of the old ones. A setting that is lost stays as it was, to be
+        refused."""
+        for section, settings in self.new.items():
+            lost = {part.key: part.value for part in self.omitted if part.kind == LOST and part.section == section}
+            old, above = self.source.sections.get(section), self.source.places.get(section)
+            if not settings and not lost and old is None:
+                continue
+            parts = dict(above.parts) if above else {}
+            text = above.text if above else next(iter(self.source.places.values())).text
+            self.source.sections[section] = {}
+            for key, value in (settings | lost).items():
+                self.source.put(section, key, value, self._placed(section, key, parts, text))
+
+    def _placed(self, section: str, key: str, parts: dict[Any, Place], text: str) -> Place:
+        """Returns where a setting is written: at its old name."""
+        same = parts.get(key)
+        if same and (section, key) not in self.comments:
+            return same
+        old = self.places.get((section, key)) or same
+        return Place(old.text, f"{section}.{key}") if old else Place(text, f"{section}.{key}")
+
+    def notes(self) -> Iterator[str]:
+        """Yields a line for each kind of change."""
+        moved = [
+            f"{section}.{key} ({comment})"
+            for (section, key), comment in self.comments.items()
+            if comment not in {f"was {name}" for name, ours in self.models[section].ALIASES.items() if ours == key}
+        ]
+        if moved:
+            yield f"{TRANSLATED}: {', '.join(moved)}"
+        unread = [f"{part.section}.{part.key}" for part in self.omitted if part.kind == UNREAD]
+        if unread:
+            yield f"JoyRL's keys that {self.name} does not have, left out: {', '.join(unread)}"
+
+    def needless(self) -> Iterator[str]:
+        """Yields a remark on each setting that needs nothing."""
+        for part in self.omitted:
+            if part.kind == NEEDLESS:
+                yield f"{part.section}.{part.key} ({part.why})"
+
+    # names ------------------------------------------------------------------------------------------------
+
+    def _algorithm(self, name: str) -> ModuleType | None:
+        """Returns the package of an algorithm; None if there is none, or it is the user's own."""
+        try:
+            return self.find_algo.get(name) if "." not in name else None
+        except LookupError:
+            return None
+
+    def _names(self) -> None:
+        """Rewrites the names of algorithm and environment."""
+        general, env = self.old["general_cfg"], self.old["env_cfg"]
+        algo = str(general.pop("algo_name", None) or "DQN")
+        meant = joyrl.ALGOS.get(algo.lower(), algo)
+        package = self._algorithm(meant)
+        meant = package.NAME if package else meant
+        self._at = ("general_cfg", "algo_name")
+        self.put("general_cfg", "algo_name", meant, f"was {algo}" if meant != algo else "")
+        used = self._algorithm(self.algo_name) if self.algo_name else package
+        self.algo, self.name = (used.Config, used.NAME) if used else (None, self.algo_name or meant)
+        self._at = ("general_cfg", "env_name")
+        kind = str(general.pop("env_name", None) or "gym")
+        if kind not in self.find_env.available() and "." not in kind:
+            self.put("general_cfg", "env_name", "gym", f"was {kind}, now env_cfg.id")
+            env.setdefault("id", kind)
+            kind = "gym"
+        else:
+            self.put("general_cfg", "env_name", kind)
+        if kind not in self.find_env.available():
+            return
+        package = self.find_env.get(kind)
+        self.env = package.Config
+        self._at = ("env_cfg", "id") if "id" in self.source.sections.get("env_cfg", {}) else self._at
+        if isinstance(env.get("id"), str):
+            self._id(env.pop("id"), getattr(package, "current_id", str))
+
+    def _id(self, old: str, current_id: Callable[[str], str]) -> None:
+        """Rewrites the id of an environment that has another name or version here."""
+        name, arguments = joyrl.ENVS.get(old, (old, {}))
+        name = current_id(name)
+        was_kind = self.comments.get(("general_cfg", "env_name")) == f"was {old}, now env_cfg.id"
+        self.put("env_cfg", "id", name, f"was {old}" if name != old and not was_kind else "")
+        for key, value in arguments.items():
+            self.put("env_cfg", key, value, "from the old id")
+
+    # one setting ------------------------------------------------------------------------------------------
+
+    def _setting(self, section: str, key: str, value: Any) -> None:
+        """Rewrites one setting: as it is, by another name, in another section, or not at all."""
+        if section == "algo_cfg" and self.algo is None:
+            return self.put(section, key, value)
+        model = self.models[section]
+        name = model.field_name(key)
+        if name == "max_episode" and self.algo and self.algo.OFFLINE:
+            self.omit(NEEDLESS, section, key, value, "the run learns from data alone; max_update is its limit")
+        elif name == "buffer_type" and not self._takes(name, value):
+            self.omit(UNREAD, section, key, value, f"{self.name} has no such memory")
+        elif name == "gae_lambda" and self.old["algo_cfg"].get("return_form") in ("td", "mc"):
+            self.omit(UNREAD, section, key, value, "return_form decides")
+        elif name in model.model_fields:
+            self.put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
+        elif joyrl.row_of(section, key):
+            self._row(section, key, value)
+        elif owner := next((other for other in self.models if key in self.models[other].spellings()), None):
+            name = self.models[owner].field_name(key)
+            self.put(owner, name, self._value(owner, name, value), f"was under {section}")
+        elif section == "env_cfg":
+            self.put(section, key, value)
+        elif algos := self._algorithms_with(key):
+            self.omit(UNREAD, section, key, value, f"a setting of {algos}; {self.name} has none")
+        else:
+            self.omit(LOST, section, key, value, "no counterpart")
+
+    def _row(self, section: str, key: str, value: Any) -> None:
+        """Rewrites a key of JoyRL by its row."""
+        row = joyrl.KEYS[section][key]
+        try:
+            meaning = row.meaning(value, self.scope)
+        except (LookupError, NoCounterpartError):
+            if row.paths() and self._algorithms_with(*(name for _, name in row.paths())):
+                return self.omit(UNREAD, section, key, value, f"{self.name} has no such setting")
+            why = f"here: {row.remark or row.needless}"
+            return self.omit(LOST, section, key, value, why)
+        if not meaning.settings:
+            return self.omit(NEEDLESS, section, key, value, meaning.remark)
+        return self._move(section, key, value, meaning)
+
+    def _move(self, section: str, key: str, value: Any, meaning: Meaning) -> None:
+        for path, setting in meaning.settings.items():
+            owner, _, name = path.partition(".")
+            if name in self.new[owner] and self.new[owner][name] != setting:
+                self.omit(UNREAD, section, key, value, f"{name} is set too")
+                continue
+            shown = f"was {key}" if setting == value else f"was {key}: {value}"
+            self.put(owner, name, setting, shown if owner == section else f"{shown}, under {section}")
+
+    def _algorithms_with(self, *keys: str) -> str:
+        """Returns the names of some algorithms that have a setting; empty if none has."""
+        packages = [self.find_algo.get(name) for name in self.find_algo.available()]
+        algos = [package.NAME for package in packages if set(keys) & package.Config.spellings()]
+        return ", ".join(algos[:3]) + (" and others" if len(algos) > 3 else "")
+
+    def _takes(self, name: str, value: Any) -> bool:
+        """Returns True if the algorithm's setting has this value, or any."""
+        field = self.algo.model_fields.get(name) if self.algo else None
+        known = get_args(field.annotation) if field else ()
+        return not known or str(value).upper() in known
+
+    def _value(self, section: str, name: str, value: Any) -> Any:
+        """Returns a setting's value in its present form."""
+        if name == "epsilon_decay" and (steps := steps_of_factor(value)):
+            self.comments[section, name] = f"was {value} per step; this is its time constant in steps"
+            return steps
+        if name == "device" and value == "cuda":
+            self.comments[section, name] = "was cuda; auto is cuda where there is a GPU"
+            return "auto"
+        if name.endswith("_layers"):
+            return self._list(section, name, value)
+        if name == "mode" and value in ("predict", "collect"):
+            self.comments[section, "mode"] = f"was {value}"
+            return "test"
+        if name == "mp_backend" and value == "mp":
+            self.comments[section, name] = "was mp"
+            return "single"
+        return value
+
+    # networks ---------------------------------------------------------------------------------------------
+
+    def _list(self, section: str, name: str, value: Any) -> Any:
+        """Returns a list of layers in its present form; null for one without layers, which means the default."""
+        layers = _layers(value) or None
+        if layers != value and layers != _respelled(value):
+            self.comments[section, name] = f"was {name} with sizes of inputs and outputs" if layers else "was empty"
+        return layers
+
+    def _networks(self) -> None:
+        """Rewrites the networks of 0.6: branches whose outputs are joined and go through merge layers. Without
+        independ_actor, actor and critic share them."""
+        old = self.old["algo_cfg"]
+        if self.algo is None:
+            return
+        names = [f"{prefix}{part}_layers" for prefix in ("", "actor_", "critic_") for part in ("branch", "merge")]
+        if not any(name in old for name in names):
+            return
+        apart = {"actor_layers", "critic_layers"} <= set(self.algo.model_fields)
+        independent = old.get("independ_actor", self.name not in joyrl.SHARES_BY_DEFAULT)
+        common = bool(old.get("branch_layers") or old.get("merge_layers"))
+        if apart and common and not independent:
+            self._shared()
+        for prefix in ("actor_", "critic_", ""):
+            self._network(prefix)
+
+    def _shared(self) -> None:
+        """Rewrites layers that actor and critic share, with one learning rate."""
+        old = self.old["algo_cfg"]
+        for key in ("actor_branch_layers", "actor_merge_layers", "critic_branch_layers", "critic_merge_layers"):
+            if key in old:
+                self.omit(UNREAD, "algo_cfg", key, old.pop(key), "actor and critic share branch_layers")
+        old.pop("independ_actor", None)
+        if "lr" in old:
+            rate = old.pop("lr")
+            self._at = ("algo_cfg", "lr")
+            for key in ("actor_lr", "critic_lr"):
+                if key in old:
+                    self.omit(UNREAD, "algo_cfg", key, old.pop(key), "lr is that of the shared layers")
+                self.put("algo_cfg", key, rate, "was lr")
+        self._network("", shared=True)
+
+    def _network(self, prefix: str, shared: bool = False) -> None:
+        old = self.old["algo_cfg"]
+        written = [name for name in (f"{prefix}branch_layers", f"{prefix}merge_layers") if name in old]
+        if not written or self.algo is None:
+            return
+        self._at = ("algo_cfg", written[0])
+        first = old[written[0]]
+        branches = self._observed(prefix, _branches(old.pop(f"{prefix}branch_layers", None)))
+        merged = _layers(old.pop(f"{prefix}merge_layers", None))
+        targets = [f"{prefix}layers"] if prefix else ["value_layers", "actor_layers", "critic_layers"]
+        targets = [name for name in targets if name in self.algo.model_fields and name not in self.new["algo_cfg"]]
+        if len(branches) > 1 and "branches" in self.algo.model_fields:
+            self.put("algo_cfg", "branches", dict(branches), f"was {written[0]}")
+            layers = merged
+        else:
+            layers = [layer for _, branch in branches for layer in branch] + merged
+        if shared:
+            layers = [_named(layer, number) for number, layer in enumerate(layers, start=1)]
+        why = f"was {' and '.join(written)}" + (", shared by actor and critic" if shared else "")
+        for name in targets:
+            self.put("algo_cfg", name, layers, why)
+        if not targets:
+            self.omit(UNREAD, "algo_cfg", written[0], first, f"{self.name} has no such network")
+
+    def _observed(self, prefix: str, branches: Iterator[Branch]) -> list[Branch]:
+        """Returns the branches of observations; a critic's branch of the action ends, since the action joins them."""
+        observed = []
+        for name, layers in branches:
+            if not (prefix == "critic_" and name.lower().startswith("action")):
+                observed.append((name, layers))
+            elif layers:
+                why = "the action joins the observation before the critic's last layers"
+                self.omit(UNREAD, "algo_cfg", "critic_branch_layers", name, why)
+        return observed
+
+    # the whole file ---------------------------------------------------------------------------------------
+
+    def _processes(self) -> None:
+        """Gives several workers what JoyRL gave them: processes under Ray, otherwise environments in one process."""
+        general, count = self.new["general_cfg"], self.new["general_cfg"].get("n_workers", 1)
+        if count == 1 or general.get("mp_backend") == "ray":
+            return
+        if "n_interactors" in self.old["general_cfg"]:
+            self.put("general_cfg", "mp_backend", "ray", "added: n_interactors were Ray processes")
+        else:
+            self._at = ("general_cfg", "n_workers")
+            del general["n_workers"]
+            self.comments.pop(("general_cfg", "n_workers"), None)
+            self.put("env_cfg", "n_envs", count, "was n_workers, stepped in one process")
+
+    def _wrappers(self) -> None:
+        env = self.new["env_cfg"]
+        if not env.get("wrappers"):
+            return
+        self._at = ("env_cfg", "wrappers")
+        entries = env["wrappers"] if isinstance(env["wrappers"], list) else [env["wrappers"]]
+        kept, dropped = joyrl.without_identity(entries)
+        for name in dropped:
+            self.omit(NEEDLESS, "env_cfg", "wrappers", name, "changes nothing here")
+        if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in kept):
+            kept = [entry for entry in kept if joyrl.wrapper_name(entry) != "AtariWrapper"]
+            self.put("env_cfg", "vectorization", "native", "was AtariWrapper")
+        env["wrappers"] = [_wrapper(entry) for entry in kept]
+        if env["wrappers"] != kept:
+            self.comments["env_cfg", "wrappers"] = f"was {', '.join(map(joyrl.wrapper_name, kept))}"
+        if not kept:
+            del env["wrappers"]
+
+
+ENDS = ("n_states", "n_actions")
+"""Sizes that JoyRL's first versions wrote for the numbers of inputs and outputs of a network."""
+
+
+def _branches(value: Any) -> Iterator[Branch]:
+    """Yields name and layers of each branch; a plain list of layers is one branch."""
+    items = value if isinstance(value, list) else [value] if value else []
+    named = [item for item in items if isinstance(item, dict) and "layers" in item]
+    if not named and items:
+        yield "observation", _layers(items)
+    for number, item in enumerate(named, start=1):
+        name = item.get("name") or item.get("feature_name") or f"feature_{number}"
+        yield str(name), _layers(item["layers"])
+
+
+def _layers(value: Any) -> list[Settings]:
+    """Returns the layers of a list in their present form."""
+    layers = [layer for old in (value if isinstance(value, list) else []) if (layer := _layer(old))]
+    sizes = [size for layer in layers if isinstance(layer.get("layer_size"), list) for size in layer["layer_size"]]
+    return list(_outputs(layers)) if set(ENDS).intersection(map(str, sizes)) else layers
+
+
+def _outputs(layers: list[Settings]) -> Iterator[Settings]:
+    """Yields layers whose sizes are [inputs, outputs] with their outputs alone; the last one is made by itself."""
+    for layer in layers:
+        *_, outputs = layer["layer_size"] if isinstance(layer.get("layer_size"), list) else [None]
+        if outputs not in ENDS:
+            yield layer if outputs is None else {**layer, "layer_size": [outputs]}
+
+
+def _layer(old: Any) -> Settings | None:
+    """Returns a layer in its present form; None for one that does nothing."""
+    if not isinstance(old, dict):
+        return None
+    kind = str(old.get("layer_type", "linear")).lower()
+    if kind in ("none", "input"):
+        return None
+    layer = {"layer_size" if key == "layer_dim" else key: value for key, value in old.items()}
+    if kind == "pooling" and layer.get("padding") in (0, [0], [0, 0]):
+        del layer["padding"]
+    if kind == "norm":
+        return {"layer_type": "layernorm"}
+    return {**layer, "layer_type": kind}
+
+
+def _respelled(value: Any) -> Any:
+    """Returns a list of layers with only its keys in their present form."""
+    return [_layer(layer) for layer in value] if isinstance(value, list) else value
+
+
+def _named(layer: Settings, number: int) -> Settings:
+    """Returns a layer that actor and critic share, if it has weights."""
+    return layer if layer["layer_type"] in _WITHOUT_WEIGHTS else {**layer, "shared": f"trunk_{number}"}
+
+
+_WITHOUT_WEIGHTS = ("pooling", "flatten", "dropout")
+
+
+def _wrapper(entry: Any) -> Any:
+    """Returns a wrapper by its present name and settings."""
+    name = joyrl.wrapper_name(entry)
+    settings = {key: value for key, value in entry.items() if key != "wrapper_name"} if isinstance(entry, dict) else {}
+    name = joyrl.WRAPPERS.get(name, name)
+    if name == "FrameStack" and "num_stack" in settings:
+        settings["stack_size"] = settings.pop("num_stack")
+    if name == "ResizeObservation" and isinstance(settings.get("shape"), int):
+        settings["shape"] = [settings["shape"]] * 2
+    return {"wrapper_name": name, **settings} if settings else name
