@@ -308,3 +308,80 @@ def test_convert_refuses_a_file_of_another_library(
     captured = capsys.readouterr()
     assert not captured.out
     assert said in captured.err
+
+
+def test_the_page_has_the_table_of_the_keys() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "joyrl.md").read_text(encoding="utf-8")
+    assert "\n".join(joyrl.page()) in page
+
+
+LAYER = "{layer_type: linear, layer_size: [8], activation: relu}"
+
+
+def loaded_file(text: str, tmp_path: Path, *settings: str) -> RunConfig:
+    (tmp_path / "theirs.yaml").write_text(text)
+    return loaded(tmp_path / "theirs.yaml", *settings)
+
+
+def test_a_file_of_joyrl_loads_as_it_is_and_says_what_has_become_of_it(tmp_path: Path) -> None:
+    text = f"""
+general_cfg: {{algo_name: TD3, env_name: Pendulum-v1, device: cuda, mp_backend: mp, n_workers: 2, test_eps: 5, seed: 1}}
+algo_cfg:
+  actor_branch_layers: [{{name: state, layers: [{LAYER}]}}]
+  actor_merge_layers: [{LAYER}]
+  critic1_lr: 0.002
+  lr: 0.1
+"""
+    config = loaded_file(text, tmp_path)
+    assert (config.env.id, config.env.n_envs, config.general.device) == ("Pendulum-v1", 2, "auto")
+    assert (len(config.algo.actor_layers), config.algo.critic_lr) == (2, 0.002)
+    [moved] = [note for note in config.notes if note.startswith("JoyRL's settings by our names")]
+    for part in ("env_cfg.n_envs (was n_workers, stepped in one process)", "algo_cfg.critic_lr (was critic1_lr)"):
+        assert part in moved
+    assert "JoyRL's keys that TD3 does not have, left out: algo_cfg.lr" in config.notes
+    assert any("general_cfg.test_eps" in note for note in config.notes)
+    assert config.where["algo_cfg.critic_lr"].endswith("theirs.yaml:6"), "a problem names the line that was written"
+
+
+def test_the_loader_and_convert_agree(tmp_path: Path) -> None:
+    for path in sorted(DATA.glob("*.yaml")):
+        text = convert.converted(str(path), ALGOS, ENVS)
+        assert loaded_text(text, tmp_path).sections() == loaded(path).sections(), path.name
+
+
+def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: Path) -> None:
+    layers = f"branch_layers: [{{name: state, layers: [{LAYER}]}}], merge_layers: [{LAYER}]"
+    both = f"{layers}, actor_branch_layers: [{{name: s, layers: []}}], actor_lr: 0.5, critic_lr: 0.5, lr: 0.001"
+    config = loaded_file(f"general_cfg: {{algo_name: PPO}}\nalgo_cfg: {{{both}}}\n", tmp_path)
+    assert [layer.shared for layer in config.algo.actor_layers] == ["trunk_1", "trunk_2"]
+    assert config.algo.critic_layers == config.algo.actor_layers
+    assert (config.algo.actor_lr, config.algo.critic_lr) == (0.001, 0.001)
+    own = f"independ_actor: true, actor_branch_layers: [{{name: s, layers: [{LAYER}]}}], {layers}, actor_lr: 0.5"
+    config = loaded_file(f"general_cfg: {{algo_name: PPO}}\nalgo_cfg: {{{own}}}\n", tmp_path)
+    assert [layer.shared for layer in config.algo.actor_layers] == [None]
+    assert config.algo.actor_lr == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("general_cfg: {test_eps: 5}\nalgo_cfg: {gama: 0.9}\n", ":2: algo_cfg.gama: unknown setting; did you mean gamma?"),
+        ("general_cfg: {test_eps: 5, seeds: 1}\n", ":1: general_cfg.seeds: unknown setting; did you mean seed?"),
+        ("algo_cfg: {merege_layers: [], branch_layers: []}\n", ":1: algo_cfg.merege_layers: unknown setting"),
+        ("algo_cfg: {share_optimizer: true}\n", "JoyRL's key, here: actor and critic have separate optimizers"),
+        ("general_cfg: {test_eps: 5, algo_name: DNQ}\n", "unknown name 'DNQ'; did you mean DQN?"),
+        ("general_cfg: {test_eps: 5, env_name: Racetrack-v0}\n", "there is no environment 'Racetrack-v0'"),
+        ("general_cfg: {test_eps: 5, load_checkpoint: true, load_path: Train_x}\n", "'Train_x' does not exist"),
+        ("general_cfg: {train_eps: -7}\n", ":1: general_cfg.max_episode: got -7"),
+        ("general_cfg: {algo_name: PPO}\nalgo_cfg: {return_form: best}\n", ":2: algo_cfg.return_form: unknown setting"),
+        ("algo_cfg: {branch_layers: [{layer_type: nonsense}]}\n", "algo_cfg.value_layers: got 'nonsense'"),
+        ("general_cfg: {test_eps: 5}\nenv_cfg: {wrapper: NoWrapper}\n", ":2: env_cfg.wrappers: "),
+        ("general_cfg: {test_eps: 5}\nenv_cfg: {continuous: true}\n", "env_cfg.continuous: unknown"),
+        ("general_cfg: {test_eps: 5, epsilon_decay: 0.5}\nalgo_cfg: {lr: x}\n", ":2: algo_cfg.lr: got 'x'"),
+        ("general_cfg: {test_eps: 5}\nalgo_cfg: 7\n", ":2: algo_cfg: got 7; expected lines of the form name: value"),
+    ],
+)  # fmt: skip
+def test_a_file_of_joyrl_is_checked_like_any_other(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded_file(text, tmp_path)
+    assert said in str(caught.value)

@@ -72,6 +72,7 @@ def _hidden(*lists: str) -> Any:
     return translate
 
 
+NETWORKS = tuple(f"{network}{part}_layers" for network in ("", "actor_", "critic_") for part in ("branch", "merge"))
 _NETWORK = f"{PROGRAM} convert OLD.yaml rewrites the network as one list"
 _WIDTH = "a list of layers, such as value_layers"
 _GENERAL = {
@@ -100,7 +101,7 @@ _GENERAL = {
         translate=_general_wrapper,
         needless="env_cfg.wrappers lists them",
         values=(None,),
-        remark="env_cfg.wrappers lists them",
+        remark="env_cfg.wrappers",
     ),
     # values that another setting has
     "test_eps": Row(translate=_test_episodes, remark="max_episode is the number of test episodes in mode test"),
@@ -171,11 +172,7 @@ _ALGO = {
     "normalize": Row("normalize_obs", "normalize_obs"),
     "lmbda": Row("min_weight", "min_weight"),
     # networks, which are rewritten as a whole
-    **{
-        f"{network}{part}_layers": Row(remark=_NETWORK)
-        for network in ("", "actor_", "critic_")
-        for part in ("branch", "merge")
-    },
+    **{name: Row(remark=_NETWORK) for name in NETWORKS},
 }
 _ENV = {
     "wrapper": Row("env_cfg.wrappers"),
@@ -244,3 +241,24 @@ def wrapper_name(entry: Any) -> str:
     """Returns the name of a wrapper, without the modules of JoyRL's dotted path; module:Class stays whole."""
     name = str(entry.get("wrapper_name", "") if isinstance(entry, dict) else entry)
     return name if ":" in name else name.rpartition(".")[2]
+
+
+def page() -> Iterator[str]:
+    """Yields the lines of the table of keys in docs/joyrl.md. Other spellings come first in each section."""
+    yield "| section | key of JoyRL | here |"
+    yield "|---|---|---|"
+    for section, rows in KEYS.items():
+        for name, row in sorted(rows.items(), key=lambda item: (not spelling(section, item[1]), item[0].lower())):
+            yield f"| `{section}` | `{name}` | {_here(section, name, row)} |"
+
+
+def _here(section: str, name: str, row: Row) -> str:
+    """Returns what a key is here, in words."""
+    if key := spelling(section, row):
+        return f"`{key}`"
+    if name in NETWORKS:
+        return "the network is rewritten, see below"
+    values = ", ".join({True: "true", False: "false", None: "null"}.get(value, str(value)) for value in row.values)
+    needless = f"nothing is needed{values and f' for {values}'}: {row.needless}" if row.needless else ""
+    remark = "" if needless.endswith(row.remark) else row.remark
+    return "; ".join(part for part in (remark, needless) if part).removesuffix(f" ({PROGRAM} convert OLD.yaml)")

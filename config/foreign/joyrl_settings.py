@@ -35,16 +35,11 @@ class Omission(NamedTuple):
 
 
 def is_joyrl(source: Source, find_env: Finder) -> bool:
-    """Returns True for settings that are written in JoyRL's words: with one of its keys, or an id as env_name. Another
-    spelling of a setting is no such word."""
+    """Returns True for settings that are written in JoyRL's words: with one of its keys, or an id as env_name."""
     general = source.sections.get("general_cfg", {})
     env_name, algo_name = str(general.get("env_name")), str(general.get("algo_name"))
     named = env_name not in find_env.available() and (env_name in joyrl.ENVS or re.fullmatch(r"\w+-v\d+", env_name))
-    words = any(
-        (row := joyrl.row_of(section, key)) and not joyrl.spelling(section, row)
-        for section in SECTIONS
-        for key in source.sections.get(section, {})
-    )
+    words = any(joyrl.row_of(section, key) for section in SECTIONS for key in source.sections.get(section, {}))
     return bool(named) or words or algo_name.lower() in joyrl.ALGOS
 
 
@@ -306,8 +301,7 @@ class Rewriting:
         old = self.old["algo_cfg"]
         if self.algo is None:
             return
-        names = [f"{prefix}{part}_layers" for prefix in ("", "actor_", "critic_") for part in ("branch", "merge")]
-        if not any(name in old for name in names):
+        if not any(name in old for name in joyrl.NETWORKS):
             return
         apart = {"actor_layers", "critic_layers"} <= set(self.algo.model_fields)
         independent = old.get("independ_actor", self.name not in joyrl.SHARES_BY_DEFAULT)
