@@ -181,6 +181,7 @@ class _Assembly(Written):
             usual = algo if isinstance(algo, str) else None
             work = joyrl_settings.Rewriting(source, find_algo, find_env, usual).run()
             work.apply()
+            self.problems += work.problems
             self.notes += work.notes()
             self.nothing_to_do += work.needless()
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")

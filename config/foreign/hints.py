@@ -19,7 +19,8 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
     if told := joyrl.hint(section, key):
         return told
     other = foreign_name(section, key, models, find_algo, algo)
-    return other or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
+    near = other or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
+    return near or did_you_mean(key, joyrl.KEYS.get(section, {}))
 
 
 def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:

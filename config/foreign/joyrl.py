@@ -4,7 +4,7 @@ rewrites settings with them. Imports little: the models of settings take their o
 from collections.abc import Iterator
 from typing import Any
 
-from config.foreign.row import Meaning, Row
+from config.foreign.row import Meaning, NoCounterpartError, Row
 from config.program import PROGRAM
 
 SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
@@ -30,18 +30,20 @@ def _return_form(value: Any, scope: Any) -> Meaning:
     if value == "gae" and "gae_lambda" in scope.written("algo_cfg"):
         return Meaning({}, "gae_lambda is written too")
     if value not in RETURN_FORMS:
-        raise LookupError(value)
+        raise NoCounterpartError(f"expected {', '.join(RETURN_FORMS)}, which set gae_lambda")
     return Meaning({path: RETURN_FORMS[value]})
 
 
 def _her(value: Any, scope: Any) -> Meaning:
     [path] = scope.algo("her_ratio")
     if not isinstance(value, int):
-        raise LookupError(value)
+        raise NoCounterpartError("expected a number n, which sets her_ratio to n / (n + 1)")
     return Meaning({path: round(value / (value + 1), 4)})
 
 
 def _soft_update(value: Any, scope: Any) -> Meaning:
+    if not isinstance(value, bool):
+        raise NoCounterpartError("expected true or false")
     [path] = scope.algo("target_update" if value else "tau")
     return Meaning({path: 1})
 

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any, NamedTuple, get_args
 
 from config.config import GeneralConfig
+from config.error_text import shown
 from config.fields import steps_of_factor
 from config.finder import Finder
 from config.foreign import joyrl
@@ -13,7 +14,7 @@ from config.foreign.row import Meaning, NoCounterpartError
 from config.foreign.table import Scope
 from config.run_config import SECTIONS
 from config.schema import AlgoConfig, EnvConfig, Strict
-from config.sources import Source
+from config.sources import Source, doubled
 from config.yaml_reader import Place
 
 Settings = dict[str, Any]
@@ -81,6 +82,8 @@ class Rewriting:
         self.comments: dict[tuple[str, str], str] = {}
         """section, key -> how it was written."""
         self.omitted: list[Omission] = []
+        self.problems: list[str] = []
+        """What is wrong with the values, a sentence each."""
         self.places: dict[tuple[str, str], Place] = {}
         self.algo: type[AlgoConfig] | None = None
         """Model of the algorithm; None if there is no such algorithm."""
@@ -95,6 +98,8 @@ class Rewriting:
         self.models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig, "env_cfg": self.env}
         self.models["algo_cfg"] = self.algo or AlgoConfig
         self.scope = Scope(self.models, [self.source])
+        for section, model in self.models.items():
+            self.problems += doubled(self.source, section, model)
         for section, settings in self.old.items():
             for key, value in settings.items():
                 self._at = (section, key)
@@ -115,6 +120,12 @@ class Rewriting:
         """Records a setting that has no counterpart."""
         self.omitted.append(Omission(kind, section, key, value, why))
 
+    def refuse(self, section: str, key: str, value: Any, why: str) -> None:
+        """Records a setting whose value means nothing."""
+        self.omit(LOST, section, key, value, why)
+        place = self._place(section, key)
+        self.problems.append(f"{place.text if place else self.source.places[section].text}: {section}.{key}: {why}")
+
     def _place(self, section: str, key: str) -> Place | None:
         place = self.source.places.get(section)
         return place.parts.get(key) if place else None
@@ -123,7 +134,12 @@ class Rewriting:
         """Puts the rewritten settings in the place of the old ones. A setting that is lost stays as it was, to be
         refused."""
         for section, settings in self.new.items():
-            lost = {part.key: part.value for part in self.omitted if part.kind == LOST and part.section == section}
+            refused = {problem.split(": ")[1] for problem in self.problems}
+            lost = {
+                part.key: part.value
+                for part in self.omitted
+                if part.kind == LOST and part.section == section and f"{section}.{part.key}" not in refused
+            }
             old, above = self.source.sections.get(section), self.source.places.get(section)
             if not settings and not lost and old is None:
                 continue
@@ -182,7 +198,10 @@ class Rewriting:
         self.algo, self.name = (used.Config, used.NAME) if used else (None, self.algo_name or meant)
         self._at = ("general_cfg", "env_name")
         kind = str(general.pop("env_name", None) or "gym")
-        if kind not in self.find_env.available() and "." not in kind:
+        if kind not in self.find_env.available() and "." not in kind and env.get("id") not in (None, kind):
+            self.refuse("general_cfg", "env_name", kind, f"is an environment, and env_cfg.id is {env['id']}; keep one")
+            kind = "gym"
+        elif kind not in self.find_env.available() and "." not in kind:
             self.put("general_cfg", "env_name", "gym", f"was {kind}, now env_cfg.id")
             env.setdefault("id", kind)
             kind = "gym"
@@ -213,12 +232,8 @@ class Rewriting:
             return self.put(section, key, value)
         model = self.models[section]
         name = model.field_name(key)
-        if name == "max_episode" and self.algo and self.algo.OFFLINE:
-            self.omit(NEEDLESS, section, key, value, "the run learns from data alone; max_update is its limit")
-        elif name == "buffer_type" and not self._takes(name, value):
-            self.omit(UNREAD, section, key, value, f"{self.name} has no such memory")
-        elif name == "gae_lambda" and self.old["algo_cfg"].get("return_form") in ("td", "mc"):
-            self.omit(UNREAD, section, key, value, "return_form decides")
+        if why := self._overruled(name, value):
+            self.omit(NEEDLESS if name == "max_episode" else UNREAD, section, key, value, why)
         elif name in model.model_fields:
             self.put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
         elif joyrl.row_of(section, key):
@@ -233,16 +248,27 @@ class Rewriting:
         else:
             self.omit(LOST, section, key, value, "no counterpart")
 
+    def _overruled(self, name: str, value: Any) -> str:
+        """Returns why a setting does nothing in this file; empty if it does something."""
+        if name == "max_episode" and self.algo and self.algo.OFFLINE:
+            return "the run learns from data alone; max_update is its limit"
+        if name == "buffer_type" and not self._takes(name, value):
+            return f"{self.name} has no such memory"
+        if name == "gae_lambda" and self.old["algo_cfg"].get("return_form") in ("td", "mc"):
+            return "return_form decides"
+        return ""
+
     def _row(self, section: str, key: str, value: Any) -> None:
         """Rewrites a key of JoyRL by its row."""
         row = joyrl.KEYS[section][key]
         try:
             meaning = row.meaning(value, self.scope)
-        except (LookupError, NoCounterpartError):
-            if row.paths() and self._algorithms_with(*(name for _, name in row.paths())):
+        except NoCounterpartError as error:
+            return self.refuse(section, key, value, f"got {shown(value)}; {error}")
+        except LookupError:
+            if self._algorithms_with(*(name for _, name in row.paths())):
                 return self.omit(UNREAD, section, key, value, f"{self.name} has no such setting")
-            why = f"here: {row.remark or row.needless}"
-            return self.omit(LOST, section, key, value, why)
+            return self.omit(LOST, section, key, value, f"here: {row.remark or row.needless}")
         if not meaning.settings:
             return self.omit(NEEDLESS, section, key, value, meaning.remark)
         return self._move(section, key, value, meaning)
@@ -250,8 +276,8 @@ class Rewriting:
     def _move(self, section: str, key: str, value: Any, meaning: Meaning) -> None:
         for path, setting in meaning.settings.items():
             owner, _, name = path.partition(".")
-            if name in self.new[owner] and self.new[owner][name] != setting:
-                self.omit(UNREAD, section, key, value, f"{name} is set too")
+            if self.new[owner].get(name, setting) != setting:
+                self.refuse(section, key, value, f"sets {name}, which has another value already; keep one")
                 continue
             shown = f"was {key}" if setting == value else f"was {key}: {value}"
             self.put(owner, name, setting, shown if owner == section else f"{shown}, under {section}")
@@ -334,6 +360,13 @@ class Rewriting:
             return
         self._at = ("algo_cfg", written[0])
         first = old[written[0]]
+        if wrong := [name for name in written if not _is_network(old[name])]:
+            for name in wrong:
+                expected = "a list of layers, or of branches {name: NAME, layers: LAYERS}"
+                self.refuse("algo_cfg", name, old[name], f"got {shown(old[name])}; expected {expected}")
+            for name in written:
+                del old[name]
+            return
         branches = self._observed(prefix, _branches(old.pop(f"{prefix}branch_layers", None)))
         merged = _layers(old.pop(f"{prefix}merge_layers", None))
         targets = [f"{prefix}layers"] if prefix else ["value_layers", "actor_layers", "critic_layers"]
@@ -398,6 +431,15 @@ class Rewriting:
 
 ENDS = ("n_states", "n_actions")
 """Sizes that JoyRL's first versions wrote for the numbers of inputs and outputs of a network."""
+
+
+def _is_network(value: Any) -> bool:
+    """Returns True for a list of layers, or of branches with layers."""
+    if not isinstance(value, list | NoneType):
+        return False
+    parts = [part for part in value or [] if isinstance(part, dict)]
+    lists = [part["layers"] for part in parts if "layers" in part]
+    return len(parts) == len(value or []) and all(isinstance(layers, list | NoneType) for layers in lists)
 
 
 def _branches(value: Any) -> Iterator[Branch]:

@@ -97,12 +97,15 @@ def unusable(spec: EnvSpec) -> str | None:
 
 
 def current_id(env_id: str) -> str:
-    """Returns the newest version of an environment that cannot be made any more; any other id unchanged."""
+    """Returns the newest version of an environment of which an older one cannot be made any more; any other id
+    unchanged."""
     if ":" in env_id:
         return env_id
     spec = lookup(env_id)
     gone = spec is None or getattr(spec.entry_point, "__name__", "") == "_raise_mujoco_py_error"
-    return (of_ale(env_id) or _current(env_id) or env_id) if gone else env_id
+    newest = of_ale(env_id) or _current(env_id) if gone else None
+    older = newest and (newest.startswith("ALE/") or 0 <= _split(env_id)[1] < _split(newest)[1])
+    return newest if newest and older else env_id
 
 
 def needs_mujoco(spec: EnvSpec | None) -> bool:
