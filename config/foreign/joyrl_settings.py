@@ -147,6 +147,8 @@ class Rewriting:
             text = above.text if above else next(iter(self.source.places.values())).text
             self.source.sections[section] = {}
             for key, value in (settings | lost).items():
+                if key in ("algo_name", "env_name") and key not in parts and (section, key) not in self.comments:
+                    continue  # the default, which only `convert` writes out
                 self.source.put(section, key, value, self._placed(section, key, parts, text))
 
     def _placed(self, section: str, key: str, parts: dict[Any, Place], text: str) -> Place:
