@@ -13,6 +13,7 @@ from config.config import GeneralConfig
 from config.error_text import faults, locate
 from config.finder import Finder
 from config.foreign import convlab, joyrl, rllib
+from config.foreign.table import Scope
 from config.names import did_you_mean, nearest, printable, with_full_width_named
 from config.opening import fault_below, named
 from config.paths import fixed
@@ -434,11 +435,11 @@ class _Assembly(Written):
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()
         self.put_models(found)
-        sources.choose_film(self.sources, self.models.get("env_cfg"))
-        known = rllib.Known(self.three_models(), self.sources)
+        scope = Scope(self.three_models(), self.sources)
         for source in self.sources:
-            self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
+            self.notes += rllib.translate(source, scope, lambda key: self.hint("algo_cfg", key), found["env_cfg"])
             self.problems += source.problems
+        sources.choose_film(self.sources, self.models.get("env_cfg"))
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
         built: dict[str, Any] = {name: self.section(name) for name in self.models}
         if built.get("env_cfg"):

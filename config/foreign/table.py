@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from config import sources
+from config.sources import Source, merge
 from config.schema import Strict
 
 
@@ -26,7 +26,7 @@ class Scope:
     """The settings that exist in this run, and the values that are written."""
 
     models: Mapping[str, type[Strict]]
-    sources: Iterable[sources.Source] = ()
+    sources: Iterable[Source] = ()
 
     def has(self, path: str) -> bool:
         section, _, key = path.partition(".")
@@ -45,7 +45,7 @@ class Scope:
         """Returns a number that is written, or else the default."""
         section, _, key = path.partition(".")
         model = self.models[section]
-        written = sources.merge(self.sources, section, model)[0].get(key)
+        written = merge(self.sources, section, model)[0].get(key)
         return float(written if isinstance(written, int | float) and written > 0 else model.model_fields[key].default)
 
 
