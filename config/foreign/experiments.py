@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from config import space
+from config import policies, space
 from config.error_text import shown
 from config.foreign import rllib
 from config.foreign.joyrl import SECTIONS
-from config.foreign.rllib_keys import PARTS
+from config.foreign.rllib_keys import CONFIG, PARTS
 from config.loader import ConfigError, load
 from config.names import did_you_mean
 from config.opening import named
@@ -43,6 +43,11 @@ def load_all(
         document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
+    if document and _is_config(document):
+        if not algo:
+            what = "settings of RLlib without the name of an algorithm"
+            raise ConfigError([f"{yaml_path}: {what}: {PROGRAM} --run NAME -f {yaml_path}"])
+        return {"": load(yaml_path, words, file=rllib.from_settings(document), algo=algo, **options)}
     found = experiments(document) if document else {}
     if document and found and (domains := list(space.found(document.value, document.place, []))):
         first = domains[0]
@@ -80,6 +85,14 @@ def _each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
     return configs
+
+
+def _is_config(document: Document) -> bool:
+    """Returns True for a file with RLlib's words outside of any section, such as its params.json."""
+    value = document.value
+    if not isinstance(value, dict) or set(value) & {*SECTIONS, policies.SECTION} or len(value) < 2:
+        return False
+    return "run" not in value and 2 * sum(key in CONFIG for key in value) > len(value)
 
 
 def experiments(document: Document) -> dict[str, Source]:

@@ -10,7 +10,7 @@ from config import sources
 from config.error_text import shown
 from config.foreign import names as foreign_names
 from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, row_of
-from config.foreign.rllib_values import algorithm_here
+from config.foreign.rllib_values import algorithm_here, example_here
 from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
 from config.names import did_you_mean
 from config.sources import Source
@@ -157,7 +157,7 @@ def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
         if owners != hint(ours):
             return f"it is called {ours} here, a setting of{owners}" if ours != key else f"it is a setting of{owners}"
     near = (hint(key) or did_you_mean(key, CONFIG)).removeprefix("; ")
-    return near or "is not a word of RLlib's that is known here (docs/rllib.md)"
+    return near or "has no counterpart here"
 
 
 def _put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> None:
@@ -168,9 +168,10 @@ def _put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> N
     value, place = source.foreign["env"]
     if not isinstance(value, str) or kind is None:
         return
-    old = value.removeprefix("ale_py:") if value.startswith("ale_py:ALE/") else value
+    old, settings = example_here(value.removeprefix("ale_py:") if value.startswith("ale_py:ALE/") else value)
     present = kind.current_id(kind.present_name(old))
-    source.put("env_cfg", "id", present, place)
+    for key, setting in {"id": present, **settings}.items():
+        source.put("env_cfg", key, setting, place)
     free = not any({"vectorization", "wrappers"} & set(each.sections.get("env_cfg", {})) for each in scope.sources)
     if present.startswith("ALE/") and free:
         source.put("env_cfg", "vectorization", "native", place)

@@ -136,7 +136,7 @@ COLLECTING = (
 LEARNING = (
     _ours("train_batch_size train_batch_size_per_learner timesteps_per_batch", "batch_size", "on-policy: transitions of a window over all rows; replay buffer: of a minibatch", translate=values.train_batch),
     _ours("minibatch_size sgd_minibatch_size sgd_batchsize", "sgd_batch_size", "PPO, TRPO, PQN"),
-    _ours("num_epochs num_sgd_iter", "k_epochs"),
+    _ours("num_epochs num_sgd_iter", "k_epochs", translate=values.epochs),
     _nothing("shuffle_batch_per_epoch shuffle_sequences", "minibatches are always shuffled", values=(True,), refused="minibatches are always shuffled; leave it out"),
     _ours("gamma discount", "gamma"),
     _ours("lr sgd_stepsize", "lr", "or `actor_lr` and `critic_lr`; a schedule is `lr_schedule`", translate=values.rate),
@@ -149,7 +149,7 @@ LEARNING = (
     _ours("l2_reg", "weight_decay", translate=values.weight_decay),
     _ours("rmsprop", "optimizer", translate=values.rmsprop),
     _ours("model", "", "", "see [above](#model)", translate=values.model),
-    _nothing("framework framework_str use_pytorch use_torch eager", "networks are torch's; every value is accepted"),
+    _nothing("framework framework_str use_pytorch use_torch eager", _TORCH, remark="networks are torch's; every value is accepted"),
     _nothing("eager_tracing eager_max_retraces tf_session_args local_tf_session_args _tf_policy_handles_more_than_one_loss", _TORCH),
     _nothing("torch_compile_learner torch_compile_learner_what_to_compile torch_compile_learner_dynamo_backend torch_compile_learner_dynamo_mode torch_compile_worker torch_compile_worker_dynamo_backend torch_compile_worker_dynamo_mode torch_ddp_kwargs", "`general_cfg.compile` compiles whole gradient steps, by itself in long runs"),
     _nothing("torch_skip_nan_gradients", "a metric that is not finite ends the run"),
@@ -185,7 +185,7 @@ ALGORITHMS = (
     _ours("vtrace", "vtrace", "A2C and IMPALA; PPO's windows are at most `general_cfg.run_ahead` windows old", translate=values.vtrace),
     _nothing("vtrace_drop_last_ts vtrace_clip_rho_threshold vtrace_clip_pg_rho_threshold", "ratios are cut at 1, and the value of the last state counts"),
     _nothing("broadcast_interval minibatch_buffer_size num_multi_gpu_tower_stacks num_data_loader_buffers num_parallel_data_loaders num_aggregation_workers replay_proportion replay_buffer_num_slots learner_queue_size learner_queue_timeout max_sample_requests_in_flight_per_aggregation_worker num_gpu_loader_threads minibatch_buffer", "the learner takes each window once, and workers get the newest weights"),
-    _refused("microbatch_size", "`sgd_batch_size`", "a minibatch is learned as a whole: sgd_batch_size is its size"),
+    _nothing("microbatch_size", "a window or minibatch is learned as a whole, which gives the same gradient: `sgd_batch_size` is the size of a minibatch"),
     _nothing("_separate_vf_optimizer", "`actor_lr` and `critic_lr` are two rates"),
     _ours("_lr_vf", "critic_lr"),
     _ours("n_step", "n_step"),
@@ -239,7 +239,7 @@ ALGORITHMS = (
     _ours("n_action_sample", "advantage_actions"),
     _ours("burn_in replay_burn_in", "burn_in"),
     _nothing("zero_init_states", "a sequence begins with the state of its first steps, `burn_in`"),
-    _ours("mixer", "mixer", "qmix is monotonic", translate=lambda value, scope: Meaning({scope.algo("mixer")[0]: {"qmix": "monotonic"}.get(value, value)})),
+    _ours("mixer", "mixer", "qmix is monotonic, vdn is sum", translate=lambda value, scope: Meaning({scope.algo("mixer")[0]: {"qmix": "monotonic", "vdn": "sum"}.get(value, value)})),
     _ours("target_return", "target_return"),
     _ours("num_layers", "n_blocks"),
     _ours("num_heads", "n_heads"),
@@ -318,7 +318,7 @@ MAPPINGS: Mapping[str, tuple[Key, ...]] = {
     ),
     "replay_buffer_config": (
         _ours("type", "buffer_type", "PER for a class with Prioritized in its name", translate=values.buffer_kind),
-        _ours("capacity", "buffer_size"),
+        _ours("capacity", "buffer_size", translate=values.capacity),
         _ours("prioritized_replay_alpha alpha", "per_alpha"),
         _ours("prioritized_replay_beta beta", "per_beta"),
         _ours("prioritized_replay_eps", "per_epsilon"),
@@ -342,10 +342,10 @@ MAPPINGS: Mapping[str, tuple[Key, ...]] = {
 
 STOP = (
     _ours("training_iteration", "general_cfg.max_iteration"),
-    _ours("timesteps_total num_env_steps_sampled num_env_steps_sampled_lifetime agent_timesteps_total env_runners/num_env_steps_sampled_lifetime", "general_cfg.max_total_step"),
+    _ours("episode_reward_mean episode_return_mean sampler_results/episode_reward_mean env_runners/episode_reward_mean env_runners/episode_return_mean", "general_cfg.stop_return", "the mean return of the last training episodes"),
+    _ours("timesteps_total num_env_steps_sampled num_env_steps_sampled_lifetime agent_timesteps_total env_runners/num_env_steps_sampled_lifetime", "general_cfg.max_total_step", "a run that learns from data alone has `general_cfg.max_update`", translate=values.steps_in_total),
     _ours("time_total_s", "general_cfg.max_time"),
     _ours("episodes_total", "general_cfg.max_episode"),
-    _ours("episode_reward_mean episode_return_mean sampler_results/episode_reward_mean env_runners/episode_reward_mean env_runners/episode_return_mean", "general_cfg.stop_return", "the mean return of the last training episodes"),
     _ours("evaluation/episode_reward_mean evaluation/sampler_results/episode_reward_mean evaluation/env_runners/episode_reward_mean evaluation/env_runners/episode_return_mean", "general_cfg.reward_threshold", "with `general_cfg.online_eval: true`", translate=values.evaluated_return),
 )  # fmt: skip
 
@@ -376,7 +376,7 @@ TABLES: Mapping[str, tuple[Key, ...]] = {
 }
 """Heading of the page -> its rows."""
 
-LAST = ("replay_buffer_config.type", "training_intensity", "target_network_update_freq")
+LAST = ("replay_buffer_config.type", "training_intensity", "target_network_update_freq", *STOP[2].words())
 """Words that are translated after all others, whose values they depend on."""
 
 

@@ -172,7 +172,7 @@ def lstm(value: Any, scope: Scope) -> Meaning:
 def sequence_length(value: Any, scope: Scope) -> Meaning:
     if value == 20 and _model(scope, "use_lstm") is not True:
         return Meaning({}, "no layer is recurrent")
-    return Meaning(dict.fromkeys(scope.algo("lookup_step"), value))
+    return Meaning({scope.algo("lookup_step", "context_length")[0]: value})
 
 
 def hiddens(value: Any, scope: Scope) -> Meaning:
@@ -227,6 +227,18 @@ def env_config(value: Any, scope: Scope) -> Meaning:
     kept = {key: part for key, part in value.items() if not (of_ale(scope) and key == "frameskip" and part == 1)}
     remark = "frameskip 1 is left out: each action is repeated 4 times, as by RLlib" if len(kept) < len(value) else ""
     return Meaning({f"env_cfg.{key}": argument for key, argument in kept.items()}, remark)
+
+
+EXAMPLES: Mapping[str, tuple[str, Settings]] = {
+    "StatelessCartPole": ("CartPole-v1", {"wrappers": [{"wrapper_name": "SelectObservation", "indices": [0, 2]}]}),
+}
+"""Class of RLlib's examples -> the id here, and settings of env_cfg."""
+
+
+def example_here(name: str) -> tuple[str, Settings]:
+    """Returns id and settings of env_cfg for a class of RLlib's examples; any other name unchanged."""
+    known = EXAMPLES.get(name.rpartition(".")[2]) if name.startswith("ray.rllib.examples") else None
+    return known or (name, {})
 
 
 def frames(value: Any, scope: Scope) -> Meaning:
@@ -317,6 +329,9 @@ def learners(value: Any, scope: Scope) -> Meaning:
 
 
 def gpus(value: Any, scope: Scope) -> Meaning:
+    of_learner = ("num_gpus_per_learner", "num_gpus_per_learner_worker")
+    if value == 0 and any(written(scope, word) for word in of_learner):
+        return Meaning({}, "num_gpus_per_learner is the learner's")
     if value == 0:
         return Meaning({"general_cfg.device": "cpu"})
     settings = {"general_cfg.device": "auto", "general_cfg.num_gpus_per_learner": value}
@@ -405,7 +420,34 @@ def train_batch(value: Any, scope: Scope) -> Meaning:
         raise NoCounterpartError(
             "write algo_cfg.batch_episode: it learns from whole episodes, and this is their number"
         )
-    return Meaning(dict.fromkeys(scope.algo("batch_size"), value))
+    settings = dict.fromkeys(scope.algo("batch_size"), value)
+    minibatch = any(written(scope, word) is not None for word in ("sgd_minibatch_size", "minibatch_size", "sgd_batchsize"))
+    if scope.has("algo_cfg.sgd_batch_size") and not minibatch and type(value) is int:
+        if 0 < value < scope.number("algo_cfg.sgd_batch_size"):
+            settings["algo_cfg.sgd_batch_size"] = value
+    return Meaning(settings)
+
+
+def epochs(value: Any, scope: Scope) -> Meaning:
+    if value == 1 and not scope.has("algo_cfg.k_epochs"):
+        return Meaning({}, "a window is learned once")
+    return Meaning(dict.fromkeys(scope.algo("k_epochs"), value))
+
+
+def capacity(value: Any, scope: Scope) -> Meaning:
+    if scope.has("algo_cfg.data") and not scope.has("algo_cfg.buffer_size"):
+        return Meaning({}, "data are read into memory once")
+    return Meaning(dict.fromkeys(scope.algo("buffer_size"), value))
+
+
+def steps_in_total(value: Any, scope: Scope) -> Meaning:
+    """Translates the steps of a run; one that learns from data alone counts updates here."""
+    model = scope.models.get("algo_cfg")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not getattr(model, "OFFLINE", False) or not number or value <= 0:
+        return Meaning({"general_cfg.max_total_step": value})
+    updates = max(1, round(value / scope.number("algo_cfg.batch_size")))
+    return Meaning({"general_cfg.max_update": updates}, "steps of the data there, updates here")
 
 
 def intensity(value: Any, scope: Scope) -> Meaning:
@@ -529,6 +571,8 @@ def explored_by(value: Any, scope: Scope) -> Meaning:
         "GaussianNoise": "gaussian", "PerWorkerGaussianNoise": "gaussian", "OrnsteinUhlenbeckNoise": "ou",
         "PerWorkerOrnsteinUhlenbeckNoise": "ou",
     }  # fmt: skip
+    if kind == "ParameterNoise":
+        raise NoCounterpartError("noise of the weights is learned here: algo_cfg.noisy of DQN and its family")
     if kind not in kinds or not scope.has("algo_cfg.exploration_type"):
         raise NoCounterpartError("write exploration_type and the settings that belong to it under algo_cfg")
     return Meaning({"algo_cfg.exploration_type": kinds[kind]})
@@ -538,6 +582,8 @@ def epsilon(end: str) -> Callable[[Any, Scope], Meaning]:
     """Returns a translation of one end of epsilon's line, or of its length in steps. end: start, end or decay."""
 
     def translation(value: Any, scope: Scope) -> Meaning:
+        if scope.has("algo_cfg.expl_noise") and not scope.has(f"algo_cfg.epsilon_{end}"):
+            return Meaning({}, "the noise of its actions is constant")
         [path] = scope.algo(f"epsilon_{end}")
         if end == "decay" and isinstance(value, int | float):
             value = max(1, value)
@@ -661,8 +707,8 @@ def recorded(value: Any, scope: Scope) -> Meaning:
     if isinstance(value, dict):
         raise NoCounterpartError("a mixture of data is algo_cfg.data: [FILES] with algo_cfg.data_share")
     if isinstance(value, str) and value.startswith("d4rl."):
-        kept = f"the sets of D4RL are sets of Minari here: algo_cfg.data: minari:mujoco/{_minari(value)}"
-        raise NoCounterpartError(f"{kept} (docs/offline.md)")
+        kept = f"minari:mujoco/{_minari(value)}"
+        return Meaning(dict.fromkeys(scope.algo("data"), kept), "Minari has the sets of D4RL for present environments")
     return Meaning(dict.fromkeys(scope.algo("data"), value))
 
 

@@ -27,7 +27,7 @@ MOST_SECONDS = 180
 """Time for one command without training."""
 ABSENT = re.compile(r"(?:^|[:.] ?)(?:algo_name|env_name|id|run|env): ")
 """Part of a refusal that is about the algorithm or the environment."""
-TOO_LARGE = "GiB free; choose a smaller"
+TOO_LARGE = re.compile(r"this machine has [\d,.]+ [MG]iB free|has [\d,]+ MiB free; try fewer")
 LOADS, CONVERTS, REFUSED, LARGE = "loads", "loads when converted", "refused", "too large for this machine"
 
 
@@ -137,7 +137,7 @@ def _checked(path: Path, as_training: bool, steps: int, folder: Path) -> Outcome
         words = other
         status, text = _run([*words, "--dry-run"])
     kind = LOADS
-    if status and TOO_LARGE in text:
+    if status and TOO_LARGE.search(text):
         return Outcome(str(path), LARGE, shlex.join(words), text)
     if status:
         kind, new = CONVERTS, folder / f"new_{path.name}"
