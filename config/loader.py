@@ -440,9 +440,9 @@ class _Assembly(Written):
                     message += presets.elsewhere(env.id, package, self.finders["env_name"], self.preset_root)
                 self.report("env_cfg", key, message)
 
-    def _put_words(self, source: sources.Source) -> None:
+    def _put_words(self, source: sources.Source, scope: Scope) -> None:
         """Puts words of JoyRL under our names."""
-        changes = list(joyrl_settings.put_words(source, Scope(self.three_models(), self.sources)))
+        changes = list(joyrl_settings.put_words(source, scope))
         self.nothing_to_do += [remark for kind, remark in changes if kind == joyrl_settings.NEEDLESS]
         if moved := [remark for kind, remark in changes if kind == joyrl_settings.MOVED]:
             self.notes.append(f"{joyrl_settings.TRANSLATED}: {', '.join(moved)}")
@@ -450,12 +450,12 @@ class _Assembly(Written):
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()
         self.put_models(found)
-        sources.choose_film(self.sources, self.models.get("env_cfg"))
-        known = rllib.Known(self.three_models(), self.sources)
+        scope = Scope(self.three_models(), self.sources)
         for source in self.sources:
-            self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
-            self._put_words(source)
+            self.notes += rllib.translate(source, scope, lambda key: self.hint("algo_cfg", key), found["env_cfg"])
+            self._put_words(source, scope)
             self.problems += source.problems
+        sources.choose_film(self.sources, self.models.get("env_cfg"))
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
         built: dict[str, Any] = {name: self.section(name) for name in self.models}
         if built.get("env_cfg"):

@@ -12,7 +12,7 @@ from config import policies, sources, space
 from config.config import address
 from config.domain_kinds import SECTION
 from config.error_text import faults, shown
-from config.foreign.experiments import experiments
+from config.foreign.experiments import REPEATS, experiments
 from config.loader import ConfigError, load, own_class
 from config.names import did_you_mean
 from config.opening import Opener, fault_below, named, regular
@@ -184,6 +184,7 @@ def _tuning(
         problems.append(f"{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}")
     places = document.place.parts[SECTION].parts if SECTION in document.place.parts else {}
     if settings is not None and domains:
+        settings = settings.model_copy(update=_repeats(document, domains, places))
         problems += _across(settings, domains, places)
     if problems:
         if dashes and domains and not wrong_leaves:  # a function has settings of its own kind
@@ -194,6 +195,15 @@ def _tuning(
     notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
     where = {str(key): place.text for key, place in places.items()}
     return Tuning(settings, document, domains, options, name, fixed(Path(into)) if into else None, tuple(notes), where)
+
+
+def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any, Place]) -> dict[str, int]:
+    """Takes the number of samples out of an experiment of RLlib, and returns the setting that it is: draws, or seeds if
+    nothing is drawn."""
+    key = "samples" if any(domain.kind != "grid" for domain in domains) else "seeds"
+    parts = [part for part in document.value.values() if isinstance(part, dict) and {"run", "alg"} & set(part)]
+    counts = [part.pop(word) for part in parts for word in REPEATS if isinstance(part.get(word), int)]
+    return {key: counts[0]} if len(parts) == 1 and counts and key not in places and counts[0] > 0 else {}
 
 
 def _of_a_trial(tuning: Tuning) -> list[str]:

@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from config import policies, space
 from config.error_text import shown
 from config.foreign import rllib
 from config.foreign.joyrl import SECTIONS
+from config.foreign.rllib_keys import CONFIG, PARTS
 from config.loader import ConfigError, load
 from config.names import did_you_mean
 from config.opening import named
@@ -17,10 +19,10 @@ from config.run_config import RunConfig
 from config.sources import Source
 from config.yaml_reader import Document, DocumentError, Place, read
 
-PARTS = ("run", "env", "stop", "config", "checkpoint_freq")
-HARMLESS = ("checkpoint_at_end", "local_dir", "storage_path", "pass_criteria", "num_samples", "checkpoint_config")
-"""Other keys of an experiment. Those that would change a run are refused unless they have the values in _ALLOWED."""
-_ALLOWED: dict[str, tuple[Any, ...]] = {"num_samples": (1,), "checkpoint_config": ({}, {"checkpoint_at_end": True})}
+MAIN = ("run", "env", "stop", "config")
+"""Parts that every experiment has."""
+REPEATS = ("num_samples", "repeat", "num_trials")
+"""Parts that are a number of runs."""
 
 
 def load_all(
@@ -41,7 +43,16 @@ def load_all(
         document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
+    if document and _is_config(document):
+        if not algo:
+            what = "settings of RLlib without the name of an algorithm"
+            raise ConfigError([f"{yaml_path}: {what}: {PROGRAM} --run NAME -f {yaml_path}"])
+        return {"": load(yaml_path, words, file=rllib.from_settings(document), algo=algo, **options)}
     found = experiments(document) if document else {}
+    if document and found and (domains := list(space.found(document.value, document.place, []))):
+        first = domains[0]
+        told = f"{first.place}: {first.path}: values to try are for: {PROGRAM} tune -f {yaml_path}"
+        raise ConfigError([told])
     if not found:
         return {"": load(yaml_path, words, file=document, algo=algo, **options)}
     read_one = partial(load, yaml_path, words, algo=algo, **options)
@@ -76,12 +87,20 @@ def _each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:
     return configs
 
 
+def _is_config(document: Document) -> bool:
+    """Returns True for a file with RLlib's words outside of any section, such as its params.json."""
+    value = document.value
+    if not isinstance(value, dict) or set(value) & {*SECTIONS, policies.SECTION} or len(value) < 2:
+        return False
+    return "run" not in value and 2 * sum(key in CONFIG for key in value) > len(value)
+
+
 def experiments(document: Document) -> dict[str, Source]:
     """Returns the settings of each experiment by its name; none if the file has our sections."""
     value = document.value
     if not isinstance(value, dict) or set(value) & set(SECTIONS):
         return {}
-    if not any(isinstance(part, dict) and "run" in part for part in value.values()):
+    if not any(isinstance(part, dict) and {"run", "alg"} & set(part) for part in value.values()):
         return {}
     found = {name: _experiment(name, part, document.place.parts[name]) for name, part in value.items()}
     next(iter(found.values())).problems += document.duplicates
@@ -90,28 +109,22 @@ def experiments(document: Document) -> dict[str, Source]:
 
 def _experiment(name: str, value: Any, place: Place) -> Source:
     if not isinstance(value, dict):
-        return Source(True, problems=[f"{place.text}: {name}: got {shown(value)}; expected {', '.join(PARTS[:4])}"])
+        return Source(True, problems=[f"{place.text}: {name}: got {shown(value)}; expected {', '.join(MAIN)}"])
     source = Source(written=True)
     for key, part in value.items():
         where = place.parts[key]
-        if key in ("run", "env"):
-            section, setting = ("general_cfg", "algo_name") if key == "run" else ("env_cfg", "id")
-            source.put(section, setting, part, where)
-        elif key in ("stop", "config") and part is not None:
-            _add(source, key, part, where)
-        elif key == "checkpoint_freq":
-            source.foreign[key] = (part, where)
-        elif key not in (*PARTS, *HARMLESS) or part not in _ALLOWED.get(key, (part,)):
-            source.problems.append(f"{where.text}: {where.path}: {_refusal(key, part)}")
+        if key == "env":
+            source.put("env_cfg", "id", part, where)
+        if key in ("stop", "config"):
+            if part is not None:
+                _add(source, key, part, where)
+        elif key == "env" or key in PARTS:
+            source.foreign["run" if key == "alg" else key] = (part, where)
+        else:
+            known = did_you_mean(key, (*MAIN, *PARTS)) or f"; known: {', '.join((*MAIN, 'checkpoint_freq'))}"
+            source.problems.append(f"{where.text}: {where.path}: is not a part of an experiment{known}")
+    rllib.name_algorithm(source)
     return source
-
-
-def _refusal(key: str, value: Any) -> str:
-    if key == "num_samples":
-        return f"got {shown(value)}; each experiment is one run; --seeds runs one with several seeds"
-    if key == "checkpoint_config":
-        return "write checkpoint_freq in its place, or general_cfg.keep_checkpoints in a section of config"
-    return f"is not a part of an experiment{did_you_mean(key, PARTS) or '; known: ' + ', '.join(PARTS)}"
 
 
 def _add(source: Source, key: str, value: Any, place: Place) -> None:

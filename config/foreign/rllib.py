@@ -1,22 +1,17 @@
-"""Reads settings by RLlib's names: --config, --stop, and experiments in a file. config/foreign/names.py has the names,
-config/foreign/rllib_values.py the values that mean something else here."""
+"""Reads settings by RLlib's names: --config, --stop, and experiments in a file. config/foreign/rllib_keys.py has the
+words, config/foreign/rllib_values.py what their values mean here."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any
 
 from config import sources
 from config.error_text import shown
 from config.foreign import names as foreign_names
-from config.foreign.rllib_values import (
-    LAST,
-    NOTHING,
-    REFUSED,
-    STOP_RULES,
-    VALUES,
-    Known,
-    Meaning,
-    NoCounterpartError,
-)
+from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, row_of
+from config.foreign.rllib_values import algorithm_here, example_here
+from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
 from config.names import did_you_mean
 from config.sources import Source
 from config.yaml_reader import Document, DocumentError, Place, parse
@@ -54,10 +49,18 @@ def from_settings(document: Document) -> Source:
         value, place = document.value[key], document.place.parts[key]
         if key == "env":  # the choice of the preset depends on it, before the names are translated
             source.put("env_cfg", "id", value, place)
-        else:
-            source.foreign[key] = (value, place)
+        word = _spelled(key)
+        source.foreign[word] = (value, place)
+        if word in NESTED and isinstance(value, dict):
+            source.foreign |= {f"{word}.{part}": (value[part], place.parts[part]) for part in value}
     source.strays.clear()
     return source
+
+
+def _spelled(key: str) -> str:
+    """Returns a word as RLlib spells it."""
+    plain = key.lower().replace("-", "_")
+    return plain if row_of(key) is None and row_of(plain) else key
 
 
 def from_stop_rules(document: Document) -> Source:
@@ -65,82 +68,165 @@ def from_stop_rules(document: Document) -> Source:
     source = Source(True, problems=list(document.duplicates))
     for key, value in document.value.items():
         place = document.place.parts[key]
-        if key in STOP_RULES:
+        if key in RULES:
             source.foreign[key] = (value, place)
         else:
-            near = did_you_mean(key, STOP_RULES) or f"; known: {', '.join(STOP_RULES)}"
+            known = [rule for rule in RULES if "/" not in rule]
+            near = did_you_mean(key, RULES) or f"; known: {', '.join(known)}"
             source.problems.append(f"{place.text}: {place.path}: is not a stop rule{near}")
     return source
+
+
+def name_algorithm(source: Source, others: Iterable[Source] = ()) -> None:
+    """Puts the algorithm that `run` of a source means. others: sources whose words it depends on, too."""
+    words = {word: value for each in (*others, source) for word, (value, _) in each.foreign.items()}
+    if "run" in words:
+        name, _, _ = algorithm_here(words["run"], words)
+        source.put("general_cfg", "algo_name", name, source.foreign["run"][1])
 
 
 # -------------------------------------------------------------------------------------------------- translation
 
 
-def translate(source: Source, known: Known, hint: Callable[[str], str]) -> Iterator[str]:
+def translate(
+    source: Source, scope: Scope, hint: Callable[[str], str], kind: ModuleType | None = None
+) -> Iterator[str]:
     """Puts the settings that have RLlib's names under ours, and yields a note on each. hint: end of a sentence about an
-    unknown setting."""
+    unknown setting; kind: package of the environment."""
+    _put_present_env(source, scope, kind)
     for key in sorted(source.foreign, key=lambda key: key in LAST):
         value, place = source.foreign[key]
         try:
-            meaning = meaning_of(key, value, known)
+            meaning = meaning_of(key, value, scope)
         except NoCounterpartError as reason:
             source.problems.append(f"{place.text}: {place.path}: {reason}")
             continue
-        except LookupError:
-            if "algo_cfg" in known.models:
-                near = (hint(key) or did_you_mean(key, VALUES)).removeprefix("; ") or "has no counterpart here"
-                source.problems.append(f"{place.text}: {place.path}: {near}")
+        except LookupError as missing:
+            if "algo_cfg" in scope.models:
+                source.problems.append(f"{place.text}: {place.path}: {_unknown(key, missing, hint)}")
             continue
-        _put(source, meaning, place)
-        if note := _note(key, value, meaning):
+        if _put(source, meaning, place) and (note := _note(key, value, meaning)):
             yield f"{place.text}: {note}"
+    yield from _put_implied(source, scope)
 
 
-def meaning_of(key: str, value: Any, known: Known) -> Meaning:
+def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
     """Returns the settings that a name and its value mean here. Raises NoCounterpartError, or LookupError for an
     unknown name."""
     if value is None:
         return Meaning({}, "null is the default")
-    if key in NOTHING and (not NOTHING[key][1] or value in NOTHING[key][1]):
-        return Meaning({}, NOTHING[key][0])
-    if key in VALUES:
-        return VALUES[key](value, known)
-    if key in REFUSED:
-        raise NoCounterpartError(REFUSED[key])
+    if row := row_of(key):
+        return _of_row(row, value, scope)
+    mapping, point, word = key.partition(".")
+    if point:
+        known = [other.partition(".")[2] for other in CONFIG if other.startswith(f"{mapping}.")]
+        near = did_you_mean(word, known) or f"; known: {', '.join(known[:8])} and others (docs/rllib.md)"
+        raise NoCounterpartError(f"is not a word of {mapping}{near}")
+    return _of_others(key, value, scope)
+
+
+def _of_row(row: Row, value: Any, scope: Scope) -> Meaning:
+    """Returns the meaning of a row's word, with sentences in place of the page's Markdown."""
+    try:
+        meaning = row.meaning(value, scope)
+    except NoCounterpartError as reason:
+        raise NoCounterpartError(plain(str(reason))) from None
+    return meaning._replace(remark=plain(meaning.remark))
+
+
+def _of_others(key: str, value: Any, scope: Scope) -> Meaning:
+    """Returns the meaning of a name of another library, or of a setting of ours without its section."""
     if remark := foreign_names.remark_on(key):
         raise NoCounterpartError(remark)
     for section, name, remark in foreign_names.ours(key):
-        if known.has(f"{section}.{name}"):
+        if scope.has(f"{section}.{name}"):
             if remark:
                 raise NoCounterpartError(f"is {name} here ({remark}); write {section}.{name}")
-            parts = foreign_names.together(key, name, known.models[section].model_fields)
-            return Meaning({f"{section}.{part}": value for part in parts})
-    owner = next((section for section, model in known.models.items() if key in model.spellings()), None)
+            return Meaning({f"{section}.{name}": value})
+    owner = next((section for section, model in scope.models.items() if key in model.spellings()), None)
     if owner is None:
         raise LookupError(key)
-    return Meaning({f"{owner}.{known.models[owner].field_name(key)}": value})
+    return Meaning({f"{owner}.{scope.models[owner].field_name(key)}": value})
 
 
-def _put(source: Source, meaning: Meaning, place: Place) -> None:
+def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
+    """Returns what is wrong with a word whose setting does not exist in this run."""
+    wanted = missing.args[0] if isinstance(missing.args[0], tuple) else str(missing.args[0]).split()
+    for ours in (path.rpartition(".")[2] for path in wanted) if row_of(key) else ():
+        owners = hint(ours).removeprefix("; it is a setting of")
+        if owners != hint(ours):
+            return f"it is called {ours} here, a setting of{owners}" if ours != key else f"it is a setting of{owners}"
+    near = (hint(key) or did_you_mean(key, CONFIG)).removeprefix("; ")
+    return near or "has no counterpart here"
+
+
+def _put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> None:
+    """Puts the present id of an environment in the place of one that has gone. A game of ale_py is played on its own
+    vector environment, unless another way is written."""
+    if "env" not in source.foreign or not hasattr(kind, "current_id"):
+        return
+    value, place = source.foreign["env"]
+    if not isinstance(value, str) or kind is None:
+        return
+    old, settings = example_here(value.removeprefix("ale_py:") if value.startswith("ale_py:ALE/") else value)
+    present = kind.current_id(kind.present_name(old))
+    for key, setting in {"id": present, **settings}.items():
+        source.put("env_cfg", key, setting, place)
+    free = not any({"vectorization", "wrappers"} & set(each.sections.get("env_cfg", {})) for each in scope.sources)
+    if present.startswith("ALE/") and free:
+        source.put("env_cfg", "vectorization", "native", place)
+
+
+def _put_implied(source: Source, scope: Scope) -> Iterator[str]:
+    """Puts what the algorithm in the place of another one has, unless something else is written; yields a note."""
+    if "run" not in source.foreign:
+        return
+    value, place = source.foreign["run"]
+    words = {word: part for each in scope.sources for word, (part, _) in each.foreign.items()}
+    name, settings, remark = algorithm_here(value, words)
+    free = {path: setting for path, setting in settings.items() if scope.has(path) and not _written(path, scope)}
+    _put(source, Meaning(free), place)
+    if remark:
+        yield f"{place.text}: {_note('run', value, Meaning({'general_cfg.algo_name': name, **free}, remark))}"
+
+
+def _written(path: str, scope: Scope) -> bool:
+    section, _, key = path.partition(".")
+    return any(key in source.sections.get(section, {}) for source in scope.sources)
+
+
+def _put(source: Source, meaning: Meaning, place: Place) -> bool:
+    """Puts settings into a source; returns False if nothing is new, or if another word sets one of them otherwise."""
+    new = not meaning.settings
     for path, value in meaning.settings.items():
         section, _, name = path.partition(".")
         if name in source.sections.get(section, {}):
             other = source.places[section].parts[name].path
-            source.problems.append(f"{place.text}: {place.path}: sets {path}, which {other} sets too; keep one")
-            return
-        source.put(section, name, value, Place(place.text, place.path))
+            if source.sections[section][name] != value:
+                source.problems.append(f"{place.text}: {place.path}: sets {path}, which {other} sets too; keep one")
+                return False
+            new = new or other == place.path
+        else:
+            source.put(section, name, value, Place(place.text, place.path))
+            new = True
+    return new
 
 
 def _note(key: str, value: Any, meaning: Meaning) -> str:
     """Returns a setting and its meaning in words; empty if they are the same."""
     if not meaning.settings:
-        return f"{key} {_plain(value)} needs nothing here: {meaning.remark}"
+        return f"{key} {_plain(value)} needs nothing here: {meaning.remark}" if meaning.remark else ""
     named = {path.partition(".")[2]: other for path, other in meaning.settings.items()}
-    if named == {key: value}:
+    if named == {key: value} or (key == "env" and named == {"id": value}):
         return ""
     ours = ", ".join(f"{name} {_plain(other)}" for name, other in named.items())
     return f"{key} {_plain(value)} -> {ours}" + (f" ({meaning.remark})" if meaning.remark else "")
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
+    return "rgb_array" if value is sources.FILM else value if isinstance(value, str) else shown(value)
+
+
+def plain(text: str) -> str:
+    """Returns a text of the page as a part of a message: without links and quotes."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")

@@ -1,0 +1,1 @@
+"""Programs that measure; pytest does not collect them."""
