@@ -83,9 +83,10 @@ def _look_up(request: argparse.Namespace) -> int:
             command: Callable[[argparse.Namespace], int] = getattr(entry, request.command)
             return command(request)
         elif request.command == "convert":
-            from config.foreign import convert
+            from config.foreign import convert, zoo
 
-            print(convert.converted(request.file, ALGOS, ENVS), end="")
+            text = zoo.converted_file(request.file, request.algo, request.env, ALGOS, ENVS)
+            print(text or convert.converted(request.file, ALGOS, ENVS), end="")
         elif request.command == "trust":
             return _trust(request.forget)
         elif request.command == "runs":

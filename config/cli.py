@@ -81,6 +81,9 @@ other commands:
   python main.py bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
                                                   steps/s with your settings
   python main.py convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
+  python main.py convert ppo.yml --env ID > NEW.yaml
+                                                  the same for hyperparameters
+                                                  of rl-baselines3-zoo
   python main.py data DATA... [--env ID] [--json]
                                                   what collected data contain,
                                                   and if it fits an environment
@@ -336,6 +339,10 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
         case "convert":
             parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
             parser.add_argument("target", metavar="NEW", type=arguments.text, nargs="?", help="data in another format")
+            which = "with hyperparameters of rl-baselines3-zoo: the {}"
+            parser.add_argument("--env", metavar="ID", type=arguments.text, help=which.format("environment"))
+            algo = which.format("algorithm, by default from the file's name")
+            parser.add_argument("--algo", metavar="NAME", type=arguments.text, help=algo)
         case "data":
             what = "file, pattern such as 'data/*.npz', or task directory"
             parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)

@@ -106,7 +106,7 @@ def from_document(document: Document, *, written: bool) -> Source:
         )
         return source
     known = {*SECTIONS, policies.SECTION, TUNING}
-    if not known & set(document.value) and (library := foreign_names.origin(document.value)):
+    if not known & set(document.value) and (library := foreign_names.origin(document.value, document.place.text)):
         source.problems.append(f"{document.place.text}: has none of the sections {', '.join(SECTIONS)}{library}")
         return source
     for key, value in document.value.items():

@@ -3,9 +3,8 @@ nothing. From a table come what is loaded, `convert`, the hints in messages, and
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from config import sources
 from config.schema import Strict
 
 
@@ -21,12 +20,19 @@ class NoCounterpartError(Exception):
     """A word or value that means nothing here; the message says what to write in its place."""
 
 
+class Written(Protocol):
+    """Settings that are written, by section; config/sources.py reads the words of tables, and has such a class."""
+
+    sections: dict[str, dict[str, Any]]
+
+
 @dataclass(frozen=True)
 class Scope:
     """The settings that exist in this run, and the values that are written."""
 
     models: Mapping[str, type[Strict]]
-    sources: Iterable[sources.Source] = ()
+    sources: Iterable[Written] = ()
+    """Where settings are written, the strongest last."""
 
     def has(self, path: str) -> bool:
         section, _, key = path.partition(".")
@@ -44,9 +50,16 @@ class Scope:
     def number(self, path: str) -> float:
         """Returns a number that is written, or else the default."""
         section, _, key = path.partition(".")
-        model = self.models[section]
-        written = sources.merge(self.sources, section, model)[0].get(key)
+        model, written = self.models[section], self.value(path)
         return float(written if isinstance(written, int | float) and written > 0 else model.model_fields[key].default)
+
+    def value(self, path: str) -> Any:
+        """Returns what is written for a setting; None if nothing is."""
+        section, _, key = path.partition(".")
+        model, values = self.models[section], {}
+        for source in self.sources:
+            values |= {model.field_name(name): value for name, value in source.sections.get(section, {}).items()}
+        return values.get(key)
 
 
 Translation = Callable[[Any, Scope], Meaning]
