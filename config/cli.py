@@ -98,7 +98,8 @@ other commands:
 """
 
 SettingOf = Callable[[str, str], tuple[str, str] | None]
-"""Returns section.key for the name of a setting, preferably one of an algorithm, and a remark; None for others."""
+"""Returns section.key for the name of a setting, preferably one of an algorithm, and a remark; several with blanks
+between them where a name sets them all; None for others."""
 
 
 class _Version(argparse.Action):
@@ -157,7 +158,8 @@ class _Parser(argparse.ArgumentParser):
             path, remark = found
             if not path:
                 return f"; {remark}"
-            return f"; a setting is written {path}={'VALUE' if remark else given}{remark and f' ({remark})'}"
+            settings = " ".join(f"{part}={'VALUE' if remark else given}" for part in path.split())
+            return f"; a setting is written {settings}{remark and f' ({remark})'}"
         options = (option for action in self._actions for option in action.option_strings)
         return did_you_mean(name, [option for option in options if len(option) > 2])
 
@@ -236,7 +238,8 @@ def _not_a_setting(word: str, after: Sequence[str], setting_of: SettingOf) -> st
         value = next((other.lstrip("=") for other in after if other != "="), "VALUE")
         return f"no blanks around the =; write {word.rstrip('=')}={value}"
     if path := word if "." in word else next(iter(setting_of(word, "") or ()), ""):
-        return f"{word!r} has no value; write {path}={next(iter(after), 'VALUE')}"
+        settings = " ".join(f"{part}={next(iter(after), 'VALUE')}" for part in path.split())
+        return f"{word!r} has no value; write {settings}"
     if word.lower() in _ELSEWHERE:
         told = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
         return f"{word!r} is not a command here; {told.replace('WHAT', next(iter(after), 'TOPIC'))}"

@@ -28,6 +28,15 @@ WORDS: dict[str, Row] = {
     "num_iterations": Row(needless="it follows from general_cfg.max_total_step and algo_cfg.batch_size"),
     "learning_rate": Row("lr actor_lr critic_lr alpha_lr"),
     "num_envs": Row("env_cfg.n_envs"),
+    "no_cuda": Row("general_cfg.device", "cpu"),
+    "no_track": Row(needless="nothing is sent anywhere unless general_cfg.loggers has wandb"),
+    "no_capture_video": Row(needless="there is no video without env_cfg.render_mode or --video"),
+    "no_save_model": Row(refused="models are always saved; general_cfg.keep_checkpoints is how many are kept"),
+    "no_torch_deterministic": Row(needless="equal seeds give equal numbers on a CPU without a setting"),
+    "no_anneal_lr": Row("lr_schedule", "lr_schedule: constant"),
+    "no_norm_adv": Row("normalize_advantage", "false"),
+    "no_clip_vloss": Row("value_clip", "null"),
+    "no_autotune": Row("alpha", "a number"),
     "async_batch_size": Row(needless="all rows are stepped together"),
     # PPO
     "num_steps": Row("n_step batch_size", _ROLLOUT),
@@ -87,7 +96,14 @@ q_lambda, temperature."""
 
 ALGOS = {
     **dict.fromkeys(
-        ("ppo_continuous_action", "ppo_atari", "ppo_atari_envpool", "ppo_atari_lstm", "ppo_procgen", "ppo_atari_multigpu"),
+        (
+            "ppo_continuous_action",
+            "ppo_atari",
+            "ppo_atari_envpool",
+            "ppo_atari_lstm",
+            "ppo_procgen",
+            "ppo_atari_multigpu",
+        ),
         "PPO (with lstm: RecurrentPPO) is for all spaces and images",
     ),
     **dict.fromkeys(("dqn_atari", "dqn_jax", "dqn_atari_jax"), "DQN is for vectors and images"),
@@ -98,7 +114,9 @@ ALGOS = {
     **dict.fromkeys(("sac_atari",), "SAC_D is its counterpart"),
     **dict.fromkeys(("pqn_atari_envpool", "pqn_atari_envpool_lstm"), "PQN is for vectors and images"),
     **dict.fromkeys(("rainbow_atari",), "RainbowDQN is its counterpart"),
-    **dict.fromkeys(("rpo", "rpo_continuous_action"), "robust policy optimization (RPO) is not offered; PPO is its nearest"),
+    **dict.fromkeys(
+        ("rpo", "rpo_continuous_action"), "robust policy optimization (RPO) is not offered; PPO is its nearest"
+    ),
     **dict.fromkeys(("ppg", "ppg_procgen"), _PPG),
     **dict.fromkeys(("rnd", "ppo_rnd_envpool"), _RND),
     **dict.fromkeys(("qdagger", "qdagger_dqn_atari_impalacnn"), _TEACHER),

@@ -8,6 +8,7 @@ else.
 from collections.abc import Container, Iterator
 from typing import Any
 
+from config.finder import Finder
 from config.foreign import cleanrl, sb3, tianshou
 from config.foreign.sb3 import LISTS
 from config.foreign.table import Row
@@ -139,6 +140,7 @@ TOGETHER = {
 }
 """Foreign name -> settings that it sets at once."""
 
+
 def entries(value: dict[Any, Any]) -> list[str]:
     """Returns the names of the environments for which a file of rl-baselines3-zoo has hyperparameters; none for any
     other file."""
@@ -154,7 +156,7 @@ def origin(value: dict[Any, Any], file: str = "FILE") -> str:
     if environments := entries(value):
         env = next((name for name in environments if name not in ("default", "atari")), "CartPole-v1")
         return (
-            f"; it has hyperparameters of rl-baselines3-zoo: {PROGRAM} convert {file} --env {env} > NEW.yaml"
+            f"; it looks like hyperparameters of rl-baselines3-zoo: {PROGRAM} convert {file} --env {env} > NEW.yaml"
             " writes those of an environment for use here"
         )
     return ""
@@ -183,6 +185,15 @@ def together(name: str, key: str, fields: Container[str]) -> list[str]:
     """Returns the settings that a foreign name sets at once. key: the one that it means; fields: those that exist."""
     group = TOGETHER.get(_folded(name), ())
     return [part for part in group if part in fields] if key in group else [key]
+
+
+def all_at_once(name: str, path: str, find_algo: Finder, algo: str) -> str:
+    """Returns the paths of all settings that a foreign name sets for an algorithm, with blanks between them. path: the
+    one that it means."""
+    section, _, key = path.partition(".")
+    known = next((other for other in find_algo.available() if other.lower() == algo.lower()), "")
+    fields = find_algo.get(known).Config.model_fields if known else {}
+    return " ".join(f"{section}.{part}" for part in together(name, key, fields)) if key in fields else path
 
 
 def remark_on(name: str) -> str:

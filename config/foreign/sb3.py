@@ -54,7 +54,9 @@ _RUN: dict[str, Row] = {
     "num_threads": Row(needless="the number of threads follows from the networks and the cores"),
     "callback": Row("general_cfg.callbacks", "my_module:MyCallbacks"),
     "hyperparams": Row(refused="settings are words such as algo_cfg.lr=0.001, or lines of a file for --yaml"),
-    "conf_file": Row(refused="--yaml FILE has settings of a run; convert FILE --env ID rewrites one of rl-baselines3-zoo"),
+    "conf_file": Row(
+        refused="--yaml FILE has settings of a run; convert FILE --env ID rewrites one of rl-baselines3-zoo"
+    ),
     "gym_packages": Row(refused="--allow-import PKG, with --env PKG:ID"),
     "n_startup_trials": Row(refused=_TUNING),
     "max_total_trials": Row(refused=_TUNING),
@@ -77,9 +79,7 @@ _ENVIRONMENT: dict[str, Row] = {
     "vec_env": Row("env_cfg.vectorization", "sync is dummy, async is subproc"),
     "vec_env_cls": Row("env_cfg.vectorization", "sync is DummyVecEnv, async is SubprocVecEnv"),
     "vec_env_kwargs": Row(refused="env_cfg.vectorization is auto, sync, async or native"),
-    "env_kwargs": Row(
-        translate=values.arguments, refused="arguments of the environment are settings under env_cfg"
-    ),
+    "env_kwargs": Row(translate=values.arguments, refused="arguments of the environment are settings under env_cfg"),
     "env_wrapper": Row("env_cfg.wrappers", translate=values.wrapped),
     "wrapper_class": Row("env_cfg.wrappers"),
     "frame_stack": Row("env_cfg.wrappers", "such as [{wrapper_name: FrameStack, stack_size: 4}]", values.stacked),
@@ -87,7 +87,7 @@ _ENVIRONMENT: dict[str, Row] = {
     "vec_env_wrapper": Row(
         translate=values.vec_wrapped, refused="env_cfg.wrappers has FrameStack, algo_cfg.normalize_obs normalizes"
     ),
-    "max_episode_length": Row("env_cfg.max_episode_steps"),
+    "max_episode_length": Row("env_cfg.max_episode_steps", translate=values.episode_length),
     "monitor_dir": Row(needless="every episode is a line of results/train.csv"),
     "monitor_kwargs": Row(needless="every episode is a line of results/train.csv"),
     "normalize": Row("normalize_obs normalize_reward", translate=values.normalized),

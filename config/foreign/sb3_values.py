@@ -197,7 +197,9 @@ def target_update(value: Any, scope: Scope) -> Meaning:
     if not scope.has("algo_cfg.epsilon_schedule"):
         return Meaning({path: value})
     each, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
-    return Meaning({path: max(1, round(max(counted(value), each) * updates / each))}, "environment steps there, updates here")
+    return Meaning(
+        {path: max(1, round(max(counted(value), each) * updates / each))}, "environment steps there, updates here"
+    )
 
 
 def exploration_fraction(value: Any, scope: Scope) -> Meaning:
@@ -313,14 +315,30 @@ def arguments(value: Any, scope: Scope) -> Meaning:
     return Meaning({f"env_cfg.{key}": part for key, part in keywords(value).items()})
 
 
+def episode_length(value: Any, scope: Scope) -> Meaning:
+    """Translates max_episode_length: an argument that every environment of gymnasium takes."""
+    return Meaning({"env_cfg.max_episode_steps": value})
+
+
 def wrapped(value: Any, scope: Scope) -> Meaning:
     """Translates env_wrapper and frame_stack: frames are stacked outside of all wrappers."""
     settings: dict[str, Any] = {}
-    entries = value if isinstance(value, list) else [value]
-    for entry in [*entries, *_stacked(scope)]:
-        name, given = next(iter(entry.items())) if isinstance(entry, dict) else (entry, {})
-        _add_wrapper(settings, str(name), given or {})
-    return Meaning(settings)
+    missing = []
+    for entry in [*(value if isinstance(value, list) else [value]), *_stacked(scope)]:
+        name, given = _named(entry)
+        if not _add_wrapper(settings, name, given):
+            missing.append(name)
+    if missing and not settings:
+        raise NoCounterpartError(
+            f"there is no {', '.join(missing)} here; one of your own is named my_module:{missing[0]}"
+        )
+    return Meaning(settings, f"without {', '.join(missing)}, which is not offered" if missing else "")
+
+
+def _named(entry: Any) -> tuple[str, dict[str, Any]]:
+    """Returns the name of a class without its modules, and its arguments."""
+    name, given = next(iter(entry.items())) if isinstance(entry, dict) and entry else (entry, {})
+    return str(name).rpartition(".")[2], given if isinstance(given, dict) else {}
 
 
 def stacked(value: Any, scope: Scope) -> Meaning:
@@ -335,9 +353,8 @@ def _stacked(scope: Scope) -> list[dict[str, Any]]:
     return [{"FrameStack": {"stack_size": frames}}] if frames else []
 
 
-def _add_wrapper(settings: dict[str, Any], name: str, given: dict[str, Any]) -> None:
-    """Adds what one wrapper is here; raises NoCounterpartError for one that is not offered."""
-    kind = name.rpartition(".")[2]
+def _add_wrapper(settings: dict[str, Any], kind: str, given: dict[str, Any]) -> bool:
+    """Adds what one wrapper is here, and returns True if there is a counterpart."""
     if kind == "AtariWrapper":
         life = {"env_cfg.episodic_life": True} if given.get("terminal_on_life_loss", True) else {}
         settings.update({"env_cfg.vectorization": "native", **life, "algo_cfg.reward_clip": "sign"})
@@ -348,7 +365,8 @@ def _add_wrapper(settings: dict[str, Any], name: str, given: dict[str, Any]) -> 
     elif kind in _WRAPPERS:
         settings.setdefault("env_cfg.wrappers", []).append(_wrapper(kind, given))
     else:
-        raise NoCounterpartError(f"there is no {kind} here; a wrapper of your own is named my_module:{kind}")
+        return False
+    return True
 
 
 _WRAPPERS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -373,8 +391,7 @@ def vec_wrapped(value: Any, scope: Scope) -> Meaning:
     """Translates wrappers of vector environments."""
     settings: dict[str, Any] = {}
     for entry in value if isinstance(value, list) else [value]:
-        name, given = next(iter(entry.items())) if isinstance(entry, dict) else (entry, {})
-        settings |= _vec_wrapper(str(name).rpartition(".")[2], given or {}, scope).settings
+        settings |= _vec_wrapper(*_named(entry), scope).settings
     return Meaning(settings, "" if settings else "nothing is needed for it")
 
 
@@ -386,3 +403,10 @@ def _vec_wrapper(kind: str, given: dict[str, Any], scope: Scope) -> Meaning:
     if kind in ("VecMonitor", "VecTransposeImage"):
         return SAID_ELSEWHERE
     raise NoCounterpartError(f"there is no {kind} here; env_cfg.wrappers has those of one environment")
+
+
+def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what an algorithm does there without a word, and here by a setting."""
+    if name == "DQN":
+        return {"algo_cfg.loss": "huber"}
+    return {"algo_cfg.adam_epsilon": 0.01 / counted(theirs["batch_size"])} if name == "QRDQN" else {}

@@ -12,7 +12,7 @@ from config.error_text import shown
 from config.finder import Finder
 from config.foreign import sb3
 from config.foreign.names import ALGORITHMS, entries
-from config.foreign.sb3_values import Entry, keywords, number
+from config.foreign.sb3_values import Entry, keywords, number, unsaid
 from config.foreign.table import Meaning, NoCounterpartError
 from config.loader import ConfigError
 from config.names import did_you_mean, printable
@@ -45,9 +45,8 @@ def converted_file(path: str, algo: str | None, env: str | None, find_algo: Find
         raise ConfigError([str(error)]) from None
     if isinstance(document.value, dict) and entries(document.value) and not set(SECTIONS) & set(document.value):
         return converted(document, algo, env, find_algo, find_env)
-    if flags := [flag for flag, value in (("--algo", algo), ("--env", env)) if value]:
-        message = f"{' and '.join(flags)} choose from hyperparameters of rl-baselines3-zoo, and this file has none"
-        raise ConfigError([f"{path}: {message}"])
+    if flag := next((flag for flag, value in (("--env", env), ("--algo", algo)) if value), ""):
+        raise ConfigError([f"{path}: {flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out"])
     return None
 
 
@@ -72,16 +71,16 @@ def _entry(document: Document, env: str | None, kind: ModuleType) -> tuple[str, 
         env = listed[0]
     if env is None:
         known = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
-        example = f"{PROGRAM} convert {document.place.text} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
+        example = f"{PROGRAM} convert {document.place.file} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
         message = f"has hyperparameters for {len(listed)} environments ({known}); name one: {example}"
-        raise ConfigError([f"{document.place.text}: {message}"])
+        raise ConfigError([f"{document.place.file}: {message}"])
     current = kind.current_id(kind.present_name(env))
     same = [name for name in listed if name == env or kind.current_id(kind.present_name(name)) == current]
     family = "atari" if current.startswith("ALE/") else "default"
     name = next(iter(sorted(same, key=lambda name: name != env)), family if kind.knows(current) else "")
     if name not in value:
         near = did_you_mean(env, listed) or f"; it has {', '.join(listed)}"
-        raise ConfigError([f"{document.place.text}: has no hyperparameters for {env}{near}"])
+        raise ConfigError([f"{document.place.file}: has no hyperparameters for {env}{near}"])
     return name, _merged(value[name])
 
 
@@ -95,15 +94,16 @@ def _merged(part: Words) -> Words:
 
 def _algorithm(place: Place, algo: str | None, entry: Words, find_algo: Finder) -> ModuleType:
     """Returns the package of the algorithm: the one of the flag, of the entry, or of the file's name."""
-    stem = Path(place.text).stem
-    name = algo or str(entry.get("model_class") or stem)
+    stem = Path(place.file).stem
+    name = algo or str(entry.pop("model_class", None) or stem)
     try:
         return find_algo.get(name)
     except LookupError:
-        why = ALGORITHMS.get(name.lower()) or f"name one with --algo ({PROGRAM} list algos shows all)"
-        near = did_you_mean(name, find_algo.available())
-        where = f"--algo: {name!r}" if algo else f"{place.text}: {name!r}"
-        raise ConfigError([f"{where} is not the name of an algorithm here{near or f'; {why}'}"]) from None
+        why = ALGORITHMS.get(name.lower()) or did_you_mean(name, find_algo.available()).removeprefix("; ")
+        where = "--algo" if algo else f"{place.file}: it looks like hyperparameters of rl-baselines3-zoo"
+        listed = f"name one with --algo ({PROGRAM} list algos shows all)"
+        message = f"{where}: {name!r} is not the name of an algorithm here; {why or listed}"
+        raise ConfigError([message]) from None
 
 
 class _Conversion:
@@ -125,8 +125,7 @@ class _Conversion:
         for word in [*sb3.WORDS, *(word for word in self.entry if word not in sb3.WORDS)]:
             if word in scope.theirs:
                 self._word(word, scope.theirs[word], scope, word in self.entry)
-        if self.package.NAME == "DQN":
-            self.put({"algo_cfg.loss": "huber"}, "as in Stable-Baselines3")
+        self.put(unsaid(self.package.NAME, scope.theirs), "as in Stable-Baselines3")
 
     def put(self, settings: Mapping[str, Any], comment: str) -> None:
         """Adds settings; the comment goes to the first of them."""
@@ -169,7 +168,7 @@ class _Conversion:
         row = sb3.WORDS.get(word)
         try:
             if row is None:
-                raise NoCounterpartError("no counterpart")
+                raise NoCounterpartError("it is not a word of theirs that is known here")
             meaning = row.meaning(value, scope)
         except NoCounterpartError as reason:
             self.omit(LOST, word, value, str(reason))
@@ -200,7 +199,8 @@ class _Conversion:
         path, ours = next(iter(meaning.settings.items()))
         if path.partition(".")[2] == word and ours == value:
             return meaning.remark
-        told = f"{word}: {_shown(value)}" if ours != value and not isinstance(ours, list) else word
+        plain = not isinstance(ours, list) and not isinstance(value, list | dict)
+        told = f"{word}: {_shown(value)}" if ours != value and plain else word
         if meaning.remark.startswith(word):
             told = meaning.remark
         elif meaning.remark:
