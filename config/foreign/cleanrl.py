@@ -3,9 +3,11 @@
 from config.foreign.sb3 import LISTS
 from config.foreign.table import Row
 
+_WANDB = "general_cfg.loggers with wandb; its environment variables name project and entity"
 _ROLLOUT = "batch_size is num_steps times num_envs"
 _HUB = "models stay on this machine; export NAME --to onnx writes one for other programs"
 _TEACHER = "learning from another policy: BC, DAgger or DQN with algo_cfg.data (docs/offline.md)"
+_RPO = "robust policy optimization (RPO) is not offered; PPO is its nearest"
 _PPG = "phasic policy gradient is not offered; PPO is its nearest"
 _RND = "random network distillation is not offered; general_cfg.callbacks or a wrapper of your own adds rewards"
 _STEPS = "environment steps there, gradient updates here"
@@ -16,8 +18,8 @@ WORDS: dict[str, Row] = {
     "torch_deterministic": Row(needless="equal seeds give equal numbers on a CPU without a setting"),
     "cuda": Row("general_cfg.device", "cpu, cuda or auto"),
     "track": Row("general_cfg.loggers", "[csv, tensorboard, wandb]; nothing is sent unless WANDB_MODE says so"),
-    "wandb_project_name": Row(refused="general_cfg.loggers with wandb; its environment variables name project and entity"),
-    "wandb_entity": Row(refused="general_cfg.loggers with wandb; its environment variables name project and entity"),
+    "wandb_project_name": Row(refused=_WANDB),
+    "wandb_entity": Row(refused=_WANDB),
     "capture_video": Row("env_cfg.render_mode", "rgb_array; or --video"),
     "save_model": Row(needless="models are always saved, every general_cfg.model_save_fre updates"),
     "upload_model": Row(refused=_HUB),
@@ -49,7 +51,7 @@ WORDS: dict[str, Row] = {
     "clip_vloss": Row("value_clip", "the range, which is clip_coef there; null for false"),
     "ent_coef": Row("entropy_coef alpha"),
     "vf_coef": Row("value_coef"),
-    "rpo_alpha": Row(refused="robust policy optimization (RPO) is not offered; PPO is its nearest"),
+    "rpo_alpha": Row(refused=_RPO),
     "n_iteration": Row(refused=_PPG),
     "e_policy": Row(refused=_PPG),
     "v_value": Row(refused=_PPG),
@@ -114,9 +116,7 @@ ALGOS = {
     **dict.fromkeys(("sac_atari",), "SAC_D is its counterpart"),
     **dict.fromkeys(("pqn_atari_envpool", "pqn_atari_envpool_lstm"), "PQN is for vectors and images"),
     **dict.fromkeys(("rainbow_atari",), "RainbowDQN is its counterpart"),
-    **dict.fromkeys(
-        ("rpo", "rpo_continuous_action"), "robust policy optimization (RPO) is not offered; PPO is its nearest"
-    ),
+    **dict.fromkeys(("rpo", "rpo_continuous_action"), _RPO),
     **dict.fromkeys(("ppg", "ppg_procgen"), _PPG),
     **dict.fromkeys(("rnd", "ppo_rnd_envpool"), _RND),
     **dict.fromkeys(("qdagger", "qdagger_dqn_atari_impalacnn"), _TEACHER),

@@ -54,9 +54,7 @@ _RUN: dict[str, Row] = {
     "num_threads": Row(needless="the number of threads follows from the networks and the cores"),
     "callback": Row("general_cfg.callbacks", "my_module:MyCallbacks"),
     "hyperparams": Row(refused="settings are words such as algo_cfg.lr=0.001, or lines of a file for --yaml"),
-    "conf_file": Row(
-        refused="--yaml FILE has settings of a run; convert FILE --env ID rewrites one of rl-baselines3-zoo"
-    ),
+    "conf_file": Row(refused="--yaml FILE; convert FILE --env ID rewrites one of rl-baselines3-zoo"),
     "gym_packages": Row(refused="--allow-import PKG, with --env PKG:ID"),
     "n_startup_trials": Row(refused=_TUNING),
     "max_total_trials": Row(refused=_TUNING),
@@ -139,7 +137,7 @@ _OFF_POLICY: dict[str, Row] = {
     "replay_buffer_class": Row(
         translate=values.replay_class, refused="buffer_type is REPLAY or PER, and her_ratio relabels goals"
     ),
-    "replay_buffer_kwargs": Row(refused="her_ratio is the share of relabeled goals: n_sampled_goal / (n_sampled_goal + 1)"),
+    "replay_buffer_kwargs": Row(refused="her_ratio is the share of relabeled goals: n / (n + 1) of n_sampled_goal"),
     "n_sampled_goal": Row("her_ratio", "n / (n + 1)", values.relabeled),
     "goal_selection_strategy": Row(
         needless="goals are states that the episode reached later (future)", values=("future",),
@@ -169,7 +167,7 @@ _NETWORKS: dict[str, Row] = {
     "lstm_hidden_size": Row(
         _LAYERS, "a layer {layer_type: lstm, layer_size: [256]}", lambda value, scope: values.SAID_ELSEWHERE
     ),
-    "n_lstm_layers": Row(needless="one", values=(1,), refused="a layer {layer_type: lstm, layer_size: [64, 64]} is two"),
+    "n_lstm_layers": Row(needless="one", values=(1,), refused="layer_size: [64, 64] of an lstm layer is two"),
     "enable_critic_lstm": Row("critic_layers", "with or without lstm", lambda value, scope: values.SAID_ELSEWHERE),
     "shared_lstm": Row(
         needless="actor and critic have a memory each", values=(False,),
@@ -182,7 +180,7 @@ _NETWORKS: dict[str, Row] = {
     "log_std_init": Row("log_std_init", translate=values.log_std),
     "n_critics": Row("n_critics"),
     "n_quantiles": Row("n_quantiles"),
-    "features_extractor_class": Row(refused="images get a convolutional network; layer_type: conv2d writes another one"),
+    "features_extractor_class": Row(refused="images get a convolutional network; conv2d layers write another"),
     "features_extractor_kwargs": Row(refused="the layers are written as lists, with conv2d among them"),
     "share_features_extractor": Row(
         needless="actor and critic have a network each", values=(False,),

@@ -1,4 +1,4 @@
-"""Rewrites an entry of a file of rl-baselines3-zoo as a file of ours: python main.py convert ppo.yml --env CartPole-v1."""
+"""Rewrites an entry of a file of rl-baselines3-zoo as a file of ours: python main.py convert ppo.yml --env ID."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -148,7 +148,7 @@ class _Conversion:
 
     def _expand(self) -> None:
         """Puts the parts of keyword arguments beside the words of the entry."""
-        self.entry = {word: _plain(value) for word, value in self.entry.items()}
+        self.entry = {word: _plain(value) for word, value in self.entry.items() if value is not None}
         for word in _EXPANDED:
             if word in self.entry:
                 try:
