@@ -27,10 +27,14 @@ _INSTEAD = {
     "params": "section.key=VALUE, such as algo_cfg.lr=0.001", "hyperparams": "section.key=VALUE, or --yaml FILE",
     "n_trials": "--samples N of python main.py tune --yaml FILE", "n_jobs": "--jobs N",
     "optimize": "python main.py tune --yaml FILE", "optimize_hyperparameters": "python main.py tune --yaml FILE",
+    "no_render": "python main.py test NAME, which opens no window", "load_best": "python main.py test NAME",
+    "load_checkpoint": "--model N, with test NAME", "load_last_checkpoint": "--model latest, with test NAME",
+    "folder": "python main.py test NAME; python main.py runs lists the names",
+    "exp_id": "python main.py test NAME; python main.py runs lists the names",
     "track": "general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so",
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
-_LONG = {"n": "n_timesteps"}
+_LONG = {"n": "n_timesteps", "tb": "tensorboard_log", "conf": "conf_file", "P": "progress"}
 """Short flags of other programs -> their long form."""
 _ELSEWHERE = {
     "help": "python main.py describe WHAT explains a setting, --help the commands",
@@ -133,7 +137,7 @@ class _Parser(argparse.ArgumentParser):
 
     def words(self, argv: Sequence[str]) -> argparse.Namespace:
         request, unknown = self.parse_known_intermixed_args(argv)
-        flags = [word for word in unknown if word.startswith("-")]
+        flags = [word for word in unknown if word.startswith("-") and not arguments.is_number(word)]
         if flags:
             algo = getattr(request, "algo", None) or "DQN"
             self.error(*(self.unknown_flag(flag, argv, algo) for flag in dict.fromkeys(flags)))
