@@ -14,6 +14,8 @@ _ACTIVATIONS = {"leakyrelu": "leakyrelu", "identity": "none", "swish": "silu"}
 _DT = 0.01
 """Time step of the Ornstein-Uhlenbeck process of Stable-Baselines3; here it is one."""
 _THETA = 0.15
+_MOST = 2**53
+"""Smallest number that is too large to be counted exactly."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,10 @@ def number(value: Any) -> Any:
 
 
 def counted(value: Any) -> Any:
-    """Returns a number, also one that is written as text. Raises NoCounterpartError for anything else."""
+    """Returns a number from 0, also one that is written as text. Raises NoCounterpartError for anything else."""
     value = number(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NoCounterpartError("expected a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
+        raise NoCounterpartError("expected a number, 0 or more")
     return value
 
 
@@ -61,7 +63,7 @@ def keywords(value: Any) -> dict[str, Any]:
         return {str(key): part for key, part in value.items()}
     try:
         read = _literal(ast.parse(str(value).strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         read = None
     if not isinstance(read, dict):
         raise NoCounterpartError("expected a mapping, or a text such as dict(net_arch=[64, 64])")
@@ -135,7 +137,7 @@ def clip_range(value: Any, scope: Scope) -> Meaning:
 
 def clip_range_vf(value: Any, scope: Scope) -> Meaning:
     most, falls = falling(value)
-    if value is None or counted(most) < 0:
+    if isinstance(most, int | float) and most < 0:
         return Meaning({}, "values are not clipped")
     return Meaning(dict.fromkeys(scope.algo("value_clip"), most), "constant here, there it falls to 0" if falls else "")
 
@@ -409,4 +411,5 @@ def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what an algorithm does there without a word, and here by a setting."""
     if name == "DQN":
         return {"algo_cfg.loss": "huber"}
-    return {"algo_cfg.adam_epsilon": 0.01 / counted(theirs["batch_size"])} if name == "QRDQN" else {}
+    size = theirs.get("batch_size") if name == "QRDQN" else None
+    return {"algo_cfg.adam_epsilon": 0.01 / size} if isinstance(size, int) and size > 0 else {}
