@@ -62,11 +62,14 @@ def _answer(argv: list[str]) -> int:
 
 
 def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
-    """Returns section.key for the name of a setting, and a remark; asked only for a word that is not understood."""
+    """Returns section.key for the name of a setting, or of several that it sets at once, and a remark; asked only for
+    a word that is not understood."""
     from config.foreign.hints import setting_of
+    from config.foreign.names import all_at_once
     from framework.catalog import ALGOS, ENVS
 
-    return setting_of(name, ALGOS, ENVS, algo)
+    path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
+    return (all_at_once(name, path, ALGOS, algo), remark) if path or remark else None
 
 
 def _look_up(request: argparse.Namespace) -> int:
@@ -83,9 +86,10 @@ def _look_up(request: argparse.Namespace) -> int:
             command: Callable[[argparse.Namespace], int] = getattr(entry, request.command)
             return command(request)
         elif request.command == "convert":
-            from config.foreign import convert
+            from config.foreign import convert, zoo
 
-            print(convert.converted(request.file, ALGOS, ENVS), end="")
+            text = zoo.converted_file(request.file, request.algo, request.env, ALGOS, ENVS)
+            print(text or convert.converted(request.file, ALGOS, ENVS), end="")
         elif request.command == "trust":
             return _trust(request.forget)
         elif request.command == "runs":

@@ -16,6 +16,13 @@ MOST_MEANT = 20
 """Largest single seed that may be meant as the number of runs."""
 
 
+def is_number(text: str) -> bool:
+    """Returns True for a number, which may begin with a minus as flags do."""
+    with contextlib.suppress(ValueError):
+        return not math.isnan(float(text))
+    return False
+
+
 def seeds(text: str) -> tuple[int, ...]:
     """Returns the seeds in 1..5, in a list such as 1,2,7, or in both: 1..3,7."""
     found: list[int] = []

@@ -27,10 +27,14 @@ _INSTEAD = {
     "params": "section.key=VALUE, such as algo_cfg.lr=0.001", "hyperparams": "section.key=VALUE, or --yaml FILE",
     "n_trials": "--samples N of python main.py tune --yaml FILE", "n_jobs": "--jobs N",
     "optimize": "python main.py tune --yaml FILE", "optimize_hyperparameters": "python main.py tune --yaml FILE",
+    "no_render": "python main.py test NAME, which opens no window", "load_best": "python main.py test NAME",
+    "load_checkpoint": "--model N, with test NAME", "load_last_checkpoint": "--model latest, with test NAME",
+    "folder": "python main.py test NAME; python main.py runs lists the names",
+    "exp_id": "python main.py test NAME; python main.py runs lists the names",
     "track": "general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so",
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
-_LONG = {"n": "n_timesteps"}
+_LONG = {"n": "n_timesteps", "tb": "tensorboard_log", "conf": "conf_file", "P": "progress"}
 """Short flags of other programs -> their long form."""
 _ELSEWHERE = {
     "help": "python main.py describe WHAT explains a setting, --help the commands",
@@ -81,6 +85,9 @@ other commands:
   python main.py bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
                                                   steps/s with your settings
   python main.py convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
+  python main.py convert ppo.yml --env ID > NEW.yaml
+                                                  the same for hyperparameters
+                                                  of rl-baselines3-zoo
   python main.py data DATA... [--env ID] [--json]
                                                   what collected data contain,
                                                   and if it fits an environment
@@ -95,7 +102,8 @@ other commands:
 """
 
 SettingOf = Callable[[str, str], tuple[str, str] | None]
-"""Returns section.key for the name of a setting, preferably one of an algorithm, and a remark; None for others."""
+"""Returns section.key for the name of a setting, preferably one of an algorithm, and a remark; several with blanks
+between them where a name sets them all; None for others."""
 
 
 class _Version(argparse.Action):
@@ -129,7 +137,7 @@ class _Parser(argparse.ArgumentParser):
 
     def words(self, argv: Sequence[str]) -> argparse.Namespace:
         request, unknown = self.parse_known_intermixed_args(argv)
-        flags = [word for word in unknown if word.startswith("-")]
+        flags = [word for word in unknown if word.startswith("-") and not arguments.is_number(word)]
         if flags:
             algo = getattr(request, "algo", None) or "DQN"
             self.error(*(self.unknown_flag(flag, argv, algo) for flag in dict.fromkeys(flags)))
@@ -154,7 +162,8 @@ class _Parser(argparse.ArgumentParser):
             path, remark = found
             if not path:
                 return f"; {remark}"
-            return f"; a setting is written {path}={'VALUE' if remark else given}{remark and f' ({remark})'}"
+            settings = " ".join(f"{part}={'VALUE' if remark else given}" for part in path.split())
+            return f"; a setting is written {settings}{remark and f' ({remark})'}"
         options = (option for action in self._actions for option in action.option_strings)
         return did_you_mean(name, [option for option in options if len(option) > 2])
 
@@ -233,7 +242,8 @@ def _not_a_setting(word: str, after: Sequence[str], setting_of: SettingOf) -> st
         value = next((other.lstrip("=") for other in after if other != "="), "VALUE")
         return f"no blanks around the =; write {word.rstrip('=')}={value}"
     if path := word if "." in word else next(iter(setting_of(word, "") or ()), ""):
-        return f"{word!r} has no value; write {path}={next(iter(after), 'VALUE')}"
+        settings = " ".join(f"{part}={next(iter(after), 'VALUE')}" for part in path.split())
+        return f"{word!r} has no value; write {settings}"
     if word.lower() in _ELSEWHERE:
         told = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
         return f"{word!r} is not a command here; {told.replace('WHAT', next(iter(after), 'TOPIC'))}"
@@ -336,6 +346,10 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
         case "convert":
             parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
             parser.add_argument("target", metavar="NEW", type=arguments.text, nargs="?", help="data in another format")
+            which = "with hyperparameters of rl-baselines3-zoo: the {}"
+            parser.add_argument("--env", metavar="ID", type=arguments.text, help=which.format("environment"))
+            algo = which.format("algorithm, by default from the file's name")
+            parser.add_argument("--algo", metavar="NAME", type=arguments.text, help=algo)
         case "data":
             what = "file, pattern such as 'data/*.npz', or task directory"
             parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)

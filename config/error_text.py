@@ -140,8 +140,9 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
     return list(dict.fromkeys(found))
 
 
-def _as_number(text: str, node: Json, root: Json) -> str:
-    """Returns the end of a sentence about text in the place of a number: how the number is written; or nothing."""
+def _as_number(name: str, text: str, node: Json, root: Json) -> str:
+    """Returns the end of a sentence about text in the place of a number: how the number is written; or nothing. name:
+    of the setting."""
     kinds = {resolve(option, root).get("type") for option in [node, *node.get("anyOf", ())]}
     text = text.strip().lower()
     short = re.fullmatch(r"(\d+(?:\.\d+)?) ?([km])", text)
@@ -150,7 +151,10 @@ def _as_number(text: str, node: Json, root: Json) -> str:
     if short:
         return f"; write {float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}"
     if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
-        return f"; lin_ of rl-baselines3-zoo is {falling} with lr_schedule: linear"
+        here = "with lr_schedule: linear" if name.endswith("lr") else f"here, since {name} is constant"
+        return f"; lin_ of rl-baselines3-zoo is {falling} {here}"
+    if (first := text.removeprefix("auto_")) != text and re.fullmatch(_NUMBER, first):
+        return f"; auto_ of Stable-Baselines3 is {name}: auto with {name}_init: {first}"
     return f"; write it without quotes: {text}" if re.fullmatch(_NUMBER, text) else ""
 
 
@@ -209,7 +213,11 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         node, value = {"enum": list(node["discriminator"]["mapping"])}, context["tag"]
     else:
         value = details["input"]
-    near = did_you_mean(value, node.get("enum", ())) or _as_number(value, node, root) if isinstance(value, str) else ""
+    near = (
+        did_you_mean(value, node.get("enum", ())) or _as_number(str(loc[0]), value, node, root)
+        if isinstance(value, str)
+        else ""
+    )
     tuned = f"; values to try are for: {PROGRAM} tune --yaml FILE" if written_kind(value) else ""
     several = several_algorithms(value) if loc == ("algo_name",) else ""
     return f"got {shown(value)}; expected {expected(node, root)}{near}{several}{tuned}"

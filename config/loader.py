@@ -434,6 +434,8 @@ class _Assembly(Written):
         """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
         if hasattr(package, "check") and not any(self.forbids(name) for _, name in env.own()):
             for key, message, *_ in package.check(env):
+                if message.startswith("unknown; ") and (theirs := self.foreign_name(key, "env_cfg")):
+                    message = f"unknown{theirs}"
                 if key == "id" and env.id in joyrl.ENVS:
                     message = f"{env.id} is {packages.renamed(env.id)}"
                 if key == "id" and not (self.used and presets.named(self.used, env.id)):

@@ -93,7 +93,7 @@ def from_document(document: Document, *, written: bool) -> Source:
         )
         return source
     known = {*SECTIONS, policies.SECTION, TUNING}
-    if not known & set(document.value) and (library := foreign_names.origin(document.value)):
+    if not known & set(document.value) and (library := foreign_names.origin(document.value, document.place.file)):
         source.problems.append(f"{document.place.text}: has none of the sections {', '.join(SECTIONS)}{library}")
         return source
     for key, value in document.value.items():
@@ -297,17 +297,17 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
     for key, where, value in (stray for source in sources for stray in source.strays):
         owner = next((name for name in known if key in known[name]), None)
         same = (
-            f"{name}.{other}"
+            " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, known[name]))
             for name, other, remark in foreign_names.ours(key)
             if other in known.get(name, ()) and not remark
         )
         meant = (
-            f"{owner}.{key}"
+            f"{owner}.{key}{value}"
             if owner
             else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
         )
         other = "" if meant else hint(key)
-        near = next((f"{name}.{near}" for name in known if (near := nearest(key, known[name]))), None)
+        near = next((f"{name}.{near}{value}" for name in known if (near := nearest(key, known[name]))), None)
         meant = meant or (None if other else near)
-        end = f"; did you mean {meant}{value}?" if meant else other
+        end = f"; did you mean {meant}?" if meant else other
         yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"

@@ -102,9 +102,9 @@ class Written:
             models, section = {**self.three_models(), "algo_cfg": models[section]}, "algo_cfg"
         return hints.unknown_setting(section, key, models, self.finders["algo_name"], algo)
 
-    def foreign_name(self, key: str) -> str:
-        """Returns the end of a sentence about a name of another library."""
-        return hints.foreign_name("", key, self.models, self.finders["algo_name"], self.algo_of("algo_cfg"))
+    def foreign_name(self, key: str, section: str = "") -> str:
+        """Returns the end of a sentence about a name of another library. section: the one that it is written in."""
+        return hints.foreign_name(section, key, self.models, self.finders["algo_name"], self.algo_of("algo_cfg"))
 
     def three_models(self) -> dict[str, type[Strict]]:
         """Returns the models of the sections other than policies."""

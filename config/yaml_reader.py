@@ -39,6 +39,11 @@ class Place:
     """Path as it was written, such as algo_cfg.value_layers[0].layer_dim."""
     parts: dict[str | int, "Place"] = field(default_factory=dict)
 
+    @property
+    def file(self) -> str:
+        """Name of the file, without the line."""
+        return re.sub(r":\d+$", "", self.text)
+
 
 @dataclass
 class Document:

@@ -14,7 +14,7 @@ RETURN_FORMS = {"gae": 0.95, "td": 0.0, "mc": 1.0}
 
 
 def _test_episodes(value: Any, scope: Any) -> Meaning:
-    if scope.value("general_cfg.mode") == "test":
+    if scope.value("general_cfg.mode") in ("test", "predict", "collect"):
         return Meaning({"general_cfg.max_episode": value})
     return Meaning({}, "max_episode is the number of test episodes in mode test")
 

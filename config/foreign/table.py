@@ -2,13 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from config.foreign.row import Meaning, NoCounterpartError, Row, Translation
 from config.schema import Strict
-from config.sources import Source, merge
 
 __all__ = ["Meaning", "NoCounterpartError", "Row", "Scope", "Translation"]
+
+
+class Written(Protocol):
+    """Settings that are written, by section; config/sources.py reads the words of tables, and has such a class."""
+
+    sections: dict[str, dict[str, Any]]
+    foreign: dict[str, tuple[Any, Any]]
+    """Settings outside of sections by another library's names, with their places."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +23,8 @@ class Scope:
     """The settings that exist in this run, and the values that are written."""
 
     models: Mapping[str, type[Strict]]
-    sources: Iterable[Source] = ()
+    sources: Iterable[Written] = ()
+    """Where settings are written, the strongest last."""
 
     def has(self, path: str) -> bool:
         section, _, key = path.partition(".")
@@ -36,18 +44,20 @@ class Scope:
         return paths
 
     def written(self, section: str) -> dict[str, Any]:
-        """Returns the settings of a section that are written."""
-        return merge(self.sources, section, self.models[section])[0] if section in self.models else {}
+        """Returns the settings of a section that are written, by our names."""
+        values: dict[str, Any] = {}
+        model = self.models.get(section)
+        for source in self.sources if model is not None else ():
+            values |= {model.field_name(name): value for name, value in source.sections.get(section, {}).items()}
+        return values
 
     def value(self, path: str) -> Any:
-        """Returns a setting as it is written, or else its default."""
+        """Returns what is written for a setting; None if nothing is."""
         section, _, key = path.partition(".")
-        value = self.written(section).get(key)
-        return self.models[section].model_fields[key].default if value is None else value
+        return self.written(section).get(key)
 
     def number(self, path: str) -> float:
         """Returns a number that is written, or else the default."""
         section, _, key = path.partition(".")
-        written = self.written(section).get(key)
-        default = self.models[section].model_fields[key].default
+        written, default = self.value(path), self.models[section].model_fields[key].default
         return float(written if isinstance(written, int | float) and written > 0 else default)

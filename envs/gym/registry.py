@@ -37,6 +37,8 @@ _OTHERS = {
         "gymnasium-robotics",
         re.compile(r"^(Fetch|Hand|Adroit|PointMaze|AntMaze|Point_|Ant_|FrankaKitchen)\w*-v\d+$"),
     ),
+    "panda_gym": ("panda-gym", re.compile(r"^Panda\w+-v\d+$")),
+    "pybullet_envs_gymnasium": ("pybullet-envs-gymnasium", re.compile(r"^\w+Bullet(Duck)?Env-v\d+$")),
     "vizdoom.gymnasium_wrapper": ("vizdoom", re.compile(r"^Vizdoom")),
 }
 """Module of another package that registers environments -> its name for pip, and pattern of their ids. It is imported

@@ -1,0 +1,415 @@
+"""Values of Stable-Baselines3, sb3-contrib and rl-baselines3-zoo that are written otherwise here."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from config.foreign.table import Meaning, NoCounterpartError, Scope
+
+RATES = ("lr", "actor_lr", "critic_lr", "alpha_lr")
+SAID_ELSEWHERE = Meaning({})
+"""Meaning of a word that another one takes in, which says so."""
+_ACTIVATIONS = {"leakyrelu": "leakyrelu", "identity": "none", "swish": "silu"}
+_DT = 0.01
+"""Time step of the Ornstein-Uhlenbeck process of Stable-Baselines3; here it is one."""
+_THETA = 0.15
+_MOST = 2**53
+"""Smallest number that is too large to be counted exactly."""
+
+
+@dataclass(frozen=True)
+class Entry(Scope):
+    """The settings that exist in this run, beside all words of an entry."""
+
+    theirs: Mapping[str, Any] = field(default_factory=dict)
+    """Words of the entry, with those of its keyword arguments and the defaults of Stable-Baselines3."""
+
+
+def _theirs(scope: Scope) -> Mapping[str, Any]:
+    return scope.theirs if isinstance(scope, Entry) else {}
+
+
+# ---------------------------------------------------------------------------------------------- text -> values
+
+
+def number(value: Any) -> Any:
+    """Returns the number in a text, and 1000000 for 1e6; any other value unchanged."""
+    try:
+        value = float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    return int(value) if isinstance(value, float) and value > 1 and value.is_integer() else value
+
+
+def counted(value: Any) -> Any:
+    """Returns a number from 0, also one that is written as text. Raises NoCounterpartError for anything else."""
+    value = number(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
+        raise NoCounterpartError("expected a number, 0 or more")
+    return value
+
+
+def falling(value: Any) -> tuple[Any, bool]:
+    """Returns a rate, and True if it falls linearly, which rl-baselines3-zoo writes as lin_0.001."""
+    text = str(value)
+    return (number(text.removeprefix("lin_")), True) if text.startswith("lin_") else (number(value), False)
+
+
+def keywords(value: Any) -> dict[str, Any]:
+    """Returns the arguments in a text such as dict(net_arch=[64, 64], activation_fn=nn.ReLU), which is never evaluated;
+    those of a mapping as they are. Names of classes become text."""
+    if isinstance(value, Mapping):
+        return {str(key): part for key, part in value.items()}
+    try:
+        read = _literal(ast.parse(str(value).strip(), mode="eval").body)
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
+        read = None
+    if not isinstance(read, dict):
+        raise NoCounterpartError("expected a mapping, or a text such as dict(net_arch=[64, 64])")
+    return {str(key): part for key, part in read.items()}
+
+
+def _literal(node: ast.expr) -> Any:
+    """Returns the value of a literal, a call of dict, or the name of a class; raises ValueError for any other code."""
+    match node:
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=arguments):
+            return {str(argument.arg): _literal(argument.value) for argument in arguments}
+        case ast.Dict():
+            return {_literal(key): _literal(part) for key, part in zip(node.keys, node.values, strict=True) if key}
+        case ast.List() | ast.Tuple():
+            return [_literal(part) for part in node.elts]
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ast.literal_eval(node)
+
+
+# ------------------------------------------------------------------------------------------ length and batches
+
+
+def total_steps(value: Any, scope: Scope) -> Meaning:
+    return Meaning({"general_cfg.max_total_step": number(value)})
+
+
+def rollout_steps(value: Any, scope: Scope) -> Meaning:
+    """Translates n_steps: steps of each row for an on-policy algorithm, of a return for another one."""
+    if not _on_policy(scope):
+        return Meaning(dict.fromkeys(scope.algo("n_step"), value))
+    steps, rows = counted(value), _rows(scope)
+    return Meaning({"algo_cfg.batch_size": steps * rows}, f"n_steps {steps} x n_envs {rows}")
+
+
+def minibatch(value: Any, scope: Scope) -> Meaning:
+    """Translates batch_size: what is collected has no more transitions than that."""
+    if not _on_policy(scope):
+        return Meaning({"algo_cfg.batch_size": value})
+    [path] = scope.algo("sgd_batch_size")
+    return Meaning({path: min(counted(value), counted(_theirs(scope).get("n_steps", value)) * _rows(scope))})
+
+
+def _on_policy(scope: Scope) -> bool:
+    return scope.has("algo_cfg.gae_lambda")
+
+
+def _rows(scope: Scope) -> int:
+    return int(counted(_theirs(scope).get("n_envs", 1)))
+
+
+# --------------------------------------------------------------------------------------- rates and coefficients
+
+
+def learning_rate(value: Any, scope: Scope) -> Meaning:
+    rate, falls = falling(value)
+    auto = str(_theirs(scope).get("ent_coef", "auto")).startswith("auto")
+    paths = [path for path in _rates(scope) if auto or not path.endswith("alpha_lr")]
+    return Meaning({**dict.fromkeys(paths, rate), **({"algo_cfg.lr_schedule": "linear"} if falls else {})})
+
+
+def _rates(scope: Scope) -> list[str]:
+    """Returns the settings that a learning rate sets: lr is for all networks where there is one."""
+    return scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES)
+
+
+def clip_range(value: Any, scope: Scope) -> Meaning:
+    most, falls = falling(value)
+    return Meaning(dict.fromkeys(scope.algo("eps_clip"), most), "constant here, there it falls to 0" if falls else "")
+
+
+def clip_range_vf(value: Any, scope: Scope) -> Meaning:
+    most, falls = falling(value)
+    if isinstance(most, int | float) and most < 0:
+        return Meaning({}, "values are not clipped")
+    return Meaning(dict.fromkeys(scope.algo("value_clip"), most), "constant here, there it falls to 0" if falls else "")
+
+
+def entropy(value: Any, scope: Scope) -> Meaning:
+    """Translates ent_coef: a coefficient, or for SAC the temperature, which may be auto or auto_0.1."""
+    [path, *_] = scope.algo("entropy_coef", "alpha")
+    kind, _, first = str(value).partition("_")
+    if kind != "auto":
+        return Meaning({path: number(value)})
+    return Meaning({path: "auto", **({"algo_cfg.alpha_init": number(first)} if first else {})})
+
+
+def rms_prop(value: Any, scope: Scope) -> Meaning:
+    return Meaning({"algo_cfg.optimizer": "rmsprop" if value else "adam"})
+
+
+def optimizer(value: Any, scope: Scope) -> Meaning:
+    """Translates the name of an optimizer's class."""
+    name = str(value).rpartition(".")[2].lower()
+    for kind in ("adamw", "adam", "rmsprop", "sgd"):
+        if name.startswith(kind):
+            return Meaning({"algo_cfg.optimizer": kind})
+    raise NoCounterpartError("optimizer is adam, adamw, rmsprop or sgd")
+
+
+def log_std(value: Any, scope: Scope) -> Meaning:
+    if _theirs(scope).get("use_sde"):
+        raise NoCounterpartError("with use_sde it is the size of a noise that depends on the state")
+    return Meaning(dict.fromkeys(scope.algo("log_std_init"), value))
+
+
+# ------------------------------------------------------------------------------------------------- off-policy
+
+
+def train_freq(value: Any, scope: Scope) -> Meaning:
+    """Translates steps of each row between updates; [1, episode] counts episodes."""
+    number_of, unit = value if isinstance(value, list | tuple) and len(value) == 2 else (value, "step")
+    remark = "after each step, there after each episode" if unit == "episode" else ""
+    return Meaning(dict.fromkeys(scope.algo("train_fre"), counted(number_of) * _rows(scope)), remark)
+
+
+def gradient_steps(value: Any, scope: Scope) -> Meaning:
+    """Translates the number of updates; -1 is one for each step that was collected."""
+    if value == -1:
+        meaning = train_freq(_theirs(scope).get("train_freq", 1), scope)
+        value = next(iter(meaning.settings.values()))
+    return Meaning(dict.fromkeys(scope.algo("updates_per_train"), value))
+
+
+def learning_starts(value: Any, scope: Scope) -> Meaning:
+    """Translates steps before the first update, in which actions are random there."""
+    return Meaning(dict.fromkeys(scope.algo("learning_starts", "start_steps"), number(value)))
+
+
+def target_update(value: Any, scope: Scope) -> Meaning:
+    """Translates environment steps into updates for algorithms that count them, those that explore by epsilon."""
+    [path] = scope.algo("target_update")
+    if not scope.has("algo_cfg.epsilon_schedule"):
+        return Meaning({path: value})
+    each, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
+    return Meaning(
+        {path: max(1, round(max(counted(value), each) * updates / each))}, "environment steps there, updates here"
+    )
+
+
+def exploration_fraction(value: Any, scope: Scope) -> Meaning:
+    steps = number(_theirs(scope).get("n_timesteps"))
+    if not isinstance(steps, int):
+        raise NoCounterpartError("write epsilon_decay, in environment steps, with epsilon_schedule: linear")
+    [path] = scope.algo("epsilon_decay")
+    settings = {"algo_cfg.epsilon_schedule": "linear", path: max(1, round(counted(value) * steps))}
+    return Meaning(settings, f"{counted(value):g} of {steps:,} steps")
+
+
+def noise_type(value: Any, scope: Scope) -> Meaning:
+    if value is None:
+        return Meaning(dict.fromkeys(scope.algo("exploration_type"), "none"))
+    kinds = {"normal": "gaussian", "ornstein-uhlenbeck": "ou"}
+    kind = next((ours for theirs, ours in kinds.items() if theirs in str(value)), "")
+    if not kind:
+        raise NoCounterpartError("exploration_type is gaussian, ou or none")
+    return Meaning(dict.fromkeys(scope.algo("exploration_type"), kind))
+
+
+def noise_std(value: Any, scope: Scope) -> Meaning:
+    """Translates the deviation of the noise; that of the process is per unit of time there, and per step here."""
+    [path] = scope.algo("expl_noise")
+    if "ornstein" not in str(_theirs(scope).get("noise_type")):
+        return Meaning({path: value})
+    settings = {path: round(counted(value) * _DT**0.5, 6), "algo_cfg.ou_theta": _THETA * _DT}
+    return Meaning(settings, f"the process has time steps of {_DT:g} there, and of 1 here")
+
+
+def relabeled(value: Any, scope: Scope) -> Meaning:
+    """Translates the number of relabeled copies of a transition."""
+    copies = counted(value)
+    return Meaning(dict.fromkeys(scope.algo("her_ratio"), round(copies / (copies + 1), 4)))
+
+
+def replay_class(value: Any, scope: Scope) -> Meaning:
+    name = str(value).rpartition(".")[2]
+    if name == "HerReplayBuffer":
+        return SAID_ELSEWHERE if "n_sampled_goal" in _theirs(scope) else relabeled(4, scope)
+    raise NoCounterpartError("buffer_type is REPLAY or PER, and her_ratio relabels goals")
+
+
+# ---------------------------------------------------------------------------------------------------- networks
+
+
+def policy(value: Any, scope: Scope) -> Meaning:
+    """Translates the name of a policy: what it is made of follows from the environment and from net_arch."""
+    if str(value).endswith("Policy") and "." not in str(value):
+        return SAID_ELSEWHERE
+    raise NoCounterpartError("networks are lists of layers; layer_type: custom is one of your own")
+
+
+def layers(value: Any, scope: Scope) -> Meaning:
+    """Translates net_arch, with the other arguments of networks: activation_fn, lstm_hidden_size, images."""
+    actor, critic = _sizes(value)
+    if scope.has("algo_cfg.value_layers"):
+        return Meaning({"algo_cfg.value_layers": list(_network(actor, scope))})
+    recurrent = "lstm_hidden_size" in _theirs(scope)
+    lists = {
+        "algo_cfg.actor_layers": list(_network(actor, scope, recurrent)),
+        "algo_cfg.critic_layers": list(_network(critic, scope, recurrent and _theirs(scope)["enable_critic_lstm"])),
+    }
+    scope.algo("actor_layers")
+    return Meaning(lists, "sequences of lookup_step are trained on, whole ones there" if recurrent else "")
+
+
+def _sizes(value: Any) -> tuple[list[Any], list[Any]]:
+    """Returns the sizes of the layers of actor and critic."""
+    value = value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) else value
+    if isinstance(value, dict):
+        return value.get("pi", []), value.get("vf", value.get("qf", []))
+    if not isinstance(value, list) or any(isinstance(size, dict) for size in value):
+        raise NoCounterpartError("write the layers of each network; layers with the same `shared` name are one")
+    return value, value
+
+
+def _network(sizes: list[Any], scope: Scope, recurrent: bool = False) -> Iterator[dict[str, Any]]:
+    """Yields layers: what images become, a memory, and linear layers, with norms between them for CrossQ."""
+    theirs, activation = _theirs(scope), _activation(scope)
+    if str(theirs.get("policy")).startswith("Cnn"):
+        yield {"layer_type": "linear", "layer_size": [512], "activation": "relu"}
+    if recurrent:
+        yield {"layer_type": "lstm", "layer_size": [theirs["lstm_hidden_size"]]}
+    norms = [{"layer_type": "batchrenorm"}] if scope.has("algo_cfg.adam_beta1") else []
+    for group in [[size] for size in sizes] if norms else [sizes] if sizes else []:
+        yield from norms
+        yield {"layer_type": "linear", "layer_size": group, "activation": activation}
+    yield from norms
+
+
+def _activation(scope: Scope) -> str:
+    name = str(_theirs(scope).get("activation_fn", "ReLU")).rpartition(".")[2].lower()
+    return _ACTIVATIONS.get(name, name)
+
+
+# ------------------------------------------------------------------------------------------------ environments
+
+
+def normalized(value: Any, scope: Scope) -> Meaning:
+    """Translates normalize: true, false, or the arguments of VecNormalize."""
+    if value is False:
+        return Meaning({}, "nothing is normalized")
+    asked = {"norm_obs": True, "norm_reward": True} | ({} if value is True else keywords(value))
+    ours = {"norm_obs": "normalize_obs", "norm_reward": "normalize_reward"}
+    settings = {f"algo_cfg.{ours[key]}": True for key in ours if asked[key] and scope.has(f"algo_cfg.{ours[key]}")}
+    lacking = asked["norm_reward"] and not scope.has("algo_cfg.normalize_reward")
+    return Meaning(settings, "rewards in a replay buffer keep one scale" if lacking else "")
+
+
+def arguments(value: Any, scope: Scope) -> Meaning:
+    """Translates env_kwargs."""
+    return Meaning({f"env_cfg.{key}": part for key, part in keywords(value).items()})
+
+
+def episode_length(value: Any, scope: Scope) -> Meaning:
+    """Translates max_episode_length: an argument that every environment of gymnasium takes."""
+    return Meaning({"env_cfg.max_episode_steps": value})
+
+
+def wrapped(value: Any, scope: Scope) -> Meaning:
+    """Translates env_wrapper and frame_stack: frames are stacked outside of all wrappers."""
+    settings: dict[str, Any] = {}
+    missing = []
+    for entry in [*(value if isinstance(value, list) else [value]), *_stacked(scope)]:
+        name, given = _named(entry)
+        if not _add_wrapper(settings, name, given):
+            missing.append(name)
+    if missing and not settings:
+        raise NoCounterpartError(
+            f"there is no {', '.join(missing)} here; one of your own is named my_module:{missing[0]}"
+        )
+    return Meaning(settings, f"without {', '.join(missing)}, which is not offered" if missing else "")
+
+
+def _named(entry: Any) -> tuple[str, dict[str, Any]]:
+    """Returns the name of a class without its modules, and its arguments."""
+    name, given = next(iter(entry.items())) if isinstance(entry, dict) and entry else (entry, {})
+    return str(name).rpartition(".")[2], given if isinstance(given, dict) else {}
+
+
+def stacked(value: Any, scope: Scope) -> Meaning:
+    """Translates frame_stack, unless env_wrapper has taken it in."""
+    if _theirs(scope).get("env_wrapper") or not value or value == 1:
+        return SAID_ELSEWHERE
+    return Meaning({"env_cfg.wrappers": [{"wrapper_name": "FrameStack", "stack_size": value}]})
+
+
+def _stacked(scope: Scope) -> list[dict[str, Any]]:
+    frames = _theirs(scope).get("frame_stack")
+    return [{"FrameStack": {"stack_size": frames}}] if frames else []
+
+
+def _add_wrapper(settings: dict[str, Any], kind: str, given: dict[str, Any]) -> bool:
+    """Adds what one wrapper is here, and returns True if there is a counterpart."""
+    if kind == "AtariWrapper":
+        life = {"env_cfg.episodic_life": True} if given.get("terminal_on_life_loss", True) else {}
+        settings.update({"env_cfg.vectorization": "native", **life, "algo_cfg.reward_clip": "sign"})
+    elif kind == "FrameStack" and "env_cfg.vectorization" in settings:
+        settings.update({} if given["stack_size"] == 4 else {"env_cfg.stack_num": given["stack_size"]})
+    elif kind == "TimeLimit":
+        settings["env_cfg.max_episode_steps"] = given.get("max_episode_steps")
+    elif kind in _WRAPPERS:
+        settings.setdefault("env_cfg.wrappers", []).append(_wrapper(kind, given))
+    else:
+        return False
+    return True
+
+
+_WRAPPERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "FrameStack": ("FrameStack", ("stack_size",)), "FrameSkip": ("SkipFrame", ("skip",)),
+    "MaxAndSkipEnv": ("MaxAndSkip", ("skip",)), "NoopResetEnv": ("NoopReset", ("noop_max",)),
+    "FireResetEnv": ("FireReset", ()), "WarpFrame": ("WarpFrame", ("width", "height")),
+    "YAMLCompatResizeObservation": ("Resize", ("shape",)), "ResizeObservation": ("Resize", ("shape",)),
+    "GrayscaleObservation": ("GrayScale", ()), "GrayScaleObservation": ("GrayScale", ()),
+    "TimeFeatureWrapper": ("TimeAwareObservation", ()),
+}  # fmt: skip
+"""Wrapper there -> wrapper here, and those of its settings that it has."""
+
+
+def _wrapper(kind: str, given: dict[str, Any]) -> Any:
+    """Returns an entry of our list of wrappers."""
+    name, settings = _WRAPPERS[kind]
+    kept = {key: given[key] for key in settings if key in given}
+    return {"wrapper_name": name, **kept} if kept else name
+
+
+def vec_wrapped(value: Any, scope: Scope) -> Meaning:
+    """Translates wrappers of vector environments."""
+    settings: dict[str, Any] = {}
+    for entry in value if isinstance(value, list) else [value]:
+        settings |= _vec_wrapper(*_named(entry), scope).settings
+    return Meaning(settings, "" if settings else "nothing is needed for it")
+
+
+def _vec_wrapper(kind: str, given: dict[str, Any], scope: Scope) -> Meaning:
+    if kind == "VecFrameStack":
+        return stacked(given.get("n_stack", 4), scope)
+    if kind == "VecNormalize":
+        return normalized(given or True, scope)
+    if kind in ("VecMonitor", "VecTransposeImage"):
+        return SAID_ELSEWHERE
+    raise NoCounterpartError(f"there is no {kind} here; env_cfg.wrappers has those of one environment")
+
+
+def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what an algorithm does there without a word, and here by a setting."""
+    if name == "DQN":
+        return {"algo_cfg.loss": "huber"}
+    size = theirs.get("batch_size") if name == "QRDQN" else None
+    return {"algo_cfg.adam_epsilon": 0.01 / size} if isinstance(size, int) and size > 0 else {}

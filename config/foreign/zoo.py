@@ -1,0 +1,237 @@
+"""Rewrites an entry of a file of rl-baselines3-zoo as a file of ours: python main.py convert ppo.yml --env ID."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+from config.config import GeneralConfig
+from config.error_text import shown
+from config.finder import Finder
+from config.foreign import sb3
+from config.foreign.names import ALGORITHMS, entries
+from config.foreign.sb3_values import Entry, keywords, number, unsaid
+from config.foreign.table import Meaning, NoCounterpartError
+from config.loader import ConfigError
+from config.names import did_you_mean, printable
+from config.opening import named
+from config.program import PROGRAM
+from config.run_config import SECTIONS
+from config.sources import Source
+from config.yaml_reader import Document, DocumentError, Dumper, Place, read
+
+Words = dict[str, Any]
+LOST = "Not converted, since there is no counterpart here:"
+NEEDLESS = "Left out, since nothing is needed here:"
+FAMILIES = ("default", "atari")
+"""Entries for environments that have none of their own."""
+_KIND = "gym"
+_EXPANDED = ("policy_kwargs", "replay_buffer_kwargs")
+"""Words whose parts are words too."""
+_SEEN = {
+    "CartPole": [0, 2], "MountainCar": [0], "MountainCarContinuous": [0], "Pendulum": [0, 1],
+    "LunarLander": [0, 1, 4, 6, 7], "LunarLanderContinuous": [0, 1, 4, 6, 7],
+}  # fmt: skip
+"""Environment that exists as NAMENoVel too -> the parts of its observation that are no velocity."""
+
+
+def converted_file(path: str, algo: str | None, env: str | None, find_algo: Finder, find_env: Finder) -> str | None:
+    """Returns the text of the new file; None if the file is not of rl-baselines3-zoo. algo, env: flags."""
+    try:
+        document = read(path, named)
+    except DocumentError as error:
+        raise ConfigError([str(error)]) from None
+    if isinstance(document.value, dict) and entries(document.value) and not set(SECTIONS) & set(document.value):
+        return converted(document, algo, env, find_algo, find_env)
+    if flag := next((flag for flag, value in (("--env", env), ("--algo", algo)) if value), ""):
+        raise ConfigError([f"{path}: {flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out"])
+    return None
+
+
+def converted(document: Document, algo: str | None, env: str | None, find_algo: Finder, find_env: Finder) -> str:
+    """Returns the text of the new file, with a comment for each change. algo: the algorithm, by default from the file's
+    name; env: the environment whose entry is wanted."""
+    if document.duplicates:
+        raise ConfigError(list(document.duplicates))
+    kind = find_env.get(_KIND)
+    name, entry = _entry(document, env, kind)
+    package = _algorithm(document.place, algo, entry, find_algo)
+    work = _Conversion(package, kind, {**entry, "env": env or name}, name)
+    work.run()
+    return work.text()
+
+
+def _entry(document: Document, env: str | None, kind: ModuleType) -> tuple[str, Words]:
+    """Returns the entry of an environment and its name, or that of its family."""
+    value = document.value
+    listed = [name for name in value if name not in FAMILIES]
+    if env is None and len(listed) == 1:
+        env = listed[0]
+    if env is None:
+        known = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
+        example = f"{PROGRAM} convert {document.place.file} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
+        message = f"has hyperparameters for {len(listed)} environments ({known}); name one: {example}"
+        raise ConfigError([f"{document.place.file}: {message}"])
+    current = kind.current_id(kind.present_name(env))
+    same = [name for name in listed if name == env or kind.current_id(kind.present_name(name)) == current]
+    family = "atari" if current.startswith("ALE/") else "default"
+    name = next(iter(sorted(same, key=lambda name: name != env)), family if kind.knows(current) else "")
+    if name not in value:
+        near = did_you_mean(env, listed) or f"; it has {', '.join(listed)}"
+        raise ConfigError([f"{document.place.file}: has no hyperparameters for {env}{near}"])
+    return name, _merged(value[name])
+
+
+def _merged(part: Words) -> Words:
+    """Returns an entry with the words of others that it takes over by <<, a merge of YAML 1.1."""
+    taken = part.get("<<") or []
+    below = [_merged(other) for other in (taken if isinstance(taken, list) else [taken]) if isinstance(other, dict)]
+    words = {key: value for other in reversed(below) for key, value in other.items()}
+    return {**words, **{str(key): value for key, value in part.items() if key != "<<"}}
+
+
+def _algorithm(place: Place, algo: str | None, entry: Words, find_algo: Finder) -> ModuleType:
+    """Returns the package of the algorithm: the one of the flag, of the entry, or of the file's name."""
+    stem = Path(place.file).stem
+    name = algo or str(entry.pop("model_class", None) or stem)
+    try:
+        return find_algo.get(name)
+    except LookupError:
+        why = ALGORITHMS.get(name.lower()) or did_you_mean(name, find_algo.available()).removeprefix("; ")
+        where = "--algo" if algo else f"{place.file}: it looks like hyperparameters of rl-baselines3-zoo"
+        listed = f"name one with --algo ({PROGRAM} list algos shows all)"
+        message = f"{where}: {name!r} is not the name of an algorithm here; {why or listed}"
+        raise ConfigError([message]) from None
+
+
+class _Conversion:
+    """The settings that an entry means, and a comment for each that is not spelled or valued as there."""
+
+    def __init__(self, package: ModuleType, kind: ModuleType, entry: Words, name: str) -> None:
+        self.package, self.kind, self.entry, self.name = package, kind, entry, name
+        self.comments: dict[str, str] = {}
+        self.omitted: dict[str, list[str]] = {LOST: [], NEEDLESS: []}
+        self.source = Source(written=True)
+        self.models = {"general_cfg": GeneralConfig, "algo_cfg": package.Config, "env_cfg": kind.Config}
+
+    def run(self) -> None:
+        self.put({"general_cfg.algo_name": self.package.NAME}, "")
+        self._environment(str(self.entry.pop("env")))
+        self._expand()
+        defaults = self._defaults()
+        scope = Entry(self.models, [self.source], {**defaults, **self.entry})
+        for word in [*sb3.WORDS, *(word for word in self.entry if word not in sb3.WORDS)]:
+            if word in scope.theirs:
+                self._word(word, scope.theirs[word], scope, word in self.entry)
+        self.put(unsaid(self.package.NAME, scope.theirs), "as in Stable-Baselines3")
+
+    def put(self, settings: Mapping[str, Any], comment: str) -> None:
+        """Adds settings; the comment goes to the first of them."""
+        for path, value in settings.items():
+            section, _, key = path.partition(".")
+            before = self.source.sections.get(section, {}).get(key)
+            both = isinstance(before, list) and isinstance(value, list) and key == "wrappers"
+            self.source.put(section, key, [*before, *value] if both else value, Place("", path))
+        if comment and settings:
+            self.comments[next(iter(settings))] = comment
+
+    def _environment(self, env: str) -> None:
+        """Puts the environment's present name; one without velocities is the usual one with a wrapper."""
+        stem, hidden, version = env.partition("NoVel-")
+        seen = _SEEN.get(stem) if hidden else None
+        now = self.kind.current_id(self.kind.present_name(f"{stem}-{version}" if seen else env))
+        self.put({"env_cfg.id": now}, f"was {env}" if now != env else "")
+        if seen:
+            self.put({"env_cfg.wrappers": [{"wrapper_name": "SelectObservation", "indices": seen}]}, "no velocities")
+
+    def _expand(self) -> None:
+        """Puts the parts of keyword arguments beside the words of the entry."""
+        self.entry = {word: _plain(value) for word, value in self.entry.items() if value is not None}
+        for word in _EXPANDED:
+            if word in self.entry:
+                try:
+                    self.entry |= keywords(self.entry.pop(word) or {})
+                except NoCounterpartError as reason:
+                    self.omit(LOST, word, "...", str(reason))
+
+    def _defaults(self) -> Words:
+        """Returns the defaults of Stable-Baselines3 for what the entry leaves out."""
+        defaults = dict(sb3.DEFAULTS.get(self.package.NAME.removesuffix("_HER"), {}))
+        if str(self.entry.get("policy")).startswith("Cnn"):
+            defaults["net_arch"] = []
+        return {word: value for word, value in defaults.items() if word not in self.entry}
+
+    def _word(self, word: str, value: Any, scope: Entry, written: bool) -> None:
+        """Converts one word of the entry, or of the defaults."""
+        row = sb3.WORDS.get(word)
+        try:
+            if row is None:
+                raise NoCounterpartError("it is not a word of theirs that is known here")
+            meaning = row.meaning(value, scope)
+        except NoCounterpartError as reason:
+            self.omit(LOST, word, value, str(reason))
+        except LookupError:
+            self.omit(LOST, word, value, f"{self.package.NAME} has no such setting")
+        else:
+            self._meant(word, value, meaning, written)
+
+    def _meant(self, word: str, value: Any, meaning: Meaning, written: bool) -> None:
+        """Puts what a word means. A default that is the default here too needs no line."""
+        settings = meaning.settings
+        if not written:
+            settings = {path: other for path, other in settings.items() if not self._usual(path, other)}
+            self.put(settings, ": ".join(filter(None, ("default of Stable-Baselines3", meaning.remark))))
+        elif settings:
+            self.put(settings, self._comment(word, value, meaning))
+        elif meaning.remark:
+            self.omit(NEEDLESS, word, value, meaning.remark)
+
+    def _usual(self, path: str, value: Any) -> bool:
+        section, _, key = path.partition(".")
+        default = self.models[section].model_fields[key].default
+        plain = [layer.model_dump(mode="json") for layer in default] if isinstance(default, list) else default
+        return bool(plain == value)
+
+    def _comment(self, word: str, value: Any, meaning: Meaning) -> str:
+        """Returns what a setting was: nothing if name and value are the same."""
+        path, ours = next(iter(meaning.settings.items()))
+        if path.partition(".")[2] == word and ours == value:
+            return meaning.remark
+        plain = not isinstance(ours, list) and not isinstance(value, list | dict)
+        told = f"{word}: {_shown(value)}" if ours != value and plain else word
+        if meaning.remark.startswith(word):
+            told = meaning.remark
+        elif meaning.remark:
+            told = f"{told} ({meaning.remark})"
+        return f"was {told}"
+
+    def omit(self, heading: str, word: str, value: Any, why: str) -> None:
+        """Notes a word that the new file does not have."""
+        self.omitted[heading].append(f"{word}: {_shown(value)} ({why})")
+
+    def text(self) -> str:
+        """Returns the new file."""
+        lines = [f"# Hyperparameters of rl-baselines3-zoo for {self.package.NAME}, entry {printable(self.name)}.\n"]
+        for heading, omitted in self.omitted.items():
+            lines += [f"# {heading}\n", *(f"#   {printable(line)}\n" for line in omitted)] if omitted else []
+        for section in SECTIONS:
+            settings = self.source.sections.get(section, {})
+            lines += [f"{section}:\n", *self._lines(section, settings)] if settings else []
+        return "".join(lines)
+
+    def _lines(self, section: str, settings: Words) -> Iterable[str]:
+        for key, value in settings.items():
+            comment = self.comments.get(f"{section}.{key}", "")
+            flow = yaml.dump({key: value}, Dumper=Dumper, default_flow_style=True, sort_keys=False, width=10_000)
+            yield f"  {flow.strip()[1:-1]}" + (f"  # {printable(comment)}" if comment else "") + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value with a number in place of a text such as 1e6."""
+    return number(value) if isinstance(value, float | str) else value
+
+
+def _shown(value: Any) -> str:
+    return shown(value).removesuffix(" (text)").strip("'")
