@@ -28,9 +28,7 @@ def written(scope: Scope, word: str, default: Any = None) -> Any:
 
 def _env(scope: Scope, key: str) -> Any:
     """Returns a setting of env_cfg as it is written so far; None for one that is not."""
-    if "env_cfg" not in scope.models:
-        return None
-    return sources.merge(scope.sources, "env_cfg", scope.models["env_cfg"])[0].get(key)
+    return scope.value(f"env_cfg.{key}")
 
 
 def of_ale(scope: Scope) -> bool:

@@ -47,8 +47,9 @@ class Scope:
         """Returns the settings of a section that are written, by our names."""
         values: dict[str, Any] = {}
         model = self.models.get(section)
-        for source in self.sources if model is not None else ():
-            values |= {model.field_name(name): value for name, value in source.sections.get(section, {}).items()}
+        for source in self.sources:
+            settings = source.sections.get(section, {}) if model else {}
+            values |= {model.field_name(name) if model else name: value for name, value in settings.items()}
         return values
 
     def value(self, path: str) -> Any:
