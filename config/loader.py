@@ -297,9 +297,10 @@ class _Assembly(Written):
         return next((part for part in parts if "id" in part), {})
 
     def note_missing(self, document: Document, path: str) -> None:
-        """Notes the sections that a file lacks."""
+        """Notes the sections that a file lacks; a run that is loaded has settings of its own."""
+        used = "settings of the run" if self.general("load_checkpoint") is True else "defaults"
         if missing := sources.from_document(document, written=True).missing():
-            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
+            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the {used} are used")
 
     def note_unused_preset(self) -> None:
         """Notes the preset of a file that leaves all that it sets in algo_cfg at the Python defaults."""

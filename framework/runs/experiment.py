@@ -315,7 +315,7 @@ class Experiment:
     def _train(self, before: Count) -> str | None:
         reason = self.trainer.run()
         if self.trainer.count == before and not self.stopping():
-            self.console.note(f"nothing was left to train: {reason}; a higher limit continues")
+            self.console.note(f"nothing was left to train: {reason}; {self._continuation()}")
         if self.stopping():
             self.trainer.save()
             return None
@@ -324,6 +324,13 @@ class Experiment:
         else:
             self._finish()
         return reason
+
+    def _continuation(self) -> str:
+        """Describes how to train a run further whose limit is reached."""
+        settings = self.trainer.as_much_again()
+        if not settings:
+            return "a higher limit continues"
+        return f"to train as much again: {resume_command(self.task.path, self.config.allow_import)} {settings}"
 
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;

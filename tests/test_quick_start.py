@@ -1,0 +1,98 @@
+"""JoyRL's quick start, in its own words: a run is continued and tested, and its trajectories are read."""
+
+import pickle
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from config.program import PROGRAM
+from framework.output.csv_table import read_csv
+from main import main
+
+ROOT = Path(__file__).parent.parent
+NAME = "Train_CartPole-v1_DQN_20221026-054757"
+QUICK_START = ["--yaml", str(ROOT / "tests/data/quickstart.yaml"), "general_cfg.save_fig=false"]
+CONTINUED = f"""
+general_cfg:
+  load_checkpoint: true # 加载模型
+  load_path: {NAME} # tasks文件夹下的模型路径
+  mode: train
+"""
+TESTED = CONTINUED.replace("mode: train", "mode: test")
+
+
+@pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of the quick start under the name that its words on continuing have, of 3 episodes."""
+    monkeypatch.chdir(tmp_path)
+    Path("continue.yaml").write_text(CONTINUED, encoding="utf-8")
+    Path("test.yaml").write_text(TESTED, encoding="utf-8")
+    assert main([*QUICK_START, "general_cfg.max_episode=3", "--into", f"tasks/{NAME}"]) == 0
+    return tmp_path / "tasks" / NAME
+
+
+def longer(printed: str) -> list[str]:
+    """Arguments of the command that trains as much again."""
+    [command] = re.findall(rf"to train as much again: {re.escape(PROGRAM)} (.*)", printed)
+    return shlex.split(command)
+
+
+def test_the_words_that_continue_a_run_say_what_trains_as_much_again(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In JoyRL they train for max_episode again; here max_episode counts from the beginning of the run."""
+    capsys.readouterr()
+    assert main(["--yaml", "continue.yaml"]) == 0
+    printed = capsys.readouterr().out
+    assert "continue.yaml sets nothing under algo_cfg, env_cfg: the settings of the run are used" in printed
+    assert "nothing was left to train: max_episode 3 reached; to train as much again: " in printed
+    assert longer(printed) == ["resume", f"tasks/{NAME}", "general_cfg.max_episode=6"]
+    for episodes in (6, 12):
+        assert main(longer(printed)) == 0
+        assert len(read_csv(trained / "results/train.csv")) == episodes
+        capsys.readouterr()
+        assert main(["--yaml", "continue.yaml"]) == 0
+        printed = capsys.readouterr().out
+    assert longer(printed) == ["resume", f"tasks/{NAME}", "general_cfg.max_episode=24"]
+
+
+def test_the_words_that_test_a_run_use_its_settings_and_say_so(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["--yaml", "test.yaml"]) == 0
+    assert "test.yaml sets nothing under algo_cfg, env_cfg: the settings of the run are used" in capsys.readouterr().out
+    [folder] = Path("tasks").glob("Test_*")
+    tested, run = (yaml.safe_load((path / "config.yaml").read_text()) for path in (folder, trained))
+    assert tested["algo_cfg"] == run["algo_cfg"]
+    assert tested["env_cfg"]["id"] == run["env_cfg"]["id"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "again"),
+    [
+        (["general_cfg.max_total_step=40"], "general_cfg.max_total_step=80"),
+        (["general_cfg.max_update=20", "general_cfg.max_episode=1"], "general_cfg.max_episode=2"),
+        (["general_cfg.max_iteration=2", "general_cfg.iteration_steps=20"], "general_cfg.max_iteration=4"),
+        (["general_cfg.stop_return=1"], None),
+    ],
+)
+def test_each_limit_is_answered_with_a_higher_one(
+    limits: list[str], again: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free = ["general_cfg.max_episode=-1"]
+    words = ["general_cfg.online_eval=false", "general_cfg.collect_traj=false", *free, *limits]
+    assert main([*QUICK_START, *words, "--into", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["resume", str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr().out
+    assert "nothing was left to train" in printed
+    if again is None:
+        assert "; a higher limit continues" in printed
+    else:
+        assert longer(printed)[2:] == [again]
