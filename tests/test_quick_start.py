@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import yaml
 
+import joystick
 from config.program import PROGRAM
+from framework.distributed import launch
 from framework.output.csv_table import read_csv
 from main import main
 
@@ -96,3 +98,48 @@ def test_each_limit_is_answered_with_a_higher_one(
         assert "; a higher limit continues" in printed
     else:
         assert longer(printed)[2:] == [again]
+
+
+# a folder that exists ------------------------------------------------------------------------------------------
+
+
+RAY = ["general_cfg.mp_backend=ray", "general_cfg.n_workers=2"]
+TRIED = "algo_cfg:\n  lr: {grid: [1e-3, 1e-4]}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [*QUICK_START, *RAY],
+        [*QUICK_START, *RAY, "--dry-run"],
+        [*QUICK_START, "--dry-run"],
+        ["tune", "--yaml", "grid.yaml"],
+        ["tune", "--yaml", "grid.yaml", "--dry-run"],
+    ],
+)
+def test_a_folder_that_exists_is_refused_before_anything_is_started(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*args: Any) -> None:
+        raise AssertionError("Ray was started")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(launch, "backend", started)
+    Path("grid.yaml").write_text(TRIED)
+    Path("taken").mkdir()
+    assert main([*words, "--into", "taken"]) == 2
+    out, err = capsys.readouterr()
+    assert err == "error: taken exists; --into names a new folder\n"
+    assert not out
+    assert not list(Path("taken").iterdir())
+
+
+def test_a_program_is_told_of_a_folder_that_exists_before_ray_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*args: Any) -> None:
+        raise AssertionError("Ray was started")
+
+    monkeypatch.setattr(launch, "backend", started)
+    with pytest.raises(joystick.JoystickError, match="exists; --into names a new folder"):
+        joystick.Run("DQN", "CartPole-v1", into=tmp_path, general_cfg={"mp_backend": "ray"})

@@ -46,6 +46,7 @@ from framework.runs import exactness, initial_weights, record
 from framework.runs.choice import choose_best
 from framework.runs.resume import identity, plain, start, with_seed
 from framework.runs.sampling import Sampler
+from framework.runs.task_dir import check_new
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
@@ -148,6 +149,7 @@ class Experiment:
     def _open(self) -> None:
         """Creates all parts. Those that can be refused come before the task directory."""
         config, cfg, enter = self.config, self.config.general, self._stack.enter_context
+        check_new(config.into, config.start)  # before Ray is started, which takes long
         self.callbacks = build.make_callbacks(config)
         loggers = build.make_loggers(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
