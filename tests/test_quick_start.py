@@ -100,6 +100,20 @@ def test_each_limit_is_answered_with_a_higher_one(
         assert longer(printed)[2:] == [again]
 
 
+@pytest.mark.parametrize(("episodes", "said"), [(3, "4 episodes for max_episode 3: the last round"), (4, "")])
+def test_a_line_says_when_whole_windows_play_more_episodes_than_asked(
+    episodes: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of windows of 20 steps, each of which ends two episodes of 10."""
+    words = ["general_cfg.algo_name=A2C", "general_cfg.env_name=toy", "env_cfg.id=counter", "algo_cfg.batch_size=20"]
+    limit = [f"general_cfg.max_episode={episodes}", "general_cfg.max_step=10", "general_cfg.save_fig=false"]
+    assert main([*words, *limit, "--into", str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr().out
+    assert len(read_csv(tmp_path / "run/results/train.csv")) == 4
+    assert said in printed
+    assert ("was played to its end" in printed) == bool(said)
+
+
 # a folder that exists ------------------------------------------------------------------------------------------
 
 

@@ -34,7 +34,7 @@ from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_table import read_csv
 from framework.output.film import TrainingVideos
-from framework.output.formatting import resume_command
+from framework.output.formatting import counted, resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
 from framework.output.redraw import Redraw
 from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
@@ -318,6 +318,8 @@ class Experiment:
         reason = self.trainer.run()
         if self.trainer.count == before and not self.stopping():
             self.console.note(f"nothing was left to train: {reason}; {self._continuation()}")
+        elif 0 < self.config.general.max_episode < self.trainer.count.episode:
+            self.console.note(self._more_episodes())
         if self.stopping():
             self.trainer.save()
             return None
@@ -326,6 +328,11 @@ class Experiment:
         else:
             self._finish()
         return reason
+
+    def _more_episodes(self) -> str:
+        """Describes that more episodes were played than the limit says."""
+        played = counted(self.trainer.count.episode, "episode")
+        return f"{played} for max_episode {self.config.general.max_episode}: the last round was played to its end"
 
     def _continuation(self) -> str:
         """Describes how to train a run further whose limit is reached."""
