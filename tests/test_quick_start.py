@@ -1,8 +1,11 @@
 """JoyRL's quick start, in its own words: a run is continued and tested, and its trajectories are read."""
 
+import os
 import pickle
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +115,70 @@ def test_a_line_says_when_whole_windows_play_more_episodes_than_asked(
     assert len(read_csv(tmp_path / "run/results/train.csv")) == 4
     assert said in printed
     assert ("was played to its end" in printed) == bool(said)
+
+
+# trajectories --------------------------------------------------------------------------------------------------
+
+
+def pieces(page: str, heading: str) -> list[str]:
+    """Python programs below a heading of a page."""
+    section = (ROOT / "docs" / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+
+
+def test_trajectories_are_read_by_code_that_was_written_for_lists_of_steps(trained: Path) -> None:
+    """What JoyRL's recorder writes: keys, an entry per episode, a value per step. No package of ours is needed."""
+    with open(trained / "results/trajs.pkl", "rb") as f:
+        trajs = pickle.load(f)
+    assert {"state", "action", "reward", "next_state", "terminated", "info"} <= trajs.keys()
+    transitions = []
+    for i_ep in range(len(trajs["state"])):
+        for t in range(len(trajs["state"][i_ep])):
+            state, action, reward, next_state, terminated, info = (
+                trajs[key][i_ep][t] for key in ("state", "action", "reward", "next_state", "terminated", "info")
+            )
+            transitions.append((state, int(action), float(reward), next_state, bool(terminated), dict(info)))
+    rows = read_csv(trained / "results/train.csv")
+    assert [len(episode) for episode in trajs["reward"]] == [row["length"] for row in rows]
+    assert [sum(episode) for episode in trajs["reward"]] == [row["return"] for row in rows]
+    assert len(transitions) == sum(int(row["length"]) for row in rows)
+    assert transitions[0][0].shape == (4,)
+    assert {action for _, action, *_ in transitions} == {0, 1}
+    flat = np.array([state for episode in trajs["state"] for state in episode])
+    assert flat.shape == (len(transitions), 4)
+    for states, following in zip(trajs["state"], trajs["next_state"], strict=True):
+        np.testing.assert_array_equal(np.array(states)[1:], np.array(following)[:-1])
+
+
+def test_the_program_of_the_page_makes_lists_of_trajectories(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trained / "results")
+    [program] = pieces("joyrl.md", "Trajectories, in code for JoyRL's lists")
+    names: dict[str, Any] = {}
+    exec(program, names)
+    trajs = names["trajs"]
+    assert all(type(episode) is list for episodes in trajs.values() for episode in episodes)
+    steps = sum(len(episode) for episode in trajs["reward"])
+    assert len(trajs["state"][0] + trajs["state"][1] + trajs["state"][2]) == steps
+    assert all(trajs["terminated"])
+
+
+# the loop ------------------------------------------------------------------------------------------------------
+
+
+def test_the_loop_of_the_page_trains_an_agent(tmp_path: Path) -> None:
+    [program] = pieces("joyrl.md", "The loop of the quick start, in Python")
+    assert "range(100)" in program
+    done = subprocess.run(
+        [sys.executable, "-c", program.replace("range(100)", "range(20)")],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) > 60  # a random policy has 20, an untrained one 9
+    assert not list(tmp_path.iterdir())
 
 
 # a folder that exists ------------------------------------------------------------------------------------------
