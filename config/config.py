@@ -75,8 +75,9 @@ class GeneralConfig(Strict):
 
     # how long: the first limit that is reached ends the run
     max_episode: Endless = 100
-    """Number of training episodes; -1: no limit. Left out, it is -1 if another limit is set. In test mode the number
-    of test episodes; left out, online_eval_episode."""
+    """Number of training episodes; -1: no limit. Left out, it is -1 if another limit is set. A round is played to its
+    end, and may end more episodes than are missing: with whole windows, or several rows. In test mode the number of
+    test episodes; left out, online_eval_episode."""
     max_step: Endless = 200
     """Steps after which an episode is truncated; -1: the environment's own limit. Left out, it is -1 if another limit
     than max_episode is set."""

@@ -89,7 +89,7 @@ def load(
         typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
     preset = work.add_preset(bool(algo or env) and not (yaml_path or resume or test))
     if document and not preset:
-        work.note_missing(document, str(yaml_path))
+        work.note_missing(str(yaml_path))
     if yaml_path and not preset:
         work.note_unused_preset()
     task = work.task_loaded = work.task(task_root)
@@ -306,10 +306,11 @@ class _Assembly(Written):
         parts = [source.sections.get("env_cfg", {}) for source in reversed(self.sources)]
         return next((part for part in parts if "id" in part), {})
 
-    def note_missing(self, document: Document, path: str) -> None:
-        """Notes the sections that a file lacks."""
+    def note_missing(self, path: str) -> None:
+        """Notes the sections that a file lacks; a run that is loaded has settings of its own."""
+        used = "settings of the run" if self.general("load_checkpoint") is True else "defaults"
         if missing := self.sources[0].missing():
-            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the defaults are used")
+            self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the {used} are used")
 
     def note_unused_preset(self) -> None:
         """Notes the preset of a file that leaves all that it sets in algo_cfg at the Python defaults."""

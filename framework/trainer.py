@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import ceil
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
@@ -253,22 +254,31 @@ class Trainer:
 
     def _rule_met(self) -> str | None:
         """Returns the first stop rule that is met, as a sentence."""
-        cfg, count = self.cfg, self.count
-        if 0 < cfg.max_episode <= count.episode:
-            return f"max_episode {cfg.max_episode} reached"
-        if 0 < cfg.max_total_step <= count.step:
-            return f"max_total_step {cfg.max_total_step} reached"
-        if 0 < cfg.max_update <= count.update:
-            return f"max_update {cfg.max_update} reached"
-        if 0 < cfg.max_iteration <= self.iterations():
-            return f"max_iteration {cfg.max_iteration} reached"
-        if 0 < cfg.max_time <= self.seconds():
-            return f"max_time {cfg.max_time:g} s reached"
+        cfg = self.cfg
+        for name, limit, done in self._limits():
+            if 0 < limit <= done:
+                return f"{name} {f'{limit:g} s' if name == 'max_time' else limit} reached"
         if cfg.reward_threshold is not None and self.reached >= cfg.reward_threshold_limit:
             return f"reward_threshold {cfg.reward_threshold:g} reached"
         if cfg.stop_return is not None and self.last_return is not None and self.last_return >= cfg.stop_return:
             return f"stop_return {cfg.stop_return:g} reached"
         return None
+
+    def _limits(self) -> tuple[tuple[str, float, float], ...]:
+        """Returns the name of each limit, its value, and how far training has come."""
+        cfg, count = self.cfg, self.count
+        return (
+            ("max_episode", cfg.max_episode, count.episode),
+            ("max_total_step", cfg.max_total_step, count.step),
+            ("max_update", cfg.max_update, count.update),
+            ("max_iteration", cfg.max_iteration, self.iterations()),
+            ("max_time", cfg.max_time, self.seconds()),
+        )
+
+    def as_much_again(self) -> str:
+        """Returns the settings that train as long again after the limits that are met; empty if none is."""
+        met = [(name, limit + done) for name, limit, done in self._limits() if 0 < limit <= done]
+        return " ".join(f"general_cfg.{name}={ceil(value)}" for name, value in met)
 
     def iterations(self) -> int:
         """Returns the number of complete iterations."""

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from helpers_process import Forked
 
-from benchmarks import data_layer, learning, learning_page, speed
+from benchmarks import bottleneck, data_layer, learning, learning_page, speed
 from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Workload
 from framework.output.csv_table import read_csv
@@ -258,3 +258,26 @@ def test_a_call_of_the_data_layer_meets_its_goals_if_it_is_short_and_twice_as_fa
     assert data_layer.row("add", [7.0], []) == ("| add | 7.0 |  |  | 15 |", True)
     assert not data_layer.row("add", [16.0], [])[1]
     assert not data_layer.row("add", [7.0], [13.0])[1]
+
+
+def test_the_bottleneck_is_shown_in_three_tables_with_the_numbers_of_the_reader(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs: list[set[str]] = []
+
+    def train(*words: str) -> dict[str, float]:
+        runs.append({word.removeprefix("general_cfg.") for word in words})
+        return {"seconds": 1.234}
+
+    monkeypatch.setattr(bottleneck, "train", train)
+    given = ["--interaction=0.2", "--learning=0.3", "--workers=1,3", "--learners=4", "--episodes=5"]
+    assert bottleneck.main(given) == 0
+    tables = capsys.readouterr().out.split("\n\n")
+    assert [table.strip().splitlines()[0] for table in tables] == [
+        "interaction 0.2 s, learning 0 s, 1 learner",
+        "interaction 0 s, learning 0.3 s, 1 learner",
+        "interaction 0 s, learning 0.3 s, 4 learners",
+    ]
+    assert all(table.count("time cost:  1.23") == 2 for table in tables)
+    assert {"env_cfg.seconds=0.2", "n_workers=3", "n_learners=1", "max_episode=5"} <= runs[1]
+    assert {"env_cfg.seconds=0", "algo_cfg.seconds=0.3", "n_workers=1", "n_learners=4"} <= runs[4]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageSequence
+from imageio import v3 as imageio
+from PIL import Image
 from test_output import film
 from test_run_end import FILMED, ONLINE, WORDS
 
@@ -35,15 +36,12 @@ ffmpeg: Any = pytest.importorskip("imageio_ffmpeg")
 
 def frames_of(path: Path) -> tuple[dict[str, Any], np.ndarray]:
     """Facts about a video, and its frames [n, height, width, 3]."""
-    reader = ffmpeg.read_frames(str(path))
-    facts = next(reader)
-    width, height = facts["size"]
-    return facts, np.array([np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader])
+    facts = imageio.immeta(path, plugin="FFMPEG")
+    return facts, imageio.imread(path, plugin="FFMPEG")
 
 
 def gif_frames(path: Path) -> np.ndarray:
-    with Image.open(path) as video:
-        return np.array([np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(video)])
+    return imageio.imread(path, mode="RGB")
 
 
 # mp4 --------------------------------------------------------------------------------------------------------

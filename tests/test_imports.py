@@ -110,6 +110,7 @@ def test_a_module_imports_only_what_its_layer_may():
     [
         ("ray", ("framework.distributed",)),
         ("matplotlib", ("framework.output.figures", "framework.output.curves", "framework.output.fonts")),
+        ("imageio", ("framework.output.gif_stream", "framework.output.mp4")),
         ("gymnasium.vector", ("envs.gym",)),
         ("pickle", ("framework.output.safe_pickle", "framework.output.trajectories")),
     ],
@@ -200,7 +201,11 @@ def test_a_config_is_checked_without_anything_heavy():
     statement = "from config import loader, describe, json_schema, cli; from framework.catalog import ALGOS, ENVS; "
     statement += "loader.load(None, [], find_algo=ALGOS, find_env=ENVS); ENVS.available(); "
     statement += "[ALGOS.get(name) for name in ALGOS.available()]"
-    heavy = {"torch", "matplotlib", "tensorboard", "ray", "scipy", "pandas", "safetensors"}
+    heavy = {"torch", "matplotlib", "tensorboard", "ray", "scipy", "pandas", "safetensors", "imageio"}
     assert not loaded_after(statement) & heavy
     own = "from config import loader, describe, json_schema, cli, config, schema"
     assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})
+
+
+def test_the_writers_of_videos_are_imported_when_a_film_begins():
+    assert not loaded_after("import framework.runs.train, framework.output.film") & {"imageio", "imageio_ffmpeg"}

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers_core import toy_of
-from PIL import Image, ImageSequence
+from imageio import v3 as imageio
+from PIL import Image
 
 from config.config import GeneralConfig
 from config.loader import load
@@ -54,19 +56,23 @@ def delays(path: Path) -> set[int]:
 
 def frames_of(path: Path) -> np.ndarray:
     """All frames of a GIF [n, height, width, 3]."""
-    with Image.open(path) as video:
-        return np.array([np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(video)])
+    return imageio.imread(path, mode="RGB")
+
+
+def durations(path: Path) -> list[int]:
+    """Milliseconds for which each frame of a GIF stays."""
+    return [imageio.immeta(path, index=n)["duration"] for n in range(len(frames_of(path)))]
 
 
 @pytest.mark.parametrize(("fps", "hundredths"), [(50, 2), (30, 3), (60, 2), (4, 25), (20, 5), (15, 7), (1, 100)])
 def test_frames_are_shown_as_long_as_the_environment_says(tmp_path: Path, fps: float, hundredths: int) -> None:
-    """VID-2: 1000 / fps milliseconds, rounded to the 10 of GIF, in the bytes and as pillow reads them."""
+    """VID-2: 1000 / fps milliseconds, rounded to the 10 of GIF, in the bytes and as imageio reads them."""
     writer = GifWriter(tmp_path / "video.gif", fps)
     for n in range(5):
         writer.add(picture(n))
     film = writer.close()
     assert delays(tmp_path / "video.gif") == {hundredths}
-    assert Image.open(tmp_path / "video.gif").info["duration"] == 10 * hundredths
+    assert durations(tmp_path / "video.gif") == [10 * hundredths] * 5
     assert film.frames == 5
     assert film.seconds == pytest.approx(5 * hundredths / 100)
 
@@ -136,6 +142,47 @@ def test_a_film_of_a_hundred_thousand_frames_is_cut_off(tmp_path: Path) -> None:
     assert sum(np.asarray(value).nbytes for value in held) <= frame.nbytes
 
 
+@pytest.mark.parametrize("colors", [1, 2, 3, 5, 255, 256])
+def test_a_frame_has_a_table_of_its_own_colors_no_longer_than_needed(tmp_path: Path, colors: int) -> None:
+    """The first frame has 256, so that the table of the file is not that of the later ones."""
+    ramp = np.resize(np.arange(colors, dtype=np.uint8), (64, 64))
+    shades = [np.stack([ramp + n, ramp, 7 * ramp], axis=2) for n in range(9)]
+    many = np.resize(np.arange(256, dtype=np.uint8), (64, 64))
+    frames = [np.stack([many, many, 255 - many], axis=2), *shades]
+    writer = GifWriter(tmp_path / "video.gif", 30)
+    for frame in frames:
+        writer.add(frame)
+    writer.close()
+    np.testing.assert_array_equal(frames_of(tmp_path / "video.gif"), frames)
+
+
+def test_a_film_of_few_colors_costs_few_bytes_a_frame(tmp_path: Path) -> None:
+    """A table of 256 colors alone would be 768 bytes."""
+    writer = GifWriter(tmp_path / "video.gif", 30)
+    for n in range(100):
+        writer.add(picture(n))
+    writer.close()
+    assert (tmp_path / "video.gif").stat().st_size < 100 * 100
+
+
+def test_a_film_of_twenty_thousand_frames_is_in_no_memory(tmp_path: Path) -> None:
+    """All frames would be 144 MB; what has changed of them, with what Python needs for each, 20 MB."""
+    writer = GifWriter(tmp_path / "video.gif", 50, max_frames=20_000)
+    moving = [picture(n) for n in range(40)]
+    for n in range(100):
+        writer.add(moving[n % 40])
+    tracemalloc.start()
+    try:
+        for n in range(100, 20_000):
+            writer.add(moving[n % 40])
+        film = writer.close()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert film.frames == 20_000
+    assert most < 2**20
+
+
 def film(tmp_path: Path, lengths: list[int], episodes: int, max_frames: int = 6000) -> Film:
     """A video of episodes that last so many steps of reward 2, with a white picture of 40 x 300."""
     env = toy_of("counter", render_mode="rgb_array")
@@ -160,9 +207,7 @@ def test_episodes_are_told_apart_in_a_video_and_nothing_of_the_picture_is_covere
     captions = [frame[:CAPTION_HEIGHT].tobytes() for frame in frames]
     assert len(set(captions)) == 7
     assert set(np.unique(frames[:, :CAPTION_HEIGHT])) == {0, 255}
-    with Image.open(tmp_path / "video.gif") as video:
-        delays = [frame.info["duration"] for frame in ImageSequence.Iterator(video)]
-    assert delays == [20, 20, 20, 1000, 20, 20, 1000]
+    assert durations(tmp_path / "video.gif") == [20, 20, 20, 1000, 20, 20, 1000]
     assert made.seconds == pytest.approx(2.1)
     assert made.text == "video: 7 frames, 2.1 s"
 

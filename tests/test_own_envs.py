@@ -1,5 +1,6 @@
 """Environments of one's own, by class, function and registered name: where they are made, and what is refused."""
 
+import functools
 import re
 import threading
 from pathlib import Path
@@ -27,6 +28,7 @@ from framework.catalog import ALGOS, ENVS
 from framework.distributed import launch
 from framework.errors import JoystickError
 from framework.output.csv_table import read_csv
+from framework.runs.experiment import Experiment
 
 ALLOWED = ("--allow-import", "own_parts")
 SMALL = (
@@ -416,3 +418,30 @@ def test_a_wrapper_as_the_class_of_an_environment_is_not_asked_for_its_render_mo
 
     monkeypatch.setattr(own, "_REGISTERED", {"wrapped": Wrapped})
     assert list(problems(python.Config(id="wrapped", render_mode="rgb_array"))) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (["env_cfg.n_envs=8", "general_cfg.online_eval_episode=20"], 19),
+        (["env_cfg.n_envs=1", "general_cfg.online_eval_episode=2"], 4),
+        (["env_cfg.n_envs=2", "general_cfg.online_eval_episode=3", "general_cfg.online_eval=false"], 6),
+    ],
+)
+def test_an_environment_is_made_as_often_as_the_page_says_before_the_first_step(words, count, tmp_path, monkeypatch):
+    made_so_far, at_first_step = [], []
+    create, whole = Line.__init__, Experiment.train
+
+    @functools.wraps(create)
+    def counted(self, *args, **more):
+        made_so_far.append(self)
+        create(self, *args, **more)
+
+    def watched(self):
+        at_first_step.append(len(made_so_far))
+        return whole(self)
+
+    monkeypatch.setattr(Line, "__init__", counted)
+    monkeypatch.setattr(Experiment, "train", watched)
+    train(tmp_path / "run", "env_cfg.id=own_parts:Line", "env_cfg.size=3", "general_cfg.max_total_step=20", *words)
+    assert at_first_step == [count]

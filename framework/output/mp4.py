@@ -1,8 +1,7 @@
-"""Videos as MP4 (H.264), by the ffmpeg of the package imageio-ffmpeg. The only import of it."""
+"""Videos as MP4 (H.264), by the package imageio and the ffmpeg that imageio-ffmpeg brings."""
 
 import re
 import subprocess
-from collections.abc import Generator
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def check_package() -> None:
 class Mp4Writer(VideoWriter):
     """Sends frames to ffmpeg. A frame that stays for longer is written several times."""
 
-    _frames: Generator[None, Any, None]
+    _film: Any
 
     @staticmethod
     def timing(fps: float) -> tuple[float, int]:
@@ -45,38 +44,43 @@ class Mp4Writer(VideoWriter):
         return 1000 * stride / fps, stride
 
     def _begin(self, width: int, height: int) -> None:
-        import imageio_ffmpeg
+        from imageio import v2
 
         with open(unfinished(self.path), "wb", opener=regular):
             pass  # refuses a link in the place of the file
         self._even = width + width % 2, height + height % 2
-        self._frames = imageio_ffmpeg.write_frames(
-            str(unfinished(self.path)), self._even, fps=1000 / self.delay, macro_block_size=2, quality=None,
+        self._film = v2.get_writer(
+            str(unfinished(self.path)), format="mp4", mode="I", fps=1000 / self.delay, macro_block_size=2,
             ffmpeg_log_level="error", output_params=["-crf", "20", "-f", "mp4", "-movflags", "+faststart"],
         )  # fmt: skip
-        try:
-            self._frames.send(None)
-        except OSError:
-            raise
-        except Exception as error:  # whatever comes of reading what a broken ffmpeg says of itself
-            program = imageio_ffmpeg.get_ffmpeg_exe()
-            raise OSError(f"{program} does not work: {INSTALL}, or general_cfg.video_format=gif") from error
 
     def _write(self, picture: np.ndarray, delay: float) -> None:
         height, width = picture.shape[:2]
         wide, high = self._even  # which the codec needs
         whole = np.pad(picture, ((0, high - height), (0, wide - width), (0, 0)))
         for _ in range(max(1, round(delay / self.delay))):
-            self._frames.send(np.ascontiguousarray(whole))
+            self._send(whole)
+
+    def _send(self, picture: np.ndarray) -> None:
+        """Writes a frame; the first one starts ffmpeg."""
+        try:
+            self._film.append_data(picture)
+        except OSError:
+            raise
+        except Exception as error:  # whatever comes of reading what a broken ffmpeg says of itself
+            import imageio_ffmpeg
+
+            program = imageio_ffmpeg.get_ffmpeg_exe()
+            raise OSError(f"{program} does not work: {INSTALL}, or general_cfg.video_format=gif") from error
 
     def _finish(self) -> None:
-        self._frames.close()  # which hides how ffmpeg ended
+        self._film.close()  # which hides how ffmpeg ended
         if not _frames_in(unfinished(self.path)):
             raise OSError(f"ffmpeg failed, and {as_written(self.path)} was not written")
         finish(open(unfinished(self.path), "r+b", opener=regular), self.path)  # noqa: SIM115  # finish closes it
 
     def _discard(self) -> None:
-        self._frames.close()
+        self._film.close()
 
 
 def _frames_in(path: Path) -> int:

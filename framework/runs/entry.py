@@ -16,6 +16,7 @@ from framework.errors import MISTAKE, JoystickError, Stopped, silence, without_m
 from framework.output.formatting import counted
 from framework.output.terminal import choose, print_error
 from framework.runs.signals import StopSignals, Watchdog, leave
+from framework.runs.task_dir import check_new
 from framework.watch import Watch
 
 
@@ -239,7 +240,9 @@ def dry_run(config: RunConfig) -> int:
 
 
 def _check(config: RunConfig) -> None:
-    """Raises ConfigError if algorithm and environment do not fit; makes an environment, which may hang."""
+    """Raises ConfigError if algorithm and environment do not fit, TaskDirError if the folder to write to exists; makes
+    an environment, which may hang."""
+    check_new(config.into, config.start)
     watch, limit = Watch(), config.general.env_timeout
 
     def hangs() -> None:

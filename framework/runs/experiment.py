@@ -34,7 +34,7 @@ from framework.output import wrap_up
 from framework.output.console import Console
 from framework.output.csv_table import read_csv
 from framework.output.film import TrainingVideos
-from framework.output.formatting import resume_command
+from framework.output.formatting import counted, resume_command
 from framework.output.recorders import TRAJECTORIES, Tape
 from framework.output.redraw import Redraw
 from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
@@ -46,6 +46,7 @@ from framework.runs import exactness, initial_weights, record
 from framework.runs.choice import choose_best
 from framework.runs.resume import identity, plain, start, with_seed
 from framework.runs.sampling import Sampler
+from framework.runs.task_dir import check_new
 from framework.trainer import Score, Trainer
 from framework.watch import Watch
 
@@ -148,6 +149,7 @@ class Experiment:
     def _open(self) -> None:
         """Creates all parts. Those that can be refused come before the task directory."""
         config, cfg, enter = self.config, self.config.general, self._stack.enter_context
+        check_new(config.into, config.start)  # before Ray is started, which takes long
         self.callbacks = build.make_callbacks(config)
         loggers = build.make_loggers(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
@@ -315,7 +317,9 @@ class Experiment:
     def _train(self, before: Count) -> str | None:
         reason = self.trainer.run()
         if self.trainer.count == before and not self.stopping():
-            self.console.note(f"nothing was left to train: {reason}; a higher limit continues")
+            self.console.note(f"nothing was left to train: {reason}; {self._continuation()}")
+        elif 0 < self.config.general.max_episode < self.trainer.count.episode:
+            self.console.note(self._more_episodes())
         if self.stopping():
             self.trainer.save()
             return None
@@ -324,6 +328,18 @@ class Experiment:
         else:
             self._finish()
         return reason
+
+    def _more_episodes(self) -> str:
+        """Describes that more episodes were played than the limit says."""
+        played = counted(self.trainer.count.episode, "episode")
+        return f"{played} for max_episode {self.config.general.max_episode}: the last round was played to its end"
+
+    def _continuation(self) -> str:
+        """Describes how to train a run further whose limit is reached."""
+        settings = self.trainer.as_much_again()
+        if not settings:
+            return "a higher limit continues"
+        return f"to train as much again: {resume_command(self.task.path, self.config.allow_import)} {settings}"
 
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;

@@ -108,6 +108,13 @@ def read_facts(path: Path) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
+def check_new(into: Path | None, start: Path | None = None) -> None:
+    """Raises TaskDirError if the folder that --into names exists. start: working directory that it is in; None: the
+    current one."""
+    if into and os.path.lexists(fixed(into, start)):
+        raise TaskDirError(f"{as_written(fixed(into, start))} exists; --into names a new folder")
+
+
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None) -> Path:
     """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
     the same folder. start: working directory that into and tasks/ are in; None: the current one."""
@@ -123,8 +130,7 @@ def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, star
         except OSError as error:
             raise TaskDirError(f"cannot make the task directory {as_written(path)}: {error.strerror}") from error
         return path
-    if into:
-        raise TaskDirError(f"{as_written(into)} exists; --into names a new folder")
+    check_new(into, start)
     raise TaskDirError(f"no free name like {name} in {as_written(root)}")
 
 

@@ -20,6 +20,7 @@ from framework.errors import JoystickError
 from framework.output.formatting import tune_command
 from framework.runs.many_runs import Checked, beside_others, checked, refuse_loaded
 from framework.runs.resume import adjustable
+from framework.runs.task_dir import check_new
 from framework.tuning import schedulers
 from framework.tuning.schedulers import Course, Trial
 from framework.tuning.search import RandomSearch, Search, Settings, draw, within
@@ -149,6 +150,7 @@ class RunPlan(Plan):
     def check(self, check: Callable[[RunConfig], None]) -> list[Checked]:
         """Refuses, all problems at once, what any of the first trials would refuse. check: raises an error if algorithm
         and environment do not fit."""
+        check_new(self.tuning.into, self.tuning.start)
         problems: dict[str, None] = {}
         found: list[Checked] = []
         for settings in self.first:
