@@ -438,6 +438,7 @@ class _Assembly(Written):
         known = rllib.Known(self.three_models(), self.sources)
         for source in self.sources:
             self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
+            self.notes += source.notes
             self.problems += source.problems
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
         built: dict[str, Any] = {name: self.section(name) for name in self.models}

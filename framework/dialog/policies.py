@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Space
 
 from config.foreign import convlab
-from config.loader import load
+from config.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
 from framework.data import algorithm
 from framework.data.algorithm import AlgorithmPolicy
@@ -53,7 +53,7 @@ class SystemPolicy:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise JoystickError(f"{self.name}: seed: got {seed!r}; expected a whole number, at least 0")
         self.is_train, self.algo, self.seed, self.device = is_train, algo, int(seed), device
-        self.settings = {**(convlab.settings_of(config, algo) if config is not None else {}), **settings}
+        self.settings = {**({} if config is None else _of_file(config, algo)), **settings}
         self._policy: AlgorithmPolicy | None = None
         self._masked = False
         """True if the environment says which actions are legal."""
@@ -121,6 +121,15 @@ class SystemPolicy:
                 f"before {call}"
             )
         return self._policy
+
+
+def _of_file(config: Any, algo: str) -> dict[str, Any]:
+    """Returns the settings of a config.json of ConvLab-2. Raises ConfigError with all that is wrong."""
+    kind = next(kind for kind, name in convlab.POLICIES.items() if name == algo)
+    source = convlab.of_policy(config, kind)
+    if source.problems:
+        raise ConfigError(source.problems)
+    return source.sections.get("algo_cfg", {})
 
 
 def _made(policy: SystemPolicy, env: Any) -> AlgorithmPolicy:
