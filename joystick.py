@@ -169,7 +169,7 @@ def _instead_of(name: str) -> str:
 
 
 dialog = sys.modules["joystick.dialog"] = _Lazy("joystick.dialog", "Dialogues put together in Python, as in ConvLab-2.")
-__all__ = [*_HOMES, "dialog"]
+__all__ = list((*_HOMES, "dialog"))
 
 
 def __getattr__(name: str) -> Any:
@@ -194,7 +194,7 @@ def _instead(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOMES)
+    return sorted(__all__)
 
 
 def command() -> int:

@@ -155,7 +155,10 @@ REFUSED = (
 
 def table() -> list[str]:
     """Returns the lines of a table of the names, in Markdown."""
-    head = [f"| `config.json` | {' | '.join(f'`{kind}`: {algo}' for kind, algo in POLICIES.items())} |", "|---|---|---|---|"]
+    head = [
+        f"| `config.json` | {' | '.join(f'`{kind}`: {algo}' for kind, algo in POLICIES.items())} |",
+        "|---|---|---|---|",
+    ]
     rows = sorted({*NAMES, *UNUSED})
     cells = {name: [_cell(name, kind) for kind in POLICIES] for name in rows}
     return [*head, *(f"| `{name}` | {' | '.join(cells[name])} |" for name in rows)]

@@ -28,7 +28,9 @@ class RulePolicy:
     def bind(self, env: Any) -> None:
         """Prepares for the observations of an environment."""
         if self.character == "usr":
-            raise EnvError("RulePolicy: character 'usr' is the user; the system's policy is RulePolicy(character='sys')")
+            raise EnvError(
+                "RulePolicy: character 'usr' is the user; the system's policy is RulePolicy(character='sys')"
+            )
         if not isinstance(env, DialogEnv):
             raise EnvError(f"RulePolicy talks in dialogues; got {short(repr(env))} as environment")
         self._expert = env.expert
@@ -70,7 +72,9 @@ def environment(cfg: Config, sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any,
     """Makes an environment of everything but the system's policy."""
     for name, value in (("usr", usr), ("sys_dst", sys_dst)):
         if value is None:
-            instead = "RuleDST()" if name == "sys_dst" else "PipelineAgent(None, None, RulePolicy(character='usr'), None)"
+            instead = (
+                "RuleDST()" if name == "sys_dst" else "PipelineAgent(None, None, RulePolicy(character='usr'), None)"
+            )
             raise EnvError(f"Environment: {name}: got None; expected {instead}, or a class of your own")
     if not isinstance(usr, PipelineAgent):
         usr = PipelineAgent(None, None, usr, None)
@@ -145,4 +149,3 @@ class _Same:
     @property
     def __name__(self) -> str:
         return type(self.thing).__name__
-

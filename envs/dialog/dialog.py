@@ -29,9 +29,7 @@ class DialogEnv(gymnasium.Env):
 
     metadata = {"render_modes": ["human", "text"]}
 
-    def __init__(
-        self, cfg: Config, database: Database, codec: Codec, actions: Actions, parts: Parts = OURS
-    ) -> None:
+    def __init__(self, cfg: Config, database: Database, codec: Codec, actions: Actions, parts: Parts = OURS) -> None:
         self.cfg, self.database, self.codec, self.actions = cfg, database, codec, actions
         self.parts, self.metrics, self.language = parts, parts.metrics, Language(parts)
         self.render_mode = cfg.render_mode

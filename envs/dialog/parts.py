@@ -111,6 +111,9 @@ class Own:
 
     def _unfit_arguments(self, contract: Contract) -> Iterator[str]:
         """Yields what is wrong with the arguments of the constructor."""
+        if taken := [name for name in self.options if name in contract.arguments]:
+            yield f"{_called(self.make)}: argument {taken[0]}: each dialogue gives it; leave it out"
+            return
         parameters, count = own.parameters_of(self.make), len(contract.arguments)
         if parameters is None:
             return
@@ -337,4 +340,3 @@ def _is_act(act: Act) -> bool:
     named_so = isinstance(act.intent, str) and (act.slot is None or isinstance(act.slot, str))
     valued = act.value is None or isinstance(act.value, str | Mark | Booking)
     return named_so and valued and isinstance(act.domain, str) and (act.domain in DOMAINS or act.domain == GENERAL)
-

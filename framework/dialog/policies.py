@@ -57,7 +57,13 @@ class SystemPolicy:
         self._policy: AlgorithmPolicy | None = None
         self._masked = False
         """True if the environment says which actions are legal."""
-        load(None, [], find_algo=ALGOS, find_env=ENVS, values={"general_cfg": {"algo_name": algo}, "algo_cfg": self.settings})
+        load(
+            None,
+            [],
+            find_algo=ALGOS,
+            find_env=ENVS,
+            values={"general_cfg": {"algo_name": algo}, "algo_cfg": self.settings},
+        )
 
     def bind(self, env: Any) -> None:
         """Makes the networks for the spaces of an environment. Raises JoystickError if they are for others."""
@@ -175,7 +181,9 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
         if array.dtype.kind not in "biuf":
             raise ValueError
     except (TypeError, ValueError):
-        raise JoystickError(f"{name}.update: {argument}: got {type(value).__name__}; expected an array or a tensor of numbers") from None
+        raise JoystickError(
+            f"{name}.update: {argument}: got {type(value).__name__}; expected an array or a tensor of numbers"
+        ) from None
     if array.shape != wanted:
         raise JoystickError(f"{name}.update: {argument}: has the shape {array.shape}; expected {wanted} for n={n}")
     if not n or not np.isfinite(array).all():

@@ -38,7 +38,9 @@ def sample(env: Any, policy: Any, batchsz: int, process_num: int = 1, *, seed: i
     in each call."""
     least, processes = _whole("batchsz", batchsz), _whole("process_num", process_num, MOST_PROCESSES)
     if not isinstance(env, gymnasium.Env):
-        raise JoystickError(f"sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)")
+        raise JoystickError(
+            f"sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)"
+        )
     if not callable(getattr(policy, "act", getattr(policy, "predict", None))):
         raise JoystickError(f"sample: policy: got {policy!r}; expected PPO(True), or an object with predict(state)")
     if hasattr(policy, "bind"):
@@ -82,7 +84,9 @@ def _play(env: Any, policy: Any, numbers: range, processes: int, seed: int) -> l
         return dialogues(env, policy, numbers, seed)
     shares = [numbers[first::processes] for first in range(processes)]
     parts = run_in(processes, dialogues, [(env, policy, share, seed) for share in shares])
-    by_number = {k: steps for share, part in zip(shares, parts, strict=True) for k, steps in zip(share, part, strict=True)}
+    by_number = {
+        k: steps for share, part in zip(shares, parts, strict=True) for k, steps in zip(share, part, strict=True)
+    }
     return [by_number[k] for k in numbers]
 
 
