@@ -169,7 +169,8 @@ def _instead_of(name: str) -> str:
 
 
 dialog = sys.modules["joystick.dialog"] = _Lazy("joystick.dialog", "Dialogues put together in Python, as in ConvLab-2.")
-__all__ = list((*_HOMES, "dialog"))
+_PUBLIC = (*_HOMES, "dialog")
+__all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
@@ -194,7 +195,7 @@ def _instead(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_PUBLIC)
 
 
 def command() -> int:

@@ -45,8 +45,8 @@ def settings_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[d
 
 def test_the_flags_alone_are_the_example_of_dialogues(capsys: pytest.CaptureFixture[str]) -> None:
     shown, notes = settings_of(["--batchsz", "1024", "--epoch", "200", "--process_num", "8"], capsys)
-    expected = {"algo_name": "PPO", "env_name": "dialog", "id": "mini", "batch_size": "1024", "max_total_step": "204800",
-                "mp_backend": "ray", "n_workers": "8"}  # fmt: skip
+    expected = {"algo_name": "PPO", "env_name": "dialog", "id": "mini", "batch_size": "1024",
+                "max_total_step": "204800", "mp_backend": "ray", "n_workers": "8"}  # fmt: skip
     assert {name: shown[name] for name in expected} == expected
     line = "no algorithm and no environment are named: the example of ConvLab-2, dialogues in mini, the domain"
     assert notes.count(line) == 1

@@ -367,6 +367,7 @@ WRONG = {
         "PPO: dataset: got 'camrest'; the acts and databases are those of MultiWOZ",
     ),
     "policy seed": (lambda: PG(True, seed=-3), "PG: seed: got -3"),
+    "device": (lambda: PPO(True, device="gpu"), "Python: general_cfg.device: got 'gpu'"),
     "policy setting": (lambda: PPO(True, epsilon=0.2), "algo_cfg.epsilon: unknown setting"),
     "policy value": (lambda: PPO(True, lr=-1), "Python: algo_cfg.lr: got -1; expected a number above 0"),
     "config file": (lambda: PPO(True, config="nowhere.json"), "nowhere.json: no such file"),

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from envs.dialog.config import Config
+from envs.dialog.config import PARTS, Config
 from envs.dialog.ontology import IDS
 
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "composed", "ids", "knows"]
+__all__ = ["PARTS", "Config", "check", "composed", "ids", "knows"]
 
 
 def check(cfg: Config) -> "list[Problem]":

@@ -210,11 +210,7 @@ class Guest:
 
     def __init__(self, user: Any, max_turn: int, where: str) -> None:
         self.user, self.max_turn, self.where = user, max_turn, where
-        self.turn = 0
-
-    @property
-    def ended(self) -> bool:
-        return self._is_late or bool(self.user.ended)
+        self.turn, self.ended = 0, False
 
     @property
     def reason(self) -> str | None:
@@ -234,8 +230,11 @@ class Guest:
     def respond(self, acts: Sequence[Act]) -> list[Act]:
         self.turn += 2
         if self._is_late:
+            self.ended = True
             return [BYE]
-        return acts_of(self.user.respond(acts), f"{self.where}: respond of {_called(self.user)}")
+        answer = acts_of(self.user.respond(acts), f"{self.where}: respond of {_called(self.user)}")
+        self.ended = bool(self.user.ended)
+        return answer
 
     def finished(self) -> int:
         return int(self.user.finished()) if hasattr(self.user, "finished") else 0

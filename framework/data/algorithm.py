@@ -80,7 +80,8 @@ class AlgorithmPolicy(Policy):
         """Number of actions chosen for collecting."""
         self._arrivals: Arrivals | None = None
 
-    def _progress(self) -> Progress:
+    def progress(self) -> Progress:
+        """Returns what schedules depend on."""
         return Progress(step=self.steps, update=self.updates, fraction=self.fraction)
 
     def forward(self, batch: Batch, state: Any = None) -> Batch:
@@ -90,7 +91,7 @@ class AlgorithmPolicy(Policy):
         check_finite(obs, self.name)
         given = self.agent.initial_state(len(obs)) if state is None else state
         if self.training:
-            act = self.agent.sample_action(obs, given, self._progress(), self._rng, mask)
+            act = self.agent.sample_action(obs, given, self.progress(), self._rng, mask)
             self.steps += len(obs)
         else:
             act = self.agent.evaluate_action(obs, given, self._rng, mask)
@@ -162,7 +163,7 @@ class AlgorithmPolicy(Policy):
             chunk, places = self._sequences(spec, size, buffer), None
         else:
             chunk, places = self._samples(spec, size, buffer)
-        learned = Learner(self.agent, spec).learn(chunk, self._progress())
+        learned = Learner(self.agent, spec).learn(chunk, self.progress())
         if learned.priorities is not None and places is not None and hasattr(buffer, "update_weight"):
             buffer.update_weight(places, learned.priorities[0])
         return learned
@@ -271,7 +272,7 @@ class AlgorithmPolicy(Policy):
         window.add(Transitions(columns, ring, lost=np.zeros(0, np.int64)), self.fraction)
         learner = Learner(self.agent, spec)
         for chunk in window.drain():
-            yield learner.learn(chunk, self._progress())
+            yield learner.learn(chunk, self.progress())
 
 
 def _of_policy(batch: Batch) -> Columns:

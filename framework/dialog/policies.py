@@ -10,6 +10,7 @@ from gymnasium.spaces import Space
 
 from config.foreign import convlab
 from config.loader import ConfigError, load
+from framework.build import device_of
 from framework.catalog import ALGOS, ENVS
 from framework.data import algorithm
 from framework.data.algorithm import AlgorithmPolicy
@@ -52,24 +53,19 @@ class SystemPolicy:
             raise JoystickError(f"{self.name}: dataset: got {dataset!r}; the acts and databases are those of MultiWOZ")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise JoystickError(f"{self.name}: seed: got {seed!r}; expected a whole number, at least 0")
-        self.is_train, self.algo, self.seed, self.device = is_train, algo, int(seed), device
+        self.is_train, self.algo, self.seed = is_train, algo, int(seed)
         self.settings = {**({} if config is None else _of_file(config, algo)), **settings}
+        values = {"general_cfg": {"algo_name": algo, "device": device}, "algo_cfg": self.settings}
+        self.device = str(device_of(load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)))
         self._policy: AlgorithmPolicy | None = None
         self._masked = False
         """True if the environment says which actions are legal."""
-        load(
-            None,
-            [],
-            find_algo=ALGOS,
-            find_env=ENVS,
-            values={"general_cfg": {"algo_name": algo}, "algo_cfg": self.settings},
-        )
 
     def bind(self, env: Any) -> None:
         """Makes the networks for the spaces of an environment. Raises JoystickError if they are for others."""
         if self._policy is None:
             self._policy = _made(self, env)
-            self._masked = hasattr(env, "actions") and "action_mask" in env.reset(seed=0)[1]
+            self._masked = "action_mask" in env.reset(seed=0)[1]
             return
         spec = self._policy.agent.spec
         for name in ("observation_space", "action_space"):
@@ -79,18 +75,15 @@ class SystemPolicy:
 
     def act(self, state: np.ndarray, mask: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
         """Returns the action in a sample: with exploration if is_train, otherwise the most likely one."""
-        agent = self._bound("act").agent
-        obs, masks = np.asarray(state)[None], None if mask is None else np.asarray(mask, bool)[None]
-        progress = self._bound("act")._progress()
-        if self.is_train:
-            return np.asarray(agent.sample_action(obs, agent.initial_state(1), progress, rng, masks).action[0])
-        return np.asarray(agent.predict_action(obs, agent.initial_state(1), masks).action[0])
+        if not self.is_train:
+            return self.predict(state, mask)
+        policy = self._bound("act")
+        act = policy.agent.sample_action(_row(state), None, policy.progress(), rng, _row(mask))
+        return np.asarray(act.action[0])
 
     def predict(self, state: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """Returns the most likely action for an observation [D]."""
-        agent = self._bound("predict").agent
-        masks = None if mask is None else np.asarray(mask, bool)[None]
-        return np.asarray(agent.predict_action(np.asarray(state)[None], agent.initial_state(1), masks).action[0])
+        return np.asarray(self._bound("predict").agent.predict_action(_row(state), None, _row(mask)).action[0])
 
     def update(
         self, epoch: int, n: int, s: Any, a: Any, r: Any, mask: Any, action_mask: Any = None
@@ -127,6 +120,11 @@ class SystemPolicy:
                 f"before {call}"
             )
         return self._policy
+
+
+def _row(value: Any) -> Any:
+    """Returns an array as a batch of one; None for None."""
+    return None if value is None else np.asarray(value)[None]
 
 
 def _of_file(config: Any, algo: str) -> dict[str, Any]:
