@@ -106,7 +106,7 @@ def serve() -> None:
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt, OSError):  # OSError: the program has ended meanwhile
         while (message := _read(calls)) is not None:
             _write(answers, _answered(message))
 
