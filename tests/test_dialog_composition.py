@@ -128,12 +128,12 @@ def test_own_parts_stand_in_their_places() -> None:
 # -------------------------------------------------------------------------------------------------- samples
 
 
-@pytest.mark.parametrize("actions", ["bits", "one"])
-def test_a_sample_is_the_same_from_any_number_of_processes(actions: str) -> None:
+@pytest.mark.parametrize(("actions", "steps"), [("bits", 60), ("one", 60), ("bits", 2)])
+def test_a_sample_is_the_same_from_any_number_of_processes(actions: str, steps: int) -> None:
+    """Also where there are more processes than dialogues."""
     env, policy = made(actions=actions, sys_nlu=own_dialog.Erring(0.1)), PPO(True, seed=3)
-    samples = [sample(env, policy, 60, count, seed=5) for count in (1, 2, 3)]
-    assert len(samples[0].reward) >= 60
-    assert samples[0].reward[:-30].sum() != samples[0].reward.sum()
+    samples = [sample(env, policy, steps, count, seed=5) for count in (1, 2, 3)]
+    assert len(samples[0].reward) >= steps
     for other in samples[1:]:
         assert samples[0].keys() == other.keys()
         assert all(np.array_equal(samples[0][name], other[name]) for name in samples[0].keys())  # noqa: SIM118
@@ -230,9 +230,9 @@ def test_update_learns_as_a_run_learns_from_the_same_dialogues(tmp_path: Path) -
         batch = run.sample(64)
         metrics = policy.update(0, len(batch.reward), batch.state, batch.action, batch.reward, batch.mask)
         theirs = run.update(batch)
-        assert metrics["value_loss"] == pytest.approx(theirs["value_loss"], rel=1e-3)
+        assert metrics["value_loss"] == pytest.approx(theirs["value_loss"], rel=1e-6)
         assert policy.weights().keys() == run.weights().keys()
-        assert all(np.allclose(value, run.weights()[name], atol=1e-4) for name, value in policy.weights().items())
+        assert all(np.allclose(value, run.weights()[name], atol=1e-6) for name, value in policy.weights().items())
 
 
 @pytest.mark.parametrize(("make", "epochs"), [(PPO, 12), (PG, 25)])
