@@ -243,8 +243,8 @@ def _put(source: "Source", name: str, value: Any, place: "Place", kind: str) -> 
     elif name in UNUSED:
         source.notes.append(f"{place.text}: {name} needs nothing here: {UNUSED[name]}")
     else:
-        known = {key for key in {*NAMES, *UNUSED} if key in UNUSED or kind in NAMES[key]}
-        near = did_you_mean(name, known) or f"; known are: {', '.join(sorted(known))}"
+        possible = {key for key in {*NAMES, *UNUSED} if key in UNUSED or kind in NAMES[key]}
+        near = did_you_mean(name, possible) or f"; known are: {', '.join(sorted(possible))}"
         source.problems.append(f"{place.text}: {name}: is no setting of ConvLab-2's policy {kind}{near}")
 
 

@@ -105,7 +105,9 @@ def serve() -> None:
     """Answers calls until the input ends. What the called code prints goes to the standard error."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    nothing, end = os.pipe()
+    os.close(end)
+    os.dup2(nothing, 0)  # code that reads the standard input finds its end
     with contextlib.suppress(KeyboardInterrupt, OSError):  # OSError: the program has ended meanwhile
         while (message := _read(calls)) is not None:
             _write(answers, _answered(message))
