@@ -14,6 +14,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _ROOT = Path(__file__).resolve().parent
@@ -120,7 +121,56 @@ _HOMES = {
     "uniform": "config.space",
 }
 """Public name -> module that defines it, imported on first use."""
-__all__ = list(_HOMES)
+_DIALOG = {
+    "Act": "envs.dialog.acts:Act",
+    "Environment": "framework.dialog.environment:environment",
+    "Evaluator": "envs.dialog.evaluator:Evaluator",
+    "MultiWozEvaluator": "envs.dialog.composition:MultiWozEvaluator",
+    "PG": "framework.dialog.policies:pg",
+    "PPO": "framework.dialog.policies:ppo",
+    "PipelineAgent": "envs.dialog.composition:PipelineAgent",
+    "RuleDST": "envs.dialog.composition:RuleDST",
+    "RulePolicy": "envs.dialog.composition:RulePolicy",
+    "Tracker": "envs.dialog.tracker:Tracker",
+    "User": "envs.dialog.user:User",
+    "parse": "envs.dialog.acts:parse",
+    "sample": "framework.dialog.sampling:sample",
+}
+"""Public name in joystick.dialog -> module:name, imported on first use."""
+
+
+class _Lazy(ModuleType):
+    """A module whose names are imported on first use."""
+
+    __all__ = list(_DIALOG)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in _DIALOG:
+            raise AttributeError(f"joystick.dialog has no {name!r}{_instead_of(name)}")
+        home, _, thing = _DIALOG[name].partition(":")
+        return getattr(import_module(home), thing)
+
+    def __dir__(self) -> list[str]:
+        return sorted(_DIALOG)
+
+
+def _instead_of(name: str) -> str:
+    """Returns the end of a sentence about a name that joystick.dialog does not have."""
+    from config.foreign.convlab import REFUSED
+    from config.names import did_you_mean
+
+    if name.upper() == "GDPL":
+        return f"; {REFUSED}"
+    if name.upper() in ("MLE", "MLEPOLICY"):
+        return "; imitation is joystick.Run('BC', 'town'), with data of an expert (docs/dialog.md)"
+    return did_you_mean(name, _DIALOG) or f"; it has {', '.join(_DIALOG)}"
+
+
+dialog = sys.modules["joystick.dialog"] = _Lazy("joystick.dialog", "Dialogues put together in Python, as in ConvLab-2.")
+_PUBLIC = (*_HOMES, "dialog")
+__all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> Any:
@@ -145,7 +195,7 @@ def _instead(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOMES)
+    return sorted(_PUBLIC)
 
 
 def command() -> int:

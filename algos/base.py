@@ -191,6 +191,10 @@ class Agent(ABC):
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         """Returns the best known actions, without randomness."""
 
+    def noted(self, obs: Array, action: Array, mask: Array | None = None) -> dict[str, Array]:
+        """Returns the columns that sample_action would give with these actions [N, ...], by the present weights."""
+        return {}
+
     def evaluate_action(
         self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:

@@ -457,6 +457,7 @@ class _Assembly(Written):
         for source in self.sources:
             self.notes += rllib.translate(source, scope, lambda key: self.hint("algo_cfg", key), found["env_cfg"])
             self._put_words(source, scope)
+            self.notes += source.notes
             self.problems += source.problems
         sources.choose_film(self.sources, self.models.get("env_cfg"))
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)

@@ -41,6 +41,8 @@ class Source:
     places: dict[str, Place] = field(default_factory=dict)
     strays: list[Stray] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Remarks on how settings were read, for the user."""
     foreign: dict[str, tuple[Any, Place]] = field(default_factory=dict)
     """Settings by RLlib's names; config/foreign/rllib.py puts them under ours once the algorithm is known."""
 

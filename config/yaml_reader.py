@@ -219,6 +219,7 @@ def _range_hint(node: yaml.MappingNode) -> str:
 
 def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Document:
     """Returns the only document in a text. name and path (of its root) appear in messages; numbered adds lines."""
+    text = _without_tabs(text)
     if (document := _parse_fast(text, name, path, numbered)) is not None:
         return document
     try:
@@ -233,6 +234,14 @@ def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Doc
     except yaml.YAMLError as error:
         raise DocumentError(f"{name}: {error}") from None
     return _document(node, text, name, path, numbered)
+
+
+def _without_tabs(text: str) -> str:
+    """Returns a text in brackets, such as JSON, with blanks in place of the tabs that begin its lines: they indent
+    nothing there."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    return re.sub(r"^[ \t]+", lambda tabs: " " * len(tabs[0]), text, flags=re.MULTILINE)
 
 
 def _parse_fast(text: str, name: str, path: str, numbered: bool) -> Document | None:

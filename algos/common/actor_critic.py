@@ -73,6 +73,12 @@ class ActorCritic:
         drawn, log_prob = self.distribution.sample(outputs, rng)
         return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob}, after)
 
+    def noted(self, obs: Array, action: Array, mask: Array | None) -> dict[str, Array]:
+        """Returns the columns of `sample` for actions [N, ...] of a space in which `drawn` is the action itself."""
+        outputs, _ = self._act(obs, self.initial_state(len(obs)), mask)
+        log_prob = self.distribution.log_prob(torch.as_tensor(outputs), torch.as_tensor(action))
+        return {"drawn": action, "log_prob": log_prob.numpy()}
+
     def best(self, obs: Array, state: Array | None, mask: Array | None) -> Act:
         """Returns the modes of the distributions."""
         outputs, after = self._act(obs, state, mask)

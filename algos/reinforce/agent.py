@@ -58,6 +58,9 @@ class Agent(base.Agent):
     ) -> Act:
         return self.policy.sample(obs, state, mask, rng)
 
+    def noted(self, obs: Array, action: Array, mask: Array | None = None) -> dict[str, Array]:
+        return self.policy.noted(obs, action, mask)
+
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return self.policy.best(obs, state, mask)
 

@@ -1,10 +1,17 @@
-"""The flags of ConvLab-2's training scripts: --batchsz B --epoch E --process_num P."""
+"""Words of ConvLab-2: the flags of its training scripts, --batchsz B --epoch E --process_num P, and the names in its
+policies' config.json."""
 
 import argparse
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from config import arguments
+from config.names import did_you_mean
+
+if TYPE_CHECKING:
+    from config.sources import Source
+    from config.yaml_reader import Document, Place
 
 Abbreviated = tuple[str, str, Any]
 """Flag, the setting section.key that it stands for, and its value."""
@@ -14,6 +21,8 @@ HELP = {
     "epoch": ("E", "as in ConvLab-2: general_cfg.max_total_step, E times B"),
     "process_num": ("P", "as in ConvLab-2: above 1, as many workers of Ray"),
 }
+
+# ------------------------------------------------------------------------------------------------------- flags
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -27,27 +36,239 @@ def problems(request: argparse.Namespace) -> Iterator[str]:
     if request.epoch and not request.batchsz:
         limits = "general_cfg.max_total_step=STEPS or general_cfg.max_iteration=N"
         yield f"--epoch E is E windows of --batchsz B; give both, or {limits}"
-    keys = {word.partition("=")[0].strip() for word in request.overrides}
-    for flag, path, value in settings(request):
+    keys = _keys(request)
+    for flag, path, value in _of_flags(request):
         if path in keys:
             yield f"{flag} sets {path}={value}; leave out one of the two"
         elif request.test:
             yield f"{flag} is for training; a test has the settings of its run"
 
 
+def _keys(request: argparse.Namespace) -> set[str]:
+    """Returns the settings that are written as section.key=value."""
+    return {word.partition("=")[0].strip() for word in request.overrides}
+
+
 def settings(request: argparse.Namespace) -> list[Abbreviated]:
-    """Returns what the given flags stand for."""
-    given: list[Abbreviated] = []
+    """Returns what the flags and a config.json stand for. Where no algorithm is named, it is that of the config.json;
+    where no environment is named either, both are those of ConvLab-2's example."""
+    kind = _kind_in(request.config) if request.config else None
+    flags = _of_flags(request)
+    if request.command != "run" or request.word or not (flags or request.process_num or kind):
+        return flags
+    keys, loads = _keys(request), request.yaml or request.resume or request.test or (request.config and not kind)
+    if loads or request.algo or keys & {"general_cfg.algo_name", "general_cfg.preset", "general_cfg.load_path"}:
+        return flags
+    if request.env or keys & {"general_cfg.env_name", "env_cfg.id"}:
+        request.algo = POLICIES.get(kind or "")
+        return flags
+    request.algo = POLICIES.get(kind or "", "PPO")
+    flag = next((f"--{name}" for name in HELP if getattr(request, name)), "--config")
+    return [*((flag, path, value) for path, value in _example(request.algo).items() if path not in keys), *flags]
+
+
+def _of_flags(request: argparse.Namespace) -> list[Abbreviated]:
+    """Returns what the flags stand for by themselves."""
+    written: list[Abbreviated] = []
     if request.batchsz:
-        given.append(("--batchsz", "algo_cfg.batch_size", request.batchsz))
+        written.append(("--batchsz", "algo_cfg.batch_size", request.batchsz))
     if request.batchsz and request.epoch:
-        given.append(("--epoch", "general_cfg.max_total_step", request.batchsz * request.epoch))
+        written.append(("--epoch", "general_cfg.max_total_step", request.batchsz * request.epoch))
     if (request.process_num or 1) > 1:
-        given.append(("--process_num", "general_cfg.mp_backend", "ray"))
-        given.append(("--process_num", "general_cfg.n_workers", request.process_num))
-    return given
+        written.append(("--process_num", "general_cfg.mp_backend", "ray"))
+        written.append(("--process_num", "general_cfg.n_workers", request.process_num))
+    return written
 
 
-def note(given: Sequence[Abbreviated]) -> str:
+def note(written: Sequence[Abbreviated]) -> str:
     """Returns a line that lists what the flags set; empty without any."""
-    return "; ".join(f"{flag} sets {path}={value}" for flag, path, value in given)
+    values = {path: value for _, path, value in written}
+    text = "; ".join(f"{flag} sets {path}={value}" for flag, path, value in written)
+    if "general_cfg.env_name" not in values:
+        return text
+    where = "the databases of MultiWOZ" if "env_cfg.data_dir" in values else f"{SMALL}, the domain of restaurants"
+    return f"no algorithm and no environment are named: the example of ConvLab-2, dialogues in {where} ({text})"
+
+
+DATABASES = Path("multiwoz")
+"""Folder in which the databases of MultiWOZ are looked for."""
+SMALL = "mini"
+"""Dialogues without them."""
+
+
+def databases() -> dict[str, str]:
+    """Returns the settings of dialogues in MultiWOZ if its databases are there, otherwise those of the small domain."""
+    if (DATABASES / "restaurant_db.json").is_file():
+        return {"id": "full", "data_dir": str(DATABASES)}
+    return {"id": SMALL}
+
+
+def _example(algo: str) -> dict[str, Any]:
+    """Returns the settings of ConvLab-2's example."""
+    named = {f"env_cfg.{key}": value for key, value in databases().items()}
+    large = "env_cfg.data_dir" in named and algo == "PPO"
+    preset = {"general_cfg.preset": "multiwoz/PPO", "general_cfg.start_from": None} if large else {}
+    return {"general_cfg.env_name": "dialog", **named, **preset}
+
+
+# ------------------------------------------------------------------------------------------------- config.json
+
+POLICIES = {"ppo": "PPO", "pg": "REINFORCE", "mle": "BC"}
+"""Folder of a policy in ConvLab-2 -> the algorithm."""
+NAMES: dict[str, dict[str, str]] = {
+    "batchsz": {"ppo": "sgd_batch_size", "mle": "batch_size"},
+    "epoch": {"mle": "data_epochs"},
+    "epsilon": {"ppo": "eps_clip"},
+    "gamma": {"ppo": "gamma", "pg": "gamma"},
+    "h_dim": {"ppo": "actor_layers", "pg": "actor_layers", "mle": "actor_layers"},
+    "hv_dim": {"ppo": "critic_layers"},
+    "lr": {"pg": "lr", "mle": "lr"},
+    "policy_lr": {"ppo": "actor_lr"},
+    "tau": {"ppo": "gae_lambda"},
+    "update_round": {"ppo": "k_epochs"},
+    "value_lr": {"ppo": "critic_lr"},
+    "weight_decay": {"mle": "weight_decay"},
+}
+"""Name in config.json -> policy -> our setting in algo_cfg."""
+_ONCE = "REINFORCE learns once from a whole window"
+UNUSED: dict[str, str] = {
+    "batchsz": _ONCE,
+    "update_round": _ONCE,
+    "load": "general_cfg.start_from=NAME begins with the weights of another run",
+    "log_dir": "logs are in the task directory",
+    "pos_weight": "each act of a set counts once",
+    "print_per_batch": "general_cfg.model_summary_fre says how often losses are logged",
+    "save_dir": "checkpoints are in the task directory, --into FOLDER",
+    "save_per_epoch": "general_cfg.model_save_fre says how often a checkpoint is saved",
+}
+"""Names of config.json that set nothing, where NAMES has no setting for the policy, and why."""
+DISCRIMINATOR = ("lr_irl", "anneal", "clip", "hi_dim")
+"""Names of the discriminator in GDPL's config.json."""
+OWN_WORDS = {"batchsz", "h_dim", "hv_dim", "policy_lr", "print_per_batch", "save_per_epoch", "update_round", "value_lr",
+             "pos_weight", *DISCRIMINATOR} - {"clip"}  # fmt: skip
+"""Names by which a config.json of ConvLab-2 is known."""
+REFUSED = (
+    "GDPL is not here: it learns its reward from dialogues of people with a discriminator of its own; PPO takes the "
+    "reward of the environment, and AIRL and GAIL learn one from data of an expert"
+)
+
+
+def table() -> list[str]:
+    """Returns the lines of a table of the names, in Markdown."""
+    head = [
+        f"| `config.json` | {' | '.join(f'`{kind}`: {algo}' for kind, algo in POLICIES.items())} |",
+        "|---|---|---|---|",
+    ]
+    rows = sorted({*NAMES, *UNUSED})
+    cells = {name: [_cell(name, kind) for kind in POLICIES] for name in rows}
+    return [*head, *(f"| `{name}` | {' | '.join(cells[name])} |" for name in rows)]
+
+
+def _cell(name: str, kind: str) -> str:
+    ours = NAMES.get(name, {}).get(kind)
+    return f"`{ours}`" if ours else "–" if name in UNUSED else ""
+
+
+def kind_of(content: Any) -> str | None:
+    """Returns the policy whose config.json this is; None if it is none."""
+    if not isinstance(content, Mapping) or not OWN_WORDS & set(content):
+        return None
+    if set(content) & set(DISCRIMINATOR):
+        return "gdpl"
+    if set(content) & {"epsilon", "tau", "policy_lr", "value_lr", "hv_dim"}:
+        return "ppo"
+    if set(content) & {"print_per_batch", "pos_weight", "weight_decay", "epoch"}:
+        return "mle"
+    return "pg" if "update_round" in content or "lr" in content else "ppo"
+
+
+def from_config(config: str) -> "Source | None":
+    """Returns the settings of --config if that is a file, or the content of a config.json of ConvLab-2; None for other
+    content."""
+    from config.sources import Source
+    from config.yaml_reader import DocumentError
+
+    try:
+        document = _document(config)
+    except DocumentError as error:
+        return Source(True, problems=[str(error)]) if _is_file(config) else None
+    kind = kind_of(document.value)
+    return from_document(document, kind) if kind else None
+
+
+def from_document(document: "Document", kind: str) -> "Source":
+    """Returns the settings of a config.json of a policy."""
+    from config.sources import Source
+
+    source = Source(True, problems=list(document.duplicates))
+    if kind not in POLICIES:
+        name = next(name for name in DISCRIMINATOR if name in document.value)
+        source.problems.append(f"{document.place.parts[name].text}: {name}: {REFUSED}")
+        return source
+    for name, value in document.value.items():
+        _put(source, name, value, document.place.parts[name], kind)
+    return source
+
+
+def of_policy(config: Any, kind: str) -> "Source":
+    """Returns the settings of a config.json that a program names, or gives as a mapping, for a policy."""
+    from config.sources import Source, document_of
+    from config.yaml_reader import DocumentError
+
+    try:
+        if isinstance(config, Mapping):
+            return from_document(document_of(config, "config"), "gdpl" if kind_of(config) == "gdpl" else kind)
+        if not isinstance(config, str | Path):
+            raise DocumentError(f"config: got {config!r}; expected a file, or {{name: value}}")
+        document = _document(str(config), named=True)
+    except DocumentError as error:
+        return Source(True, problems=[str(error)])
+    return from_document(document, "gdpl" if kind_of(document.value) == "gdpl" else kind)
+
+
+def _put(source: "Source", name: str, value: Any, place: "Place", kind: str) -> None:
+    """Puts a setting under our name, and notes what became of it."""
+    from config.error_text import shown
+    from config.yaml_reader import Place
+
+    ours = NAMES.get(name, {}).get(kind)
+    if ours is not None and name in ("h_dim", "hv_dim"):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            source.problems.append(f"{place.text}: {name}: got {shown(value)}; expected a whole number, at least 1")
+            return
+        value = [{"layer_type": "linear", "layer_size": [value, value], "activation": "relu"}]
+    if ours is not None:
+        source.put("algo_cfg", ours, value, Place(place.text, name, place.parts))
+        source.notes += [] if ours == name else [f"{place.text}: {name} -> algo_cfg.{ours}"]
+    elif name in UNUSED:
+        source.notes.append(f"{place.text}: {name} needs nothing here: {UNUSED[name]}")
+    else:
+        possible = {key for key in {*NAMES, *UNUSED} if key in UNUSED or kind in NAMES[key]}
+        near = did_you_mean(name, possible) or f"; known are: {', '.join(sorted(possible))}"
+        source.problems.append(f"{place.text}: {name}: is no setting of ConvLab-2's policy {kind}{near}")
+
+
+def _kind_in(config: str) -> str | None:
+    """Returns the policy whose config.json --config names or has."""
+    from config.yaml_reader import DocumentError
+
+    try:
+        return kind_of(_document(config).value)
+    except DocumentError:
+        return None
+
+
+def _is_file(config: str) -> bool:
+    return config.strip().endswith(".json") and "{" not in config
+
+
+def _document(config: str, named: bool = False) -> "Document":
+    """Returns the mapping in a file, or in a text. named: it is a file, whatever its name. Raises DocumentError."""
+    from config import opening
+    from config.yaml_reader import DocumentError, parse, read
+
+    file = named or _is_file(config)
+    document = read(config.strip(), opening.named) if file else parse(config, "--config", numbered=False)
+    if file and not isinstance(document.value, dict):
+        raise DocumentError(f"{config.strip()}: expected {{name: value}}")
+    return document

@@ -8,6 +8,7 @@ from typing import Any
 
 from config import sources
 from config.error_text import shown
+from config.foreign import convlab
 from config.foreign import names as foreign_names
 from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, row_of
 from config.foreign.rllib_values import algorithm_here, example_here
@@ -21,6 +22,9 @@ from config.yaml_reader import Document, DocumentError, Place, parse
 
 def from_flags(config: str | None, stop: str | None) -> Iterator[Source]:
     """Yields the settings of --config, which may use our sections, and of --stop."""
+    if config is not None and (source := convlab.from_config(config)):
+        config = None
+        yield source
     for flag, text, read in (("--config", config, from_settings), ("--stop", stop, from_stop_rules)):
         if text is not None:
             document, problem = _json(flag, text)

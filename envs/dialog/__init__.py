@@ -1,14 +1,14 @@
 """Task-oriented dialogue: a system, which is the policy, talks to a simulated user."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from envs.dialog.config import Config
+from envs.dialog.config import PARTS, Config
 from envs.dialog.ontology import IDS
 
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "ids", "knows"]
+__all__ = ["PARTS", "Config", "check", "composed", "ids", "knows"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -16,6 +16,13 @@ def check(cfg: Config) -> "list[Problem]":
     from envs.dialog.env import problems
 
     return list(problems(cfg))
+
+
+def composed(cfg: Config, *parts: Any) -> Any:
+    """Returns the environment of parts that a program has put together: sys_nlg, usr, sys_nlu, sys_dst, evaluator."""
+    from envs.dialog.composition import environment
+
+    return environment(cfg, *parts)
 
 
 def knows(env_id: str) -> bool:

@@ -1,13 +1,36 @@
 """Defaults of env_name dialog: task-oriented dialogue with a simulated user."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from config import own
 from config.schema import EnvConfig, Fraction, Int, NonNegative, Positive, PositiveInt, Problem, lower
 
 NonNegativeInt = Annotated[Int, Field(ge=0)]
+PARTS = ("user", "tracker", "evaluator", "nlu", "nlg", "user_nlu", "user_nlg")
+"""Settings that put a class of the user's own in the place of a part."""
+NAME = "class_name"
+
+
+def named(value: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Returns name and arguments of a class of the user's own."""
+    if isinstance(value, str):
+        return value, {}
+    return value[NAME], {key: argument for key, argument in value.items() if key != NAME}
+
+
+def _with_name(value: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
+    if isinstance(value, dict) and not isinstance(value.get(NAME), str):
+        raise ValueError(f"has no {NAME}; write {{{NAME}: my_module:MyClass, argument: value}}")
+    name = value if value is None else named(value)[0]
+    if name is not None and not name.strip():
+        raise ValueError("is empty; write my_module:MyClass, or null for the part that is built in")
+    return value
+
+
+Part = Annotated[str | dict[str, Any] | None, AfterValidator(_with_name)]
 
 
 class Config(EnvConfig):
@@ -39,6 +62,23 @@ class Config(EnvConfig):
     """Number of matching entities that the system can inform and recommend."""
     max_acts: PositiveInt = 8
     """Number of chosen acts that are said in one exchange, in the order of the vocabulary."""
+
+    user: Part = None
+    """Class of your own in the place of the simulated user: my_module:MyUser, which needs --allow-import my_module, or
+    with arguments {class_name: my_module:MyUser, turns: 3}. null: the one that is built in."""
+    tracker: Part = None
+    """Class of your own that keeps the state of the dialogue for the system. null: the one that is built in."""
+    evaluator: Part = None
+    """Class of your own that gives the numbers of a dialogue, and may give the reward. null: the one that is built
+    in."""
+    nlu: Part = None
+    """Class of your own by which the system understands what the user says. null: it gets the acts themselves."""
+    nlg: Part = None
+    """Class of your own by which the system says its acts. null: the user gets the acts themselves."""
+    user_nlu: Part = None
+    """Class of your own by which the user understands what the system says. null: it gets what nlg says."""
+    user_nlg: Part = None
+    """Class of your own by which the user says its acts. null: nlu gets the acts themselves."""
 
     max_turn: Annotated[Int, Field(ge=4)] = 40
     """Turns after which the user closes; the opening has two, and so has each exchange."""
@@ -78,6 +118,12 @@ class Config(EnvConfig):
     """Number of constraints of a restaurant, hotel or attraction at most."""
     couple: bool = False
     """Hotel and restaurant of one goal are booked for the same people and day."""
+
+    def own(self) -> Iterator[tuple[str, str]]:
+        for key in PARTS:
+            value = getattr(self, key)
+            if value is not None and own.is_own(named(value)[0]):
+                yield key, named(value)[0]
 
     def problems(self) -> Iterator[Problem]:
         if not self.p_domains or abs(sum(self.p_domains) - 1.0) > 1e-6:

@@ -13,8 +13,9 @@ from envs.dialog.channel import Channel
 from envs.dialog.codec import Codec
 from envs.dialog.config import Config
 from envs.dialog.database import Database, Table
-from envs.dialog.evaluator import METRICS, Evaluator
+from envs.dialog.evaluator import Evaluator
 from envs.dialog.goal import Goal, sample
+from envs.dialog.parts import OURS, Judge, Language, Parts, made_evaluator, made_user
 from envs.dialog.person import Person, Read, Write
 from envs.dialog.rule_policy import RulePolicy
 from envs.dialog.speech import legal, utter
@@ -27,10 +28,10 @@ class DialogEnv(gymnasium.Env):
     """A dialogue is an episode, and an exchange a step. It is a function of the seed and the actions."""
 
     metadata = {"render_modes": ["human", "text"]}
-    metrics = METRICS
 
-    def __init__(self, cfg: Config, database: Database, codec: Codec, actions: Actions) -> None:
+    def __init__(self, cfg: Config, database: Database, codec: Codec, actions: Actions, parts: Parts = OURS) -> None:
         self.cfg, self.database, self.codec, self.actions = cfg, database, codec, actions
+        self.parts, self.metrics, self.language = parts, parts.metrics, Language(parts)
         self.render_mode = cfg.render_mode
         self.observation_space = Box(0.0, 1.0, (codec.size,), np.float32)
         self.action_space = actions.space
@@ -52,9 +53,10 @@ class DialogEnv(gymnasium.Env):
         if missing := set(self.goal.parts) - set(self.codec.domains):
             raise ValueError(f"{self.cfg.id} has no {', '.join(sorted(missing))}, which the goal has")
         self.tables: Mapping[str, Table] = self.database.of_dialogue(self.np_random)
-        self.tracker = Tracker(self.tables, self.codec.domains, self.database.places)
-        self.evaluator = Evaluator(self.goal, self.tables)
+        self.tracker: Tracker = (self.parts.tracker or Tracker)(self.tables, self.codec.domains, self.database.places)
+        self.evaluator = self._judge()
         self.user = self._speaker()
+        self.language.begin(self.np_random)
         self.transcript: list[Exchange] = []
         """Exchanges of the dialogue so far."""
         self._finished = self.user.finished()
@@ -69,13 +71,13 @@ class DialogEnv(gymnasium.Env):
         self.tracker.note(acts)
         self.evaluator.note(acts)
         domain = self.tracker.active
-        heard = self._listen(acts, self.user.respond(acts))
+        heard = self._listen(acts, self.user.respond(self.language.to_user(acts)))
         ended, reason = self.user.ended, self.user.reason
         reward = self._reward(len(acts), domain) * self.cfg.reward_scale
         info = self._mask()
         if ended:
             report = self.evaluator.report(reason, len(self.transcript) - 1)
-            info |= {name: value for name, value in report.items() if value is not None}
+            info |= {name: report[name] for name in self.metrics if report.get(name) is not None}
         cut = reason == "max_turn" and self.cfg.limit_is_truncation
         return self._observed(heard, uttered), reward, ended and not cut, cut, info
 
@@ -102,11 +104,19 @@ class DialogEnv(gymnasium.Env):
         if self._person is not None:
             (read, write), self._person = self._person, None
             return Person(self.goal, self.tracker, read, write, cfg.max_turn)
+        if self.parts.user is not None:
+            return made_user(self.parts.user, self.goal, self.np_random, cfg)
         return User(self.goal, self.np_random, cfg.max_turn, cfg.patience, cfg.max_initiative)
+
+    def _judge(self) -> Evaluator | Judge:
+        """Returns who judges this dialogue."""
+        if self.parts.evaluator is not None:
+            return made_evaluator(self.parts.evaluator, self.goal, self.tables, self.cfg)
+        return Evaluator(self.goal, self.tables)
 
     def _listen(self, system: Sequence[Act], user: Sequence[Act]) -> Sequence[Act]:
         """Writes an exchange down; returns what the system understands."""
-        heard, tracker = self._channel.heard(user, self.tables, self.np_random), self.tracker
+        heard, tracker = self._channel.heard(self.language.to_system(user), self.tables, self.np_random), self.tracker
         tracker.hear(heard)
         active = tracker.active
         known = (dict(tracker.belief[active]), dict(tracker.booking[active])) if active else ({}, {})
@@ -129,6 +139,9 @@ class DialogEnv(gymnasium.Env):
     def _reward(self, acts: int, domain: str | None) -> float:
         """Returns the reward of the exchange that was just spoken, before scaling; domain: what it was about."""
         cfg, user = self.cfg, self.user
+        own = self.evaluator.reward(user.reason)
+        if own is not None:
+            return own
         if cfg.reward == "convlab":
             return self._reward_of_convlab(domain)
         reward = -1.0

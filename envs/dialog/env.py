@@ -17,9 +17,13 @@ from envs.dialog.database import OWN, Database, DatabaseError, load
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.goal import sample
 from envs.dialog.ontology import IDS
+from envs.dialog.parts import OURS, Parts, of_settings
+from envs.dialog.parts import problems as problems_of_parts
 from envs.gym.env import prepare
-from envs.gym.rows import assemble
+from envs.gym.rows import assemble, described
 
+Shared = tuple[Database, Codec, Actions]
+"""What rows have in common."""
 MINED = 500
 """Dialogues of the rule policy in which frequent sets of acts are looked for."""
 
@@ -27,7 +31,9 @@ MINED = 500
 def make(cfg: Config, rows: int) -> VectorEnv:
     """Makes a vector environment. Raises EnvError if a database cannot be used."""
     prepare(cfg.render_mode, f"dialog {cfg.id}", rows)
-    return assemble(partial(_row, *_parts(cfg)), f"dialog {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
+    shared = _shared(cfg), of_settings(cfg)
+    _try(cfg, *shared)
+    return assemble(partial(_row, cfg, *shared), f"dialog {cfg.id}", rows, cfg.vectorization, cfg.action_mask)
 
 
 def problems(cfg: Config) -> Iterator[Problem]:
@@ -38,11 +44,14 @@ def problems(cfg: Config) -> Iterator[Problem]:
             sample(database, np.random.default_rng(0), cfg)
     except DatabaseError as error:
         yield Problem("data_dir", str(error))
+    yield from problems_of_parts(cfg)
 
 
-def single(cfg: Config) -> DialogEnv:
-    """Makes one environment."""
-    return DialogEnv(*_parts(cfg))
+def single(cfg: Config, parts: Parts | None = None) -> DialogEnv:
+    """Makes one environment. parts: of the user's own; None: those that the settings name."""
+    shared = _shared(cfg), of_settings(cfg) if parts is None else parts
+    _try(cfg, *shared)
+    return _row(cfg, *shared)
 
 
 def database_of(cfg: Config) -> Database:
@@ -50,11 +59,25 @@ def database_of(cfg: Config) -> Database:
     return load(OWN if cfg.data_dir is None else Path(cfg.data_dir).expanduser(), IDS[cfg.id])
 
 
-def _row(cfg: Config, database: Database, codec: Codec, actions: Actions, index: int) -> DialogEnv:
-    return DialogEnv(cfg, database, codec, actions)
+def _row(cfg: Config, shared: Shared, parts: Parts, index: int = 0) -> DialogEnv:
+    return DialogEnv(cfg, *shared, parts)
 
 
-def _parts(cfg: Config) -> tuple[Config, Database, Codec, Actions]:
+def _try(cfg: Config, shared: Shared, parts: Parts) -> None:
+    """Lets parts of the user's own play the beginning of a dialogue. Raises EnvError if one cannot be used."""
+    if parts == OURS:
+        return
+    try:
+        env = _row(cfg.model_copy(update={"render_mode": None}), shared, parts)
+        obs, _ = env.reset(seed=0)
+        env.step(env.expert(obs[None])[0])
+    except EnvError:
+        raise
+    except Exception as error:  # the user's own code may raise anything
+        raise EnvError(f"dialog {cfg.id} failed in its first exchange: {described(error)}") from error
+
+
+def _shared(cfg: Config) -> Shared:
     """Returns what rows have in common."""
     try:
         database = database_of(cfg)
@@ -63,8 +86,8 @@ def _parts(cfg: Config) -> tuple[Config, Database, Codec, Actions]:
     codec = convlab() if cfg.features == "convlab" else full(IDS[cfg.id], cfg.ranks)
     size = len(codec.system)
     if cfg.actions == "bits":
-        return cfg, database, codec, Bits(size)
-    return cfg, database, codec, Sets(size, _frequent(cfg, database, codec) if cfg.actions == "composite" else ())
+        return database, codec, Bits(size)
+    return database, codec, Sets(size, _frequent(cfg, database, codec) if cfg.actions == "composite" else ())
 
 
 def _frequent(cfg: Config, database: Database, codec: Codec) -> list[tuple[int, ...]]:

@@ -16,6 +16,8 @@ FORMS = {"phone": r"\d{11}", "postcode": r"[a-z]+\d[a-z\d ]*", "trainID": r"[a-z
 class Evaluator:
     """Listens to the system, and compares with the goal. It hears neither errors of the channel nor the user."""
 
+    METRICS = METRICS
+
     def __init__(self, goal: Goal, tables: Mapping[str, Table]) -> None:
         self.goal, self.tables = goal, tables
         self.informed: dict[str, dict[str, Value]] = {}
@@ -37,6 +39,10 @@ class Evaluator:
         numbers = {"book": self.book(), "precision": precision, "recall": recall, "f1": f1}
         flags = {"success": self.success(), "strict": self.strict(reason), "complete": reason == "complete"}
         return {**{name: float(flag) for name, flag in flags.items()}, **numbers, "exchanges": float(exchanges)}
+
+    def reward(self, reason: str | None) -> float | None:
+        """Returns the reward of an exchange; None: that of the settings. reason: for closing, None before."""
+        return None
 
     # ---------------------------------------------------------------------------------------------- the parts
 

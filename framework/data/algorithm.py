@@ -80,7 +80,8 @@ class AlgorithmPolicy(Policy):
         """Number of actions chosen for collecting."""
         self._arrivals: Arrivals | None = None
 
-    def _progress(self) -> Progress:
+    def progress(self) -> Progress:
+        """Returns what schedules depend on."""
         return Progress(step=self.steps, update=self.updates, fraction=self.fraction)
 
     def forward(self, batch: Batch, state: Any = None) -> Batch:
@@ -90,7 +91,7 @@ class AlgorithmPolicy(Policy):
         check_finite(obs, self.name)
         given = self.agent.initial_state(len(obs)) if state is None else state
         if self.training:
-            act = self.agent.sample_action(obs, given, self._progress(), self._rng, mask)
+            act = self.agent.sample_action(obs, given, self.progress(), self._rng, mask)
             self.steps += len(obs)
         else:
             act = self.agent.evaluate_action(obs, given, self._rng, mask)
@@ -121,6 +122,10 @@ class AlgorithmPolicy(Policy):
                 learned = [self._learn_from_samples(self.memory, sample_size, buffer)]
             else:
                 learned = list(self._learn_from_all(self.memory, sample_size, buffer, batch_size, repeat))
+        return self._means(learned)
+
+    def _means(self, learned: list[Learned]) -> dict[str, float]:
+        """Counts the updates, and returns the means of the metrics."""
         self.updates += sum(each.updates for each in learned)
         return {
             name: float(np.mean([x for each in learned for x in each.metrics[name]])) for name in learned[0].metrics
@@ -158,7 +163,7 @@ class AlgorithmPolicy(Policy):
             chunk, places = self._sequences(spec, size, buffer), None
         else:
             chunk, places = self._samples(spec, size, buffer)
-        learned = Learner(self.agent, spec).learn(chunk, self._progress())
+        learned = Learner(self.agent, spec).learn(chunk, self.progress())
         if learned.priorities is not None and places is not None and hasattr(buffer, "update_weight"):
             buffer.update_weight(places, learned.priorities[0])
         return learned
@@ -247,11 +252,27 @@ class AlgorithmPolicy(Policy):
             "truncated": batch.done & ~batch.terminated,
             **{name: batch[name] for name in MASKS if name in batch},
         }
-        window = SlotRollout(spec, buffer.rings.count)
-        window.add(Transitions(columns, buffer.rings.ring(places), lost=np.zeros(0, np.int64)), self.fraction)
+        yield from self._learn_window(spec, columns, buffer.rings.ring(places), buffer.rings.count)
+
+    def learn_from(self, columns: Columns) -> dict[str, float]:
+        """Learns from fresh transitions [K, ...] of one environment, which end with an episode. What the algorithm
+        notes when it acts, such as log_prob, follows from its present weights."""
+        spec = self.memory
+        if not isinstance(spec, RolloutSpec):
+            raise JoystickError(f"{self.name} has a replay memory, and learns by update(sample_size, buffer)")
+        noted = self.agent.noted(columns["obs"], columns["action"], columns.get(MASKS[0]))
+        self.steps += len(columns["obs"])
+        with self.phase(training=True, updating=True):
+            first = np.zeros(len(columns["obs"]), np.int64)
+            learned = list(self._learn_window(spec, {**columns, **noted}, first, 1))
+        return self._means(learned)
+
+    def _learn_window(self, spec: RolloutSpec, columns: Columns, ring: Array, rings: int) -> Iterator[Learned]:
+        window = SlotRollout(spec, rings)
+        window.add(Transitions(columns, ring, lost=np.zeros(0, np.int64)), self.fraction)
         learner = Learner(self.agent, spec)
         for chunk in window.drain():
-            yield learner.learn(chunk, self._progress())
+            yield learner.learn(chunk, self.progress())
 
 
 def _of_policy(batch: Batch) -> Columns:

@@ -1,0 +1,341 @@
+"""Parts of a dialogue of the user's own in the place of ours: what each needs, and what makes them."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from config import own
+from config.schema import Problem
+from envs.base import EnvError
+from envs.dialog.acts import BYE, Act, Booking, Mark
+from envs.dialog.config import PARTS, Config, named
+from envs.dialog.evaluator import METRICS
+from envs.dialog.goal import Goal
+from envs.dialog.ontology import DOMAINS, GENERAL
+from envs.gym.rows import short
+
+EXAMPLE = "[joystick.dialog.parse('inform restaurant food thai')]"
+
+
+class Contract(NamedTuple):
+    """What a part needs."""
+
+    arguments: tuple[str, ...]
+    """Arguments of its constructor, in this order."""
+    methods: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    """Settings that its constructor gets, too, if it has parameters of these names."""
+    in_words: str = ""
+
+
+UNDERSTANDS = Contract((), ("predict",), in_words="an NLU has predict(what was said), which returns acts")
+SAYS = Contract((), ("generate",), in_words="an NLG has generate(acts), which returns what is said")
+CONTRACTS = {
+    "user": Contract(
+        ("goal", "rng"),
+        ("open", "respond"),
+        ("ended",),
+        ("max_turn", "patience", "max_initiative"),
+        "a user has open(), respond(acts) and ended",
+    ),
+    "tracker": Contract(
+        ("tables", "domains", "places"),
+        ("hear", "note", "matches"),
+        ("belief", "booking", "booked", "active", "tables"),
+        in_words="a tracker has hear(acts), note(acts), matches(domain), belief, booking, booked, active and tables",
+    ),
+    "evaluator": Contract(
+        ("goal", "tables"),
+        ("note", "report"),
+        in_words="an evaluator has note(acts) and report(reason, exchanges)",
+    ),
+    "nlu": UNDERSTANDS,
+    "nlg": SAYS,
+    "user_nlu": UNDERSTANDS,
+    "user_nlg": SAYS,
+}
+"""Contract of each setting in PARTS."""
+OF_REWARD = {"task": "strict", "convlab": "success"}
+"""Reward -> method that an evaluator needs for it, unless it has a method `reward`."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """A part of the user's own. Calling it makes the part, and checks it."""
+
+    key: str
+    """Setting, one of PARTS."""
+    make: Callable[..., Any]
+    """Class or function."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments."""
+    where: str = ""
+    """Name of the place in messages."""
+
+    @property
+    def contract(self) -> Contract:
+        return CONTRACTS[self.key]
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        parameters = own.parameters_of(self.make, len(arguments)) or ()
+        names = {each.name for each in parameters}
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        taken = {name: value for name, value in settings.items() if takes_all or name in names}
+        part = self.make(*arguments, **{**taken, **self.options})
+        if fault := lacking(part, self.contract):
+            raise EnvError(f"{self.where}: {_called(part)} {fault}")
+        return part
+
+    def problems(self, reward: str) -> Iterator[str]:
+        """Yields what can be seen to be wrong before it is made. reward: env_cfg.reward."""
+        if not callable(self.make):
+            yield f"got {short(self.make)}; expected a class or a function, which is called for {self._occasion}"
+            return
+        contract = self.contract
+        if inspect.isclass(self.make):
+            fault = lacking(self.make, contract._replace(attributes=()))
+            if not fault and self.key == "evaluator":
+                fault = no_reward(self.make, reward)
+            if fault:
+                yield f"{self.make.__name__} {fault}"
+                return
+        yield from self._unfit_arguments(contract)
+
+    @property
+    def _occasion(self) -> str:
+        return "each dialogue" if self.contract.arguments else "each environment"
+
+    def _unfit_arguments(self, contract: Contract) -> Iterator[str]:
+        """Yields what is wrong with the arguments of the constructor."""
+        if taken := [name for name in self.options if name in contract.arguments]:
+            yield f"{_called(self.make)}: argument {taken[0]}: each dialogue gives it; leave it out"
+            return
+        parameters, count = own.parameters_of(self.make), len(contract.arguments)
+        if parameters is None:
+            return
+        places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+        if len(places) < count and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+            names = ", ".join(contract.arguments)
+            yield f"{_called(self.make)} takes {len(places)} of the arguments it is made with: {names}"
+            return
+        problems = own.keyword_problems(self.make, self.options, skip=count, supplied=contract.optional)
+        yield from (f"{_called(self.make)}: argument {name}: {message}" for name, message, *_ in problems)
+
+
+def lacking(part: Any, contract: Contract) -> str | None:
+    """Returns what a part, or its class, lacks; None if it has everything."""
+    if missing := [name for name in contract.methods if not callable(getattr(part, name, None))]:
+        return f"has no method {' and no method '.join(missing)}; {contract.in_words}"
+    if missing := [name for name in contract.attributes if not hasattr(part, name)]:
+        return f"has no attribute {' and no attribute '.join(missing)}; {contract.in_words}"
+    return None
+
+
+def no_reward(evaluator: Any, reward: str) -> str | None:
+    """Returns why an evaluator, or its class, cannot give this reward; None if it can."""
+    method = OF_REWARD.get(reward)
+    if method is None or hasattr(evaluator, "reward") or hasattr(evaluator, method):
+        return None
+    return f"has no method {method}, which env_cfg.reward {reward} asks, and no method reward(reason) of its own"
+
+
+def _called(part: Any) -> str:
+    """Returns the name of a class, or of the class of an object."""
+    return getattr(part, "__name__", None) or type(part).__name__
+
+
+class Parts(NamedTuple):
+    """Parts of the user's own by setting; None: ours."""
+
+    user: Own | None = None
+    tracker: Own | None = None
+    evaluator: Own | None = None
+    nlu: Own | None = None
+    nlg: Own | None = None
+    user_nlu: Own | None = None
+    user_nlg: Own | None = None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the numbers of a dialogue."""
+        return METRICS if self.evaluator is None else tuple(getattr(self.evaluator.make, "METRICS", ()))
+
+    def problems(self, reward: str) -> Iterator[tuple[str, str]]:
+        """Yields (setting, sentence) for what can be seen to be wrong before anything is made."""
+        for part in filter(None, self):
+            yield from ((part.key, text) for text in part.problems(reward))
+        names = getattr(self.evaluator.make, "METRICS", ()) if self.evaluator else ()
+        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+            yield "evaluator", f"METRICS is {short(names)}; expected names of numbers, such as ('success',)"
+
+
+OURS = Parts()
+
+
+def of_settings(cfg: Config) -> Parts:
+    """Returns the parts that the settings name. Raises EnvError for one that cannot be imported."""
+    return Parts(**{key: _of_setting(cfg, key) for key in PARTS if getattr(cfg, key) is not None})
+
+
+def _of_setting(cfg: Config, key: str) -> Own:
+    name, options = named(getattr(cfg, key))
+    try:
+        return Own(key, own.find(name), options, f"env_cfg.{key}")
+    except own.OwnError as error:
+        raise EnvError(f"env_cfg.{key}: {error}") from error
+
+
+def problems(cfg: Config) -> Iterator[Problem]:
+    """Yields what is wrong with the parts that the settings name."""
+    for key in PARTS:
+        if getattr(cfg, key) is None:
+            continue
+        try:
+            part = _of_setting(cfg, key)
+        except EnvError as error:
+            yield Problem(key, str(error).removeprefix(f"env_cfg.{key}: "))
+            continue
+        yield from (Problem(place, text) for place, text in OURS._replace(**{key: part}).problems(cfg.reward))
+
+
+# ------------------------------------------------------------------------------------------- in a dialogue
+
+
+class Guest:
+    """A user of the user's own in the place of the simulated one. It never says more than max_turn allows."""
+
+    def __init__(self, user: Any, max_turn: int, where: str) -> None:
+        self.user, self.max_turn, self.where = user, max_turn, where
+        self.turn, self.ended = 0, False
+
+    @property
+    def reason(self) -> str | None:
+        return "max_turn" if self._is_late else getattr(self.user, "reason", None)
+
+    @property
+    def _is_late(self) -> bool:
+        return self.turn > self.max_turn
+
+    def open(self) -> list[Act]:
+        self.turn += 2
+        acts = acts_of(self.user.open(), f"{self.where}: open of {_called(self.user)}")
+        if self.user.ended:
+            raise EnvError(f"{self.where}: {_called(self.user)} has ended after open; a dialogue ends in respond")
+        return acts
+
+    def respond(self, acts: Sequence[Act]) -> list[Act]:
+        self.turn += 2
+        if self._is_late:
+            self.ended = True
+            return [BYE]
+        answer = acts_of(self.user.respond(acts), f"{self.where}: respond of {_called(self.user)}")
+        self.ended = bool(self.user.ended)
+        return answer
+
+    def finished(self) -> int:
+        return int(self.user.finished()) if hasattr(self.user, "finished") else 0
+
+
+class Judge:
+    """An evaluator of the user's own in the place of ours, with a look at what it returns."""
+
+    def __init__(self, evaluator: Any, where: str) -> None:
+        self.evaluator, self.where = evaluator, where
+
+    def note(self, acts: Sequence[Act]) -> None:
+        self.evaluator.note(acts)
+
+    def report(self, reason: str | None, exchanges: int) -> Mapping[str, float | None]:
+        report = self.evaluator.report(reason, exchanges)
+        if not isinstance(report, Mapping):
+            raise EnvError(f"{self._method('report')} gives {short(repr(report))}; expected numbers by name")
+        return report
+
+    def reward(self, reason: str | None) -> float | None:
+        if not hasattr(self.evaluator, "reward"):
+            return None
+        reward = self.evaluator.reward(reason)
+        if reward is not None and (isinstance(reward, bool) or not isinstance(reward, int | float | np.number)):
+            raise EnvError(f"{self._method('reward')} gives {short(repr(reward))}; expected a number")
+        return reward if reward is None else float(reward)
+
+    def strict(self, reason: str | None) -> bool:
+        return bool(self.evaluator.strict(reason))
+
+    def success(self, only: str | None = None) -> bool:
+        return bool(self.evaluator.success(only))
+
+    def _method(self, name: str) -> str:
+        return f"{self.where}: {name} of {_called(self.evaluator)}"
+
+
+class Language:
+    """How both sides say their acts and understand those of the other. Without parts of the user's own, acts are passed
+    on as they are."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._says = {key: part() for key in ("nlg", "user_nlg") if (part := getattr(parts, key))}
+        self._hears = {key: part() for key in ("user_nlu", "nlu") if (part := getattr(parts, key))}
+
+    def begin(self, rng: np.random.Generator) -> None:
+        """Begins a dialogue: each part that has a method reset gets random numbers of its own."""
+        parts = [*self._says.values(), *self._hears.values()]
+        for part in parts:
+            if hasattr(part, "reset"):
+                part.reset(np.random.default_rng(rng.integers(2**63)))
+
+    def to_user(self, acts: Sequence[Act]) -> Sequence[Act]:
+        """Returns what the user understands of what the system says."""
+        return self._through("nlg", "user_nlu", acts)
+
+    def to_system(self, acts: Sequence[Act]) -> Sequence[Act]:
+        """Returns what the system understands of what the user says."""
+        return self._through("user_nlg", "nlu", acts)
+
+    def _through(self, speaker: str, hearer: str, acts: Sequence[Act]) -> Sequence[Act]:
+        said: Any = acts
+        if speaker in self._says:
+            said, last = self._says[speaker].generate(acts), ("generate", speaker)
+        if hearer in self._hears:
+            said, last = self._hears[hearer].predict(said), ("predict", hearer)
+        if said is acts:
+            return acts
+        method, key = last
+        part: Own = getattr(self._parts, key)
+        end = "" if method == "predict" else f"; {hearer} makes acts of what is said"
+        return acts_of(said, f"{part.where}: {method} of {_called(part.make)}", end)
+
+
+def made_user(part: Own, goal: Goal, rng: np.random.Generator, cfg: Config) -> Guest:
+    """Returns a user of the user's own for a dialogue."""
+    settings = {name: getattr(cfg, name) for name in part.contract.optional}
+    return Guest(part(goal, rng, **settings), cfg.max_turn, part.where)
+
+
+def made_evaluator(part: Own, goal: Goal, tables: Any, cfg: Config) -> Judge:
+    """Returns an evaluator of the user's own for a dialogue."""
+    evaluator = part(goal, tables)
+    if fault := no_reward(evaluator, cfg.reward):
+        raise EnvError(f"{part.where}: {_called(evaluator)} {fault}")
+    return Judge(evaluator, part.where)
+
+
+def acts_of(value: Any, whose: str, end: str = "") -> list[Act]:
+    """Returns a list of acts. Raises EnvError for anything else; whose: what has given it; end: what to do about it."""
+    if isinstance(value, Act) or not isinstance(value, list | tuple):
+        raise EnvError(f"{whose} gives {short(repr(value))}; expected a list of acts, such as {EXAMPLE}{end}")
+    for act in value:
+        if not isinstance(act, Act) or not _is_act(act):
+            raise EnvError(f"{whose} gives {short(repr(act))} in its list; expected acts, such as {EXAMPLE}{end}")
+    return list(value)
+
+
+def _is_act(act: Act) -> bool:
+    named_so = isinstance(act.intent, str) and (act.slot is None or isinstance(act.slot, str))
+    valued = act.value is None or isinstance(act.value, str | Mark | Booking)
+    return named_so and valued and isinstance(act.domain, str) and (act.domain in DOMAINS or act.domain == GENERAL)

@@ -1,0 +1,199 @@
+"""Policies of a system that a program's own loop trains: PPO and PG."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Space
+
+from config.foreign import convlab
+from config.loader import ConfigError, load
+from framework.build import device_of
+from framework.catalog import ALGOS, ENVS
+from framework.data import algorithm
+from framework.data.algorithm import AlgorithmPolicy
+from framework.dataset.columns import MASKS
+from framework.errors import JoystickError
+from framework.fragment import Columns
+
+DATASET = "multiwoz"
+
+
+def ppo(is_train: bool = False, dataset: str = "Multiwoz", **settings: Any) -> "SystemPolicy":
+    """Makes a policy that PPO trains. is_train: it explores in samples, and may be updated. settings: seed, device,
+    config (a config.json of ConvLab-2's PPO, or its content), and those of algo_cfg."""
+    return SystemPolicy("PPO", is_train, dataset, **settings)
+
+
+def pg(is_train: bool = False, dataset: str = "Multiwoz", **settings: Any) -> "SystemPolicy":
+    """Makes a policy that the policy gradient trains, which is called REINFORCE here; arguments as for PPO."""
+    return SystemPolicy("REINFORCE", is_train, dataset, **settings)
+
+
+class SystemPolicy:
+    """A policy of the system. It meets its environment in `sample`, or by `bind`; before, it has no networks."""
+
+    def __init__(
+        self,
+        algo: str,
+        is_train: bool,
+        dataset: str,
+        *,
+        seed: int = 0,
+        device: str = "cpu",
+        config: str | Path | Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        self.name = {"REINFORCE": "PG"}.get(algo, algo)
+        if not isinstance(is_train, bool):
+            raise JoystickError(f"{self.name}: is_train: got {is_train!r}; expected True or False")
+        if not isinstance(dataset, str) or dataset.lower() != DATASET:
+            raise JoystickError(f"{self.name}: dataset: got {dataset!r}; the acts and databases are those of MultiWOZ")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise JoystickError(f"{self.name}: seed: got {seed!r}; expected a whole number, at least 0")
+        self.is_train, self.algo, self.seed = is_train, algo, int(seed)
+        self.settings = {**({} if config is None else _of_file(config, algo)), **settings}
+        values = {"general_cfg": {"algo_name": algo, "device": device}, "algo_cfg": self.settings}
+        self.device = str(device_of(load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)))
+        self._policy: AlgorithmPolicy | None = None
+        self._masked = False
+        """True if the environment says which actions are legal."""
+
+    def bind(self, env: Any) -> None:
+        """Makes the networks for the spaces of an environment. Raises JoystickError if they are for others."""
+        if self._policy is None:
+            self._policy = _made(self, env)
+            self._masked = "action_mask" in env.reset(seed=0)[1]
+            return
+        spec = self._policy.agent.spec
+        for name in ("observation_space", "action_space"):
+            mine, other = getattr(spec, name), getattr(env, name)
+            if mine != other:
+                raise JoystickError(f"{self.name} was made for the {name} {mine}, and this environment has {other}")
+
+    def act(self, state: np.ndarray, mask: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+        """Returns the action in a sample: with exploration if is_train, otherwise the most likely one."""
+        if not self.is_train:
+            return self.predict(state, mask)
+        policy = self._bound("act")
+        act = policy.agent.sample_action(_row(state), None, policy.progress(), rng, _row(mask))
+        return np.asarray(act.action[0])
+
+    def predict(self, state: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """Returns the most likely action for an observation [D]."""
+        return np.asarray(self._bound("predict").agent.predict_action(_row(state), None, _row(mask)).action[0])
+
+    def update(
+        self, epoch: int, n: int, s: Any, a: Any, r: Any, mask: Any, action_mask: Any = None
+    ) -> dict[str, float]:
+        """Learns from n steps of whole dialogues, as sample returns them: observations s, actions a, rewards r, and
+        mask, 0 where a dialogue ends; arrays or tensors. epoch is a number of the program's own, on which nothing
+        depends. Returns the means of the metrics."""
+        policy = self._bound("update")
+        if not self.is_train:
+            raise JoystickError(f"{self.name} was made with is_train=False, and does not learn; {self.name}(True) does")
+        spec = policy.agent.spec
+        columns = _columns(self.name, spec.observation_space, spec.action_space, n, s, a, r, mask)
+        if not isinstance(epoch, int | np.integer) or isinstance(epoch, bool) or epoch < 0:
+            raise JoystickError(f"{self.name}.update: epoch: got {epoch!r}; expected a whole number, at least 0")
+        if self._masked != (action_mask is not None):
+            text = "has action masks: give action_mask=batch.action_mask" if self._masked else "has no action masks"
+            raise JoystickError(f"{self.name}.update: this environment {text}")
+        if action_mask is not None:
+            columns |= _masks(self.name, action_mask, columns)
+        return policy.learn_from(columns)
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Returns all arrays that acting depends on, by name."""
+        return self._bound("weights").weights()
+
+    def set_weights(self, weights: dict[str, np.ndarray]) -> None:
+        """Replaces them."""
+        self._bound("set_weights").set_weights(weights)
+
+    def _bound(self, call: str) -> AlgorithmPolicy:
+        if self._policy is None:
+            raise JoystickError(
+                f"{self.name} has met no environment yet: call sample(env, policy, batchsz, process_num) or bind(env) "
+                f"before {call}"
+            )
+        return self._policy
+
+
+def _row(value: Any) -> Any:
+    """Returns an array as a batch of one; None for None."""
+    return None if value is None else np.asarray(value)[None]
+
+
+def _of_file(config: Any, algo: str) -> dict[str, Any]:
+    """Returns the settings of a config.json of ConvLab-2. Raises ConfigError with all that is wrong."""
+    kind = next(kind for kind, name in convlab.POLICIES.items() if name == algo)
+    source = convlab.of_policy(config, kind)
+    if source.problems:
+        raise ConfigError(source.problems)
+    return source.sections.get("algo_cfg", {})
+
+
+def _made(policy: SystemPolicy, env: Any) -> AlgorithmPolicy:
+    """Makes networks and optimizer for an environment."""
+    made = algorithm.policy(policy.algo, env, seed=policy.seed, device=policy.device, **policy.settings)
+    if made.agent.initial_state(1) is not None:
+        raise JoystickError(f"{policy.name} learns here from single exchanges; leave out lstm and gru layers")
+    return made
+
+
+def _columns(name: str, observations: Space, actions: Space, n: int, s: Any, a: Any, r: Any, mask: Any) -> Columns:
+    """Returns the columns that are learned from. Raises JoystickError for arrays that do not fit."""
+    obs = _array(name, "s", s, n, observations.shape, np.float32)
+    action = _array(name, "a", a, n, actions.shape, actions.dtype)
+    reward = _array(name, "r", r, n, (), np.float32)
+    flags = _array(name, "mask", mask, n, (), np.float32)
+    if not all(map(actions.contains, action)):
+        raise JoystickError(f"{name}.update: a: has an action that is not in {actions}")
+    if not np.isin(flags, (0.0, 1.0)).all():
+        raise JoystickError(f"{name}.update: mask: has other values than 0, where a dialogue ends, and 1")
+    if flags[-1]:
+        raise JoystickError(f"{name}.update: mask: ends with 1; the last dialogue is whole, and ends with 0")
+    ended = flags == 0.0
+    following = np.where(ended.reshape(-1, *(1 for _ in obs.shape[1:])), obs, np.roll(obs, -1, axis=0))
+    return {
+        "obs": obs,
+        "action": action,
+        "reward": reward,
+        "next_obs": following,
+        "terminated": ended,
+        "truncated": np.zeros_like(ended),
+    }
+
+
+def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] | None, kind: Any) -> np.ndarray:
+    """Returns an argument of update as an array [n, ...]."""
+    plain = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
+    try:
+        array = np.asarray(plain)
+        wanted = (int(n), *(shape or ()))
+        if array.shape == (*wanted, 1):
+            array = array[..., 0]
+        if array.dtype.kind not in "biuf":
+            raise ValueError
+    except (TypeError, ValueError):
+        raise JoystickError(
+            f"{name}.update: {argument}: got {type(value).__name__}; expected an array or a tensor of numbers"
+        ) from None
+    if array.shape != wanted:
+        raise JoystickError(f"{name}.update: {argument}: has the shape {array.shape}; expected {wanted} for n={n}")
+    if not n or not np.isfinite(array).all():
+        what = "is empty; sample before" if not n else "has a value that is not a finite number"
+        raise JoystickError(f"{name}.update: {argument}: {what}")
+    return np.ascontiguousarray(array, kind)
+
+
+def _masks(name: str, action_mask: Any, columns: Columns) -> Columns:
+    """Returns the columns of legal actions; of a state that follows the last exchange nothing is asked."""
+    size = int(np.asarray(action_mask).shape[-1]) if np.ndim(action_mask) == 2 else 0
+    legal = _array(name, "action_mask", action_mask, len(columns["obs"]), (size,), bool)
+    if not legal[np.arange(len(legal)), columns["action"]].all():
+        raise JoystickError(f"{name}.update: a: has an action that action_mask does not allow")
+    return {MASKS[0]: legal, MASKS[1]: np.where(columns["terminated"][:, None], True, np.roll(legal, -1, axis=0))}

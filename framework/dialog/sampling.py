@@ -1,0 +1,138 @@
+"""Samples of whole dialogues, played in this process or in several."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import torch
+
+from framework.data.batch import Batch
+from framework.dialog.processes import run_in
+from framework.errors import JoystickError
+from framework.seeding import number, stream
+
+MOST_PROCESSES = 1024
+GUESS = 5
+"""Length of a dialogue in exchanges, before one was played."""
+KEY = "action_mask"
+
+
+class Steps(NamedTuple):
+    """The steps of a dialogue as lists."""
+
+    state: list[Any]
+    action: list[Any]
+    reward: list[float]
+    mask: list[float]
+    next_state: list[Any]
+    legal: list[Any]
+    """Masks of legal actions; empty without any."""
+
+
+def sample(env: Any, policy: Any, batchsz: int, process_num: int = 1, *, seed: int | None = None) -> Batch:
+    """Returns at least batchsz steps of whole dialogues: state [n, ...], action [n, ...], reward [n], mask [n] (0 where
+    a dialogue ends), next_state and, where the environment has one, action_mask. process_num processes play, each with
+    copies of environment and policy; the result does not depend on their number. seed: of the sample; None: another one
+    in each call."""
+    least, processes = _whole("batchsz", batchsz), _whole("process_num", process_num, MOST_PROCESSES)
+    if not isinstance(env, gymnasium.Env):
+        raise JoystickError(
+            f"sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)"
+        )
+    if not callable(getattr(policy, "act", getattr(policy, "predict", None))):
+        raise JoystickError(f"sample: policy: got {policy!r}; expected PPO(True), or an object with predict(state)")
+    if hasattr(policy, "bind"):
+        policy.bind(env)
+    seed = _next_seed(env) if seed is None else _whole("seed", seed, 2**63 - 1, lowest=0)
+    return _joined(_enough(env, policy, least, processes, seed))
+
+
+def _whole(name: str, value: Any, highest: int | None = None, lowest: int = 1) -> int:
+    """Returns a whole number. Raises JoystickError for anything else."""
+    fits = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= lowest
+    if not fits or (highest is not None and value > highest):
+        end = "" if highest is None else f" and at most {highest}"
+        raise JoystickError(f"sample: {name}: got {value!r}; expected a whole number, at least {lowest}{end}")
+    return int(value)
+
+
+def _next_seed(env: Any) -> int:
+    """Returns the number of the samples so far from an environment."""
+    env.samples = getattr(env, "samples", -1) + 1
+    return int(env.samples)
+
+
+def _enough(env: Any, policy: Any, least: int, processes: int, seed: int) -> list[Steps]:
+    """Returns the dialogues 0, 1, 2 ... of a sample, as few as have so many steps. So it is the same dialogues, however
+    many processes play them."""
+    played: list[Steps] = []
+    count = 0
+    while count < least:
+        mean = count / len(played) if played else GUESS
+        ahead = max(processes, int(np.ceil((least - count) / mean)))
+        played += _play(env, policy, range(len(played), len(played) + ahead), processes, seed)
+        lengths = np.cumsum([len(steps.reward) for steps in played])
+        count = int(lengths[-1])
+    return played[: int(np.searchsorted(lengths, least)) + 1]
+
+
+def _play(env: Any, policy: Any, numbers: range, processes: int, seed: int) -> list[Steps]:
+    """Returns the dialogues of these numbers, in their order."""
+    if processes == 1:
+        return dialogues(env, policy, numbers, seed)
+    shares = [numbers[first::processes] for first in range(processes)]
+    parts = run_in(processes, dialogues, [(env, policy, share, seed) for share in shares])
+    by_number = {
+        k: steps for share, part in zip(shares, parts, strict=True) for k, steps in zip(share, part, strict=True)
+    }
+    return [by_number[k] for k in numbers]
+
+
+def dialogues(env: Any, policy: Any, numbers: Sequence[int], seed: int) -> list[Steps]:
+    """Plays dialogues one after the other; each is a function of the seed and its number."""
+    with _one_thread():
+        return [_dialogue(env, policy, seed, k) for k in numbers]
+
+
+def _dialogue(env: Any, policy: Any, seed: int, k: int) -> Steps:
+    steps, rng = Steps([], [], [], [], [], []), stream(seed, "dialogue actions", k)
+    obs, info = env.reset(seed=number(seed, "dialogue", k))
+    ended = False
+    while not ended:
+        legal = info.get(KEY)
+        action = policy.act(obs, legal, rng) if hasattr(policy, "act") else policy.predict(obs)
+        after, reward, terminated, truncated, info = env.step(action)
+        ended = bool(terminated or truncated)
+        for column, value in zip(steps, (obs, action, float(reward), float(not ended), after), strict=False):
+            column.append(value)
+        if legal is not None:
+            steps.legal.append(legal)
+        obs = after
+    return steps
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Lets torch use one thread: a process plays a single dialogue at a time, and its bits do not depend on cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _joined(played: list[Steps]) -> Batch:
+    columns = {name: [value for steps in played for value in getattr(steps, name)] for name in Steps._fields}
+    legal = columns.pop("legal")
+    batch = Batch(
+        {
+            name: np.asarray(values, np.float32) if name in ("reward", "mask") else np.stack(values)
+            for name, values in columns.items()
+        }
+    )
+    if legal:
+        batch[KEY] = np.stack(legal).astype(bool)
+    return batch
