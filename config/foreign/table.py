@@ -56,7 +56,8 @@ class Scope:
     def value(self, path: str) -> Any:
         """Returns what is written for a setting; None if nothing is."""
         section, _, key = path.partition(".")
-        model, values = self.models[section], {}
+        model = self.models[section]
+        values: dict[str, Any] = {}
         for source in self.sources:
             values |= {model.field_name(name): value for name, value in source.sections.get(section, {}).items()}
         return values.get(key)
