@@ -225,6 +225,14 @@ def test_a_flag_of_theirs_is_answered(capsys, tmp_path, monkeypatch, algo, flag,
     assert said == [f"unknown flag {name}; {answer}", "See: python main.py --help"]
 
 
+def test_a_negative_value_of_a_flag_is_no_flag(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = typed(capsys, "--algo", "C51", "--n-atoms", "51", "--v-min", "-100", "--v-max", "1e2")
+    assert [line.partition(";")[0] for line in said] == [
+        "unknown flag --n-atoms", "unknown flag --v-min", "unknown flag --v-max", "See: python main.py --help",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("argv", "answer"),
     [
