@@ -20,7 +20,7 @@ class Block(NamedTuple):
     @property
     def file(self) -> str | None:
         """Name of the file in its first line, if it is one."""
-        found = re.match(r"# (\S+\.(?:py|yaml))\n", self.text)
+        found = re.match(r"# (\S+\.(?:py|ya?ml))\n", self.text)
         return found[1] if found else None
 
     @property

@@ -95,6 +95,7 @@ def test_every_command_of_the_list_gives_a_valid_configuration(
     (tmp_path / file).write_text(settings)
     (tmp_path / module).write_text(code)
     (tmp_path / "old.yaml").write_text(settings)
+    (tmp_path / "ppo.yml").write_text("CartPole-v1: {n_timesteps: 100, policy: MlpPolicy}\n")
     (tmp_path / "tasks" / "NAME" / "models").mkdir(parents=True)
     (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
     (tmp_path / "tasks" / "NAME" / "results").mkdir()
@@ -111,7 +112,7 @@ def test_every_command_of_the_list_gives_a_valid_configuration(
     words = [word for word in words if word != "--dry-run"]
     assert main.main([*words, *more]) == 0, capsys.readouterr().err
     assert capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} <= {file, module, "old.yaml", "tasks", "__pycache__"}
+    assert {path.name for path in tmp_path.iterdir()} <= {file, module, "old.yaml", "ppo.yml", "tasks", "__pycache__"}
 
 
 def targets(page: Path) -> list[str]:
@@ -190,14 +191,11 @@ def test_the_settings_that_the_pages_name_exist() -> None:
             assert key in known[section], f"{name(page)}: {section}.{key}"
 
 
-def test_the_table_of_foreign_names_is_that_of_the_messages() -> None:
-    names = text(ROOT / "docs" / "names.md").partition("## All names\n")[2]
+@pytest.mark.parametrize("library", foreign_names.TABLES)
+def test_the_table_of_foreign_names_is_that_of_the_messages(library: str) -> None:
+    names = text(ROOT / "docs" / "names.md").partition(f"## {library}\n")[2].partition("\n## ")[0]
     lines = [line for line in names.splitlines() if line.startswith("| `")]
-    table = [
-        f"| `{foreign_name}` | {', '.join(f'`{path}`' for path in paths.split())} | {remark} |"
-        for foreign_name, (paths, remark) in sorted(foreign_names.NAMES.items())
-    ]
-    assert lines == table
+    assert lines == [foreign_names.line(word, row) for word, row in sorted(foreign_names.TABLES[library].items())]
 
 
 def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.CaptureFixture[str]) -> None:

@@ -202,8 +202,9 @@ def test_an_entry_takes_over_another_one(tmp_path):
         "A-v0: &base\n  policy: MlpPolicy\n  gamma: 0.9\n  n_timesteps: 5\n"
         "CartPole-v1:\n  <<: *base\n  n_timesteps: 7\n"
     )
-    new = settings(converted(tmp_path, text, env="CartPole-v1"))
-    assert (new["algo_cfg.gamma"], new["general_cfg.max_total_step"]) == (0.9, 7)
+    new = converted(tmp_path, text, env="CartPole-v1")
+    assert (settings(new)["algo_cfg.gamma"], settings(new)["general_cfg.max_total_step"]) == (0.9, 7)
+    assert "<<" not in new
 
 
 def test_an_older_version_of_an_environment_has_the_entry(tmp_path):

@@ -4,7 +4,7 @@ from config.foreign.sb3 import LISTS
 from config.foreign.table import Row
 
 _WANDB = "general_cfg.loggers with wandb; its environment variables name project and entity"
-_ROLLOUT = "batch_size is num_steps times num_envs"
+_ROLLOUT = "on-policy: batch_size is num_steps times num_envs"
 _HUB = "models stay on this machine; export NAME --to onnx writes one for other programs"
 _TEACHER = "learning from another policy: BC, DAgger or DQN with algo_cfg.data (docs/offline.md)"
 _RPO = "robust policy optimization (RPO) is not offered; PPO is its nearest"

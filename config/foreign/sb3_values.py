@@ -273,7 +273,7 @@ def _sizes(value: Any) -> tuple[list[Any], list[Any]]:
     """Returns the sizes of the layers of actor and critic."""
     value = value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) else value
     if isinstance(value, dict):
-        return value.get("pi", []), value.get("vf", value.get("qf", []))
+        return value.get("pi") or [], value.get("vf") or value.get("qf") or []
     if not isinstance(value, list) or any(isinstance(size, dict) for size in value):
         raise NoCounterpartError("write the layers of each network; layers with the same `shared` name are one")
     return value, value

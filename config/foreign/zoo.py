@@ -132,8 +132,8 @@ class _Conversion:
         for path, value in settings.items():
             section, _, key = path.partition(".")
             before = self.source.sections.get(section, {}).get(key)
-            both = isinstance(before, list) and isinstance(value, list) and key == "wrappers"
-            self.source.put(section, key, [*before, *value] if both else value, Place("", path))
+            more = before if isinstance(before, list) and key == "wrappers" else []
+            self.source.put(section, key, [*more, *value] if more else value, Place("", path))
         if comment and settings:
             self.comments[next(iter(settings))] = comment
 
