@@ -14,6 +14,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _ROOT = Path(__file__).resolve().parent
@@ -56,9 +57,12 @@ if TYPE_CHECKING:
     from framework.callbacks import Callbacks as Callbacks
     from framework.compare.command import compare as compare
     from framework.data.algorithm import policy as policy
+    from framework.data import tianshou as tianshou
     from framework.data.batch import Batch as Batch
     from framework.data.buffer import ReplayBuffer as ReplayBuffer
     from framework.data.collector import Collector as Collector
+    from framework.data.conversion import to_numpy as to_numpy
+    from framework.data.conversion import to_torch as to_torch
     from framework.data.growing import ListReplayBuffer as ListReplayBuffer
     from framework.data.policy import Policy as Policy
     from framework.data.prioritized import PrioritizedReplayBuffer as PrioritizedReplayBuffer
@@ -116,6 +120,8 @@ _HOMES = {
     "read_traces": "framework.output.trace_reader",
     "register": "config.own",
     "register_env": "config.own",
+    "to_numpy": "framework.data.conversion",
+    "to_torch": "framework.data.conversion",
     "tune": "framework.tuning.api",
     "uniform": "config.space",
 }
@@ -142,6 +148,19 @@ def _instead(name: str) -> str:
     if name in ("make", "Env", "gym"):
         return '; joystick.Run("PPO", "CartPole-v1") makes its environment itself'
     return did_you_mean(name, _HOMES) or f"; public are {', '.join(_HOMES)}"
+
+
+class _Tianshou(ModuleType):
+    """The module joystick.tianshou, imported on first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(import_module("framework.data.tianshou"), name)
+
+
+if not TYPE_CHECKING:
+    tianshou = sys.modules["joystick.tianshou"] = _Tianshou("joystick.tianshou")
 
 
 def __dir__() -> list[str]:

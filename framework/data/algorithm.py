@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import algos
 import envs
@@ -148,6 +149,14 @@ class AlgorithmPolicy(Policy):
             raise JoystickError(
                 f"normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})"
             )
+
+    def get_extra_state(self) -> dict[str, Tensor]:
+        """Returns weights() as tensors, for state_dict()."""
+        return {name: torch.as_tensor(array) for name, array in self.weights().items()}
+
+    def set_extra_state(self, state: dict[str, Tensor]) -> None:
+        """Replaces the weights, for load_state_dict()."""
+        self.set_weights({name: tensor.cpu().numpy() for name, tensor in state.items()})
 
     # samples of a replay memory ---------------------------------------------------------------------------
 

@@ -259,8 +259,13 @@ class Batch(Arithmetic):
     def __repr__(self) -> str:
         if not self._data:
             return "Batch()"
-        lines = [f"    {key}: " + repr(value).replace("\n", "\n    ") + "," for key, value in self._data.items()]
-        return "\n".join(["Batch(", *lines, ")"])
+        return listed("Batch", self._data)
+
+
+def listed(name: str, values: Mapping[str, Any]) -> str:
+    """Returns values as text, a key in each line; the further lines of a value stand below its first one."""
+    lines = [f"    {key}: {value!r},".replace("\n", "\n" + " " * (len(key) + 6)) for key, value in values.items()]
+    return "\n".join([f"{name}(", *lines, ")"])
 
 
 def converted(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from framework.data import places, saved
-from framework.data.batch import Batch, converted
+from framework.data.batch import Batch, converted, listed
 from framework.data.episodes import Added, Beyond, Episodes
 from framework.data.incoming import complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
@@ -310,6 +310,9 @@ class ReplayBuffer:
         return saved.load(cls, Path(path), allow_pickle)
 
     def __repr__(self) -> str:
-        lines = [f"    {name}: {whole.dtype} {list(whole.shape[1:])}," for name, whole in self._rings.flat.items()]
-        head = f"{type(self).__name__}({len(self)} of {self.maxsize} transitions"
-        return "\n".join([head + ":", *lines, ")"]) if lines else head + ")"
+        return listed(type(self).__name__, self._shown()) if self._table.tree else f"{type(self).__name__}()"
+
+    def _shown(self) -> dict[str, Any]:
+        """Returns the values of all places by key, for __repr__."""
+        shown = {key: getattr(self, key) for key in self._table.tree}
+        return shown | {key: Batch() for key in ("info", "policy") if key not in shown}

@@ -23,6 +23,10 @@ class ListReplayBuffer(ReplayBuffer):
         self._make_room_for(1)
         return super().add(batch, buffer_ids, **values)
 
+    def __getattr__(self, key: str) -> Any:
+        """Returns the values of a key: of the stored transitions, without the places that are free."""
+        return super().__getattr__(key)[: len(self)]
+
     def _take_over(self, other: ReplayBuffer) -> Array:
         self._make_room_for(len(other))
         return super()._take_over(other)

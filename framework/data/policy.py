@@ -3,9 +3,10 @@
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from torch import nn
 
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
@@ -13,15 +14,14 @@ from framework.errors import JoystickError
 from framework.seeding import stream
 
 
-class Policy(ABC):
-    """Chooses actions, and learns from batches of a buffer.
+class Policy(nn.Module, ABC):
+    """Chooses actions, and learns from batches of a buffer. It is a torch module: networks that are its attributes are
+    in its parameters() and its state_dict(), and follow train() and eval().
 
     Its two flags tell the phase: collecting (training True, updating False), updating (True, True) and testing (False,
-    False), which is also the phase outside of all of them.
+    False). Outside of all phases `training` is what train() and eval() made it, True at first.
     """
 
-    training = False
-    """True while transitions for learning are collected, and while it learns."""
     updating = False
     """True while it learns."""
     fraction = 0.0
@@ -29,11 +29,20 @@ class Policy(ABC):
     updates = 0
     """Number of minibatches learned from."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Makes a torch module, so that an __init__ may assign networks without calling that of its base class."""
+        policy = super().__new__(cls)
+        nn.Module.__init__(policy)
+        return policy
+
+    def __init__(self) -> None:
+        """Does nothing: what has been assigned before it is called stays."""
+
     @abstractmethod
     def forward(self, batch: Batch, state: Any = None) -> Batch:
         """Returns `act` [N, ...] for batch.obs [N, ...]; optionally `policy`, further columns for the buffer, and
         `state` [N, ...], what a recurrent policy gets back at the next step, with zeros in rows that begin an
-        episode."""
+        episode. May have further arguments: policy(batch, eps=0) passes them on."""
 
     def rewarded(self, state: Any, reward: np.ndarray) -> Any:
         """Returns the `state` of a recurrent policy once the rewards [N] of the step are known."""
@@ -75,16 +84,18 @@ class Policy(ABC):
 
     @contextlib.contextmanager
     def phase(self, training: bool, updating: bool = False) -> Iterator[None]:
-        """Sets the two flags within a `with`; afterwards, also after an exception, they are what they were before."""
-        before = self.training, self.updating
-        self.training, self.updating = training, updating
+        """Sets the two flags within a `with`; afterwards, also after an exception, they are what they were before.
+        Where `training` changes, train() is called, so that networks with dropout follow."""
+        before = self.updating, [(module, module.training) for module in self.modules()]
+        self.updating = updating
+        if self.training != training:
+            self.train(training)
         try:
             yield
         finally:
-            self.training, self.updating = before
-
-    def __call__(self, batch: Batch, state: Any = None) -> Batch:
-        return self.forward(batch, state)
+            self.updating = before[0]
+            for module, mode in before[1]:
+                module.training = mode
 
 
 def _metrics(learned: Any) -> dict[str, float]:

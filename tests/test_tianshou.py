@@ -1,0 +1,306 @@
+"""What a program for Tianshou finds here: the lines of its page of basic concepts, its modules, its names."""
+
+import copy
+import doctest
+import inspect
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import joystick
+import joystick.tianshou
+from helpers_data import Counts
+from joystick import Batch, Collector, ListReplayBuffer, Policy, ReplayBuffer
+
+LINES = """
+>>> import torch, numpy as np
+>>> from joystick.tianshou import Batch
+>>> data = Batch(a=4, b=[5, 5], c='2312312', d=('a', -2, -3))
+>>> # the list will automatically be converted to numpy array
+>>> data.b
+array([5, 5])
+>>> data.b = np.array([3, 4, 5])
+>>> print(data)
+Batch(
+    a: 4,
+    b: array([3, 4, 5]),
+    c: '2312312',
+    d: array(['a', '-2', '-3'], dtype=object),
+)
+>>> data = Batch(obs={'index': np.zeros((2, 3))}, act=torch.zeros((2, 2)))
+>>> data[:, 1] += 6
+>>> print(data[-1])
+Batch(
+    obs: Batch(
+             index: array([0., 6., 0.]),
+         ),
+    act: tensor([0., 6.]),
+)
+
+>>> import pickle, numpy as np
+>>> from joystick.tianshou import ReplayBuffer
+>>> buf = ReplayBuffer(size=20)
+>>> for i in range(3):
+...     buf.add(obs=i, act=i, rew=i, done=i, obs_next=i + 1, info={})
+>>> buf.obs
+array([0., 1., 2., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0.,
+       0., 0., 0., 0.])
+>>> len(buf)
+3
+>>> pickle.dump(buf, open('buf.pkl', 'wb'))
+>>> buf2 = ReplayBuffer(size=10)
+>>> for i in range(15):
+...     buf2.add(obs=i, act=i, rew=i, done=i, obs_next=i + 1, info={})
+>>> len(buf2)
+10
+>>> buf2.obs
+array([10., 11., 12., 13., 14.,  5.,  6.,  7.,  8.,  9.])
+
+>>> buf.update(buf2)
+array([ 0.,  1.,  2.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13., 14.,
+        0.,  0.,  0.,  0.,  0.,  0.,  0.])
+
+>>> batch_data, indice = buf.sample(batch_size=4)
+>>> batch_data.obs == buf[indice].obs
+array([ True,  True,  True,  True])
+>>> len(buf)
+13
+>>> buf = pickle.load(open('buf.pkl', 'rb'))  # load from "buf.pkl"
+>>> len(buf)
+3
+
+>>> buf = ReplayBuffer(size=9, stack_num=4, ignore_obs_next=True)
+>>> for i in range(16):
+...     done = i % 5 == 0
+...     buf.add(obs={'id': i}, act=i, rew=i, done=done,
+...             obs_next={'id': i + 1})
+>>> print(buf)
+ReplayBuffer(
+    act: array([ 9., 10., 11., 12., 13., 14., 15.,  7.,  8.]),
+    done: array([0., 1., 0., 0., 0., 0., 1., 0., 0.]),
+    info: Batch(),
+    obs: Batch(
+             id: array([ 9., 10., 11., 12., 13., 14., 15.,  7.,  8.]),
+         ),
+    policy: Batch(),
+    rew: array([ 9., 10., 11., 12., 13., 14., 15.,  7.,  8.]),
+)
+>>> index = np.arange(len(buf))
+>>> print(buf.get(index, 'obs').id)
+[[ 7.  7.  8.  9.]
+ [ 7.  8.  9. 10.]
+ [11. 11. 11. 11.]
+ [11. 11. 11. 12.]
+ [11. 11. 12. 13.]
+ [11. 12. 13. 14.]
+ [12. 13. 14. 15.]
+ [ 7.  7.  7.  7.]
+ [ 7.  7.  7.  8.]]
+>>> np.allclose(buf.get(index, 'obs')['id'], buf[index].obs.id)
+True
+>>> print(buf[:].obs_next.id)
+[[ 7.  8.  9. 10.]
+ [ 7.  8.  9. 10.]
+ [11. 11. 11. 12.]
+ [11. 11. 12. 13.]
+ [11. 12. 13. 14.]
+ [12. 13. 14. 15.]
+ [12. 13. 14. 15.]
+ [ 7.  7.  7.  8.]
+ [ 7.  7.  8.  9.]]
+"""
+"""Calls of the page of basic concepts with what it shows. numpy broke the line of twenty numbers one number earlier
+when the page was written: lines have 72 characters here."""
+
+
+class Values(Policy):
+    """A policy with two layers, a dropout between them, and an argument of its own in forward."""
+
+    def __init__(self) -> None:
+        self.net = nn.Sequential(nn.Linear(1, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+        self.dropping: list[bool] = []
+
+    def forward(self, batch: Batch, state: Any = None, eps: float = 0.1) -> Batch:
+        self.dropping.append(self.net[1].training)
+        q = self.net(torch.as_tensor(batch.obs, dtype=torch.float32))
+        return Batch(act=q.argmax(1), eps=eps, state=state)
+
+    def learn(self, batch: Batch) -> dict[str, float]:
+        return {"loss": 0.0}
+
+
+# the page of basic concepts -------------------------------------------------------------------------------
+
+
+def test_the_lines_of_the_page_of_basic_concepts_print_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    examples = doctest.DocTestParser().get_doctest(LINES, {}, "lines", None, None)
+    assert len(examples.examples) == 33
+    said: list[str] = []
+    with np.printoptions(linewidth=72):
+        result = doctest.DocTestRunner(verbose=False).run(examples, out=said.append)
+    assert result.failed == 0, "".join(said)
+
+
+def test_the_buffer_of_the_first_versions_takes_values_by_place_and_gives_nothing_back() -> None:
+    buffer = joystick.tianshou.ReplayBuffer(4)
+    assert buffer.add(np.zeros(3, np.float32), 1, 0.5, True, np.ones(3, np.float32), {"n": 2}, {"p": 3}) is None
+    assert (buffer.act.dtype, buffer.obs.dtype, buffer.info.n.dtype) == (np.float64, np.float32, np.float64)
+    assert buffer.done.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert buffer[0].done == 1.0
+    assert buffer[0].policy.p == 3.0
+
+
+def test_the_buffer_of_the_first_versions_is_saved_and_loaded_as_such(tmp_path: Path) -> None:
+    buffer = joystick.tianshou.ReplayBuffer(4)
+    buffer.add(1, 1, 0.5, True)
+    buffer.save(tmp_path / "b.npz")
+    assert repr(joystick.tianshou.ReplayBuffer.load(tmp_path / "b.npz")) == repr(buffer)
+    assert type(ReplayBuffer.load(tmp_path / "b.npz")) is ReplayBuffer
+    for other in (copy.deepcopy(buffer), pickle.loads(pickle.dumps(buffer))):
+        assert type(other) is type(buffer)
+        assert repr(other) == repr(buffer)
+
+
+def test_joystick_tianshou_has_the_names_that_programs_import() -> None:
+    from joystick.tianshou import BasePolicy, CachedReplayBuffer, to_numpy, to_torch
+
+    assert BasePolicy is Policy
+    assert (to_numpy, to_torch) == (joystick.to_numpy, joystick.to_torch)
+    assert CachedReplayBuffer is joystick.CachedReplayBuffer
+    with pytest.raises(ImportError, match="cannot import name 'SegmentTree'"):
+        from joystick.tianshou import SegmentTree  # noqa: F401
+
+
+def test_importing_joystick_tianshou_needs_no_import_of_joystick_before(capfd: pytest.CaptureFixture[str]) -> None:
+    import subprocess
+    import sys
+
+    code = "import sys; from joystick.tianshou import Batch; print(Batch(a=1)); print('ray' in sys.modules)"
+    root = Path(__file__).parent.parent
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == "Batch(\n    a: 1,\n)\nFalse\n"
+
+
+def test_a_transition_that_is_added_prints_in_plain_numbers() -> None:
+    buffer = ReplayBuffer(4)
+    assert repr(buffer.add(obs=1, act=1, rew=1, done=False)) == "Added(index=0, ep_return=0.0, ep_len=0, ep_start=0)"
+    assert repr(buffer.add(obs=1, act=1, rew=np.float32(2), done=True)) == (
+        "Added(index=1, ep_return=3.0, ep_len=2, ep_start=0)"
+    )
+
+
+def test_a_list_buffer_has_as_many_places_as_transitions() -> None:
+    buffer = ListReplayBuffer()
+    for number in range(5):
+        buffer.add(obs={"id": number}, act=1, rew=1.0, done=number == 4)
+    assert buffer.obs.id.tolist() == [0, 1, 2, 3, 4]
+    assert buffer.act.shape == buffer.rew.shape == (5,)
+    buffer.act[2] = 7  # a view
+    assert buffer[2].act == 7
+    buffer.reset()
+    assert buffer.obs.id.shape == (0,)
+
+
+# policies -------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_passes_further_arguments_to_forward() -> None:
+    policy = Values()
+    assert policy(Batch(obs=[[0.0]]), eps=0).eps == 0
+    assert policy(Batch(obs=[[0.0]]), "memory", 0.5).state == "memory"
+
+
+def test_a_policy_is_a_torch_module(tmp_path: Path) -> None:
+    """It has the parameters of its networks, although its __init__ calls no other."""
+    policy, other = Values(), Values()
+    assert isinstance(policy, nn.Module)
+    assert [name for name, _ in policy.named_parameters()] == [
+        "net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias",
+    ]  # fmt: skip
+    torch.save(policy.state_dict(), tmp_path / "p.pth")
+    other.load_state_dict(torch.load(tmp_path / "p.pth"))
+    assert torch.equal(other.net[0].weight, policy.net[0].weight)
+    assert torch.equal(copy.deepcopy(policy).net[0].weight, policy.net[0].weight)
+
+
+def test_calling_the_base_init_late_keeps_what_was_assigned() -> None:
+    class Late(Values):
+        def __init__(self) -> None:
+            self.net = nn.Sequential(nn.Linear(1, 2), nn.Dropout())
+            super(Values, self).__init__()
+
+    assert len(list(Late().parameters())) == 2
+
+
+def test_train_and_eval_set_the_flag_and_a_fresh_policy_is_training() -> None:
+    policy = Values()
+    assert (policy.training, policy.updating) == (True, False)
+    assert policy.eval() is policy
+    assert not policy.training
+    assert not policy.net[1].training
+    policy.train()
+    assert policy.net[1].training
+
+
+def test_dropout_follows_the_phases_and_is_as_it_was_afterwards() -> None:
+    policy = Values()
+    policy.net[2].eval()  # a network that the program keeps as it is
+    Collector(policy, Counts(2), ReplayBuffer(10)).collect(n_step=1)
+    Collector(policy, Counts(2)).collect(n_step=1)
+    assert policy.dropping == [True, False]
+    assert (policy.training, policy.net[1].training, policy.net[2].training) == (True, True, False)
+    policy.eval()
+    Collector(policy, Counts(2), ReplayBuffer(10)).collect(n_step=1)
+    assert policy.dropping == [True, False, True]
+    assert not policy.training
+    assert not policy.net[1].training
+
+
+def test_the_weights_of_an_algorithm_are_in_its_state_dict(tmp_path: Path) -> None:
+    policy, other = (joystick.policy("DQN", "CartPole-v1", seed=seed).eval() for seed in (1, 2))
+    obs = Batch(obs=np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32))
+    assert not np.array_equal(policy(obs).act, other(obs).act)
+    torch.save(policy.state_dict(), tmp_path / "p.pth")
+    other.load_state_dict(torch.load(tmp_path / "p.pth"))
+    assert np.array_equal(policy(obs).act, other(obs).act)
+
+
+def test_save_fn_may_save_the_state_dict_of_a_policy(tmp_path: Path) -> None:
+    policy = Values()
+    result = joystick.offpolicy_trainer(
+        policy, Collector(policy, Counts(3), ReplayBuffer(50)), Collector(policy, Counts(3)), 1, 6, 3, 1, 4,
+        save_fn=lambda best: torch.save(best.state_dict(), tmp_path / "best.pth"),
+    )  # fmt: skip
+    assert result["best_epoch"] == 1
+    assert torch.load(tmp_path / "best.pth").keys() == policy.state_dict().keys()
+
+
+def test_two_steps_ahead_as_the_page_of_basic_concepts_computes_them() -> None:
+    class TwoSteps(Values):
+        def process_fn(self, batch: Batch, buffer: ReplayBuffer, indices: np.ndarray) -> Batch:
+            length = len(buffer)
+            after = buffer[(indices + 2) % length]
+            assert np.array_equal(after.obs, buffer.obs[(indices + 2) % length])
+            batch.returns = batch.rew + 0.9 * buffer.rew[(indices + 1) % length] + 0.81 * self(after, eps=0).eps
+            return batch
+
+        def learn(self, batch: Batch) -> dict[str, float]:
+            return {"loss": float(batch.returns.mean())}
+
+    policy, buffer = TwoSteps(), ReplayBuffer(10)
+    Collector(policy, Counts(50), buffer).collect(n_step=10)
+    assert policy.update(4, buffer) == {"loss": pytest.approx(1.9)}
+
+
+def test_the_arguments_of_a_policys_call_are_those_of_forward() -> None:
+    assert "eps" in inspect.signature(Values.forward).parameters
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epsilon'"):
+        Values()(Batch(obs=[[0.0]]), epsilon=0)
