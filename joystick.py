@@ -141,8 +141,14 @@ def _instead(name: str) -> str:
     """Returns the end of a sentence about a missing name: what to write in its place."""
     from config.names import did_you_mean
     from framework.catalog import ALGOS
+    from framework.data.absent import INSTEAD
 
-    algo = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}.get(name.lower())
+    if name in INSTEAD:
+        return f"; {INSTEAD[name]}"
+    algos = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}
+    if name.endswith("Policy") and (algo := algos.get(name.removesuffix("Policy").lower())):
+        return f'; joystick.policy("{algo}", env) is a policy of this algorithm'
+    algo = algos.get(name.lower())
     if algo:
         return f'; an algorithm is named in joystick.Run("{algo}", env)'
     if name in ("make", "Env", "gym"):
@@ -154,9 +160,12 @@ class _Tianshou(ModuleType):
     """The module joystick.tianshou, imported on first use."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
         return getattr(import_module("framework.data.tianshou"), name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(self.__all__)
 
 
 if not TYPE_CHECKING:

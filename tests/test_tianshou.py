@@ -175,7 +175,7 @@ def test_joystick_tianshou_has_the_names_that_programs_import() -> None:
     assert BasePolicy is Policy
     assert (to_numpy, to_torch) == (joystick.to_numpy, joystick.to_torch)
     assert CachedReplayBuffer is joystick.CachedReplayBuffer
-    with pytest.raises(ImportError, match="cannot import name 'SegmentTree'"):
+    with pytest.raises(ImportError, match=r"no SegmentTree: PrioritizedReplayBuffer has the sum tree inside"):
         from joystick.tianshou import SegmentTree  # noqa: F401
 
 
@@ -304,3 +304,94 @@ def test_the_arguments_of_a_policys_call_are_those_of_forward() -> None:
     assert "eps" in inspect.signature(Values.forward).parameters
     with pytest.raises(TypeError, match="unexpected keyword argument 'epsilon'"):
         Values()(Batch(obs=[[0.0]]), epsilon=0)
+
+
+# what other names do --------------------------------------------------------------------------------------
+
+
+def test_a_batch_changes_in_place() -> None:
+    batch = Batch(a=[1, 2], b={"c": np.ones((2, 3))})
+    same = batch
+    assert batch.cat_(batch) is None
+    assert batch.a.tolist() == [1, 2, 1, 2]
+    assert batch.b.c.shape == (4, 3)
+    batch.cat_([Batch(a=[3]), {"a": [4]}], fill=0)
+    assert batch.a.tolist() == [1, 2, 1, 2, 3, 4]
+    assert batch.b.c[4:].tolist() == [[0.0] * 3] * 2
+    batch.to_torch_(dtype=torch.float32)
+    assert batch.b.c.dtype == torch.float32
+    batch.to_numpy_()
+    assert isinstance(batch.b.c, np.ndarray)
+    single = Batch(a=1)
+    single.stack_([Batch(a=2), Batch(a=3)])
+    assert single.a.tolist() == [1, 2, 3]
+    single.stack_(Batch(a=[4, 5, 6]), axis=1)
+    assert single.a.tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert same is batch
+    assert len(same) == 6
+
+
+def test_to_torch_takes_values_of_any_kind() -> None:
+    to_torch = joystick.to_torch
+    assert to_torch(1).dtype == torch.int64
+    assert to_torch(1.0).dtype == torch.float64
+    assert to_torch([float("nan"), 1]).dtype == torch.float64
+    assert to_torch(np.ones((2, 3)), dtype=torch.float32).dtype == torch.float32
+    assert to_torch([np.ones((3, 3))] * 2).shape == (2, 3, 3)
+    assert to_torch(np.ones((3, 2))[[]]).shape == (0, 2)
+    assert to_torch({"a": [1]})["a"].tolist() == [1]
+    batch = to_torch(Batch(a=np.float64(1), b=Batch(c=[1, 2], d=torch.ones(1))), dtype=torch.float32)
+    assert [batch.a.dtype, batch.b.c.dtype, batch.b.d.dtype] == [torch.float32] * 3
+    assert to_torch([{"a": 1}, {"a": 2}]).a.tolist() == [1, 2]
+
+
+def test_to_numpy_takes_values_of_any_kind() -> None:
+    to_numpy = joystick.to_numpy
+    assert to_numpy(1).tolist() == 1
+    assert to_numpy(torch.ones(2, requires_grad=True)).tolist() == [1.0, 1.0]
+    assert to_numpy([torch.ones(2), torch.zeros(2)]).tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert isinstance(to_numpy({"a": torch.tensor(1)})["a"], np.ndarray)
+    assert isinstance(to_numpy(Batch(a=torch.tensor(1))).a, np.ndarray)
+    assert to_numpy([{"a": torch.tensor(1)}, {"a": torch.tensor(2)}]).a.tolist() == [1, 2]
+    assert to_numpy(None).item() is None
+    assert to_numpy(["a", 1]).tolist() == ["a", "1"]
+
+
+def test_the_weight_of_a_prioritized_buffer_are_its_priorities() -> None:
+    buffer = joystick.PrioritizedReplayBuffer(4, alpha=0.5, beta=0.4)
+    for number in range(3):
+        buffer.add(obs=number, act=0, rew=0.0, done=False)
+    assert buffer.weight.tolist() == [1.0, 1.0, 1.0, 0.0]
+    buffer.update_weight([1, 2], [4.0, -9.0])
+    assert buffer.weight == pytest.approx([1.0, 2.0, 3.0, 0.0])
+    assert buffer[:].weight.max() == 1.0  # of importance sampling
+    with pytest.raises(AttributeError, match="ReplayBuffer has no attribute 'weight'"):
+        ReplayBuffer(4).weight  # noqa: B018
+
+
+def test_a_buffer_is_made_of_recorded_columns() -> None:
+    flags = np.array([False, True, False])
+    buffer = ReplayBuffer.from_data(np.arange(6).reshape(3, 2), [0, 1, 0], [1.0, 2.0, 3.0], flags, ~flags & False)
+    assert (len(buffer), buffer.maxsize, buffer.act.tolist()) == (3, 3, [0, 1, 0])
+    assert buffer.next([0, 1, 2]).tolist() == [1, 1, 2]
+    assert buffer[:].obs_next.tolist() == [[2, 3], [2, 3], [4, 5]]
+    nested = ReplayBuffer.from_data({"id": [1, 2]}, [0, 1], [1, 2], [0, 0], [0, 1], [0, 1], obs_next={"id": [2, 3]})
+    assert nested.obs_next.id.tolist() == [2, 3]
+    assert nested.rew.dtype == np.float64
+    assert nested.done.tolist() == [False, True]
+
+
+def test_a_taken_over_buffer_that_does_not_fit_changes_nothing() -> None:
+    buffer, other = ReplayBuffer(5), ReplayBuffer(5)
+    buffer.add(obs=np.zeros(2), act=0, rew=0.0, done=False)
+    other.add(obs=np.zeros(3), act=0, rew=0.0, done=False)
+    with pytest.raises(joystick.JoystickError, match="the first transition had numbers of shape"):
+        buffer.update(other)
+    assert buffer.unfinished_index().tolist() == [0]
+
+
+def test_infos_have_the_number_of_their_environment() -> None:
+    policy = Values()
+    collector = Collector(policy, [Counts(2), Counts(3)], joystick.VectorReplayBuffer(20, 2), store_info=True)
+    collector.collect(n_step=4)
+    assert collector.buffer[:].info.env_id.tolist() == [0, 0, 1, 1]

@@ -195,13 +195,27 @@ class Batch(Arithmetic):
     @staticmethod
     def cat(batches: Iterable[Any], fill: Any = None) -> "Batch":
         """Joins the rows of Batches or dicts. fill: value of keys that some of them lack; an error without it."""
-        parts = [part for part in map(Batch, batches) if not part.is_empty(recurse=True)]
+        parts = [part for part in _each("cat", batches) if not part.is_empty(recurse=True)]
         return Batch(joined([part.to_dict() for part in parts], fill)) if parts else Batch()
 
     @staticmethod
     def stack(batches: Iterable[Any], axis: int = 0) -> "Batch":
         """Makes each of several Batches or dicts a row. With axis 0, keys that some of them lack become 0 or None."""
-        return Batch(stacked([Batch(batch).to_dict() for batch in batches], axis))
+        return Batch(stacked([batch.to_dict() for batch in _each("stack", batches)], axis))
+
+    def cat_(self, batches: Any, fill: Any = None) -> None:
+        """Appends the rows of a Batch, or of several. fill: as of cat()."""
+        several = [batches] if isinstance(batches, Batch | Mapping) else list(batches)
+        self._become(Batch.cat([self, *several], fill))
+
+    def stack_(self, batches: Any, axis: int = 0) -> None:
+        """Becomes the stack of this Batch and these ones."""
+        several = [batches] if isinstance(batches, Batch | Mapping) else list(batches)
+        self._become(Batch.stack([self, *several], axis))
+
+    def _become(self, other: "Batch") -> None:
+        """Takes the keys and values of another Batch in place of its own."""
+        object.__setattr__(self, "_data", other._data)
 
     # copies and conversions -------------------------------------------------------------------------------
 
@@ -230,6 +244,14 @@ class Batch(Arithmetic):
             return value
 
         return self.mapped(tensor)
+
+    def to_numpy_(self) -> None:
+        """Puts arrays in place of its tensors, as to_numpy()."""
+        self._become(self.to_numpy())
+
+    def to_torch_(self, dtype: torch.dtype | None = None, device: str | torch.device = "cpu") -> None:
+        """Puts tensors in place of its arrays and numbers, as to_torch()."""
+        self._become(self.to_torch(dtype, device))
 
     def mapped(self, function: Callable[[Any], Any]) -> "Batch":
         """Returns a Batch with function(value) in place of each value."""
@@ -260,6 +282,17 @@ class Batch(Arithmetic):
         if not self._data:
             return "Batch()"
         return listed("Batch", self._data)
+
+
+def _each(method: str, batches: Iterable[Any]) -> list[Batch]:
+    """Returns Batches or dicts as Batches. ValueError for anything else."""
+    if isinstance(batches, Batch | Mapping):
+        raise ValueError(f"Batch.{method} takes a list of Batches; got a single one")
+    several = list(batches)
+    for number, item in enumerate(several):
+        if not isinstance(item, Batch | Mapping):
+            raise ValueError(f"Batch.{method} takes a list of Batches or dicts; item {number} is {item!r}")
+    return [Batch(item) for item in several]
 
 
 def listed(name: str, values: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from framework.data import places, saved
 from framework.data.batch import Batch, converted, listed
 from framework.data.episodes import Added, Beyond, Episodes
-from framework.data.incoming import complete, keep_newest, ring_numbers, without_next
+from framework.data.incoming import as_rows, complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
 from framework.data.reading import Reader
 from framework.data.settings import Settings, at_least_1
@@ -148,15 +148,39 @@ class ReplayBuffer:
         values = {key: other._table.read(key, place) for key in other._table.tree if key != "obs_next"}
         broken = values["done"] | np.isin(place, other._rings.limits()[1])
         values["obs_next"] = other._reader.after(place, 1)
-        after = self._prepare(values, len(place))
-        values["done"] = broken
-        kept = self._table.fitted(values, len(place))
+        return self._extend(values, len(place), broken)
+
+    def _extend(self, values: dict[str, Any], count: int, done: Array | None = None) -> Array:
+        """Adds transitions [count, ...] in order of time to the first ring. done: where episodes end, if that does not
+        follow from the flags. Returns their places."""
+        after = self._prepare(values, count)
+        if done is not None:
+            values["done"] = done
+        kept = self._table.fitted(values, count)
         self.break_off()
-        found = self._rings.scatter(np.zeros(len(place), np.int64), kept)
+        found = self._rings.scatter(np.zeros(count, np.int64), kept)
         self._beyond.remember(found.tolist(), after, kept["truncated"])
         if self._priorities is not None:
             self._priorities.new(found)
         return found
+
+    @staticmethod
+    def from_data(
+        obs: Any, act: Any, rew: Any, terminated: Any, truncated: Any, done: Any = None, obs_next: Any = None
+    ) -> "ReplayBuffer":
+        """Returns a full buffer of recorded transitions: columns [T, ...] in order of time. done: is not read, since
+        it follows from the two flags."""
+        given = {"obs": obs, "act": act, "rew": rew, "terminated": terminated, "truncated": truncated}
+        columns = {name: as_rows(name, value) for name, value in given.items()}
+        if obs_next is not None:
+            columns["obs_next"] = as_rows("obs_next", obs_next)
+        counts = {name: len(value) for name, value in columns.items()}
+        if len(set(counts.values())) > 1:
+            text = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise DataError(f"from_data: numbers of rows differ: {text}")
+        buffer = ReplayBuffer(len(columns["obs"]))
+        buffer._extend(columns, buffer.maxsize)
+        return buffer
 
     def break_off(self) -> None:
         """Ends the running episodes, of which no further transition will come: the newest one of each is `done` without
@@ -280,6 +304,14 @@ class ReplayBuffer:
         if self._priorities is not None:
             found["weight"] = self._priorities.weights(place)
         return found
+
+    @property
+    def weight(self) -> Array:
+        """Priorities [places], to the power of alpha, 0 where nothing is stored. (`weight` of a sample is for importance
+        sampling.) AttributeError in a buffer without priorities."""
+        if self._priorities is None:
+            raise AttributeError(f"{type(self).__name__} has no priorities")
+        return self._priorities.tree.of(np.arange(self.maxsize))
 
     def __getattr__(self, key: str) -> Any:
         tree = {} if key.startswith("_") else self._table.tree

@@ -28,7 +28,8 @@ class Collector:
     ) -> None:
         """env: an environment, a vector environment, an id, or a list of environments. buffer: gets every transition; a
         buffer that has a part for each environment at once, another one an episode when that has ended (the only
-        environment's transitions at once). store_info: also stores the info dict of each step as `info`."""
+        environment's transitions at once). store_info: also stores the info dict of each step as `info`, with the
+        number of its environment as `env_id`."""
         if not isinstance(policy, Policy):
             raise JoystickError(f"policy: got {policy!r}; expected an object of a class that inherits from Policy")
         if not isinstance(buffer, ReplayBuffer | None):
@@ -222,7 +223,7 @@ class _Infos(Recorder):
     latest: Array
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
-        self.latest = np.array([dict(env.info(row)) for row in range(env.rows)], object)
+        self.latest = np.array([{**env.info(row), "env_id": row} for row in range(env.rows)], object)
 
 
 class _Actor:

@@ -1,10 +1,11 @@
 """Transitions on their way into a buffer: their flags, and the observations after them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from framework.data.batch import Batch
+from framework.data.batch import Batch, converted
 from framework.errors import DataError
 
 
@@ -31,13 +32,21 @@ def complete(values: dict[str, Any], rows: int | None, first: bool) -> None:
 
 
 def _flags(flags: Any, rows: int) -> np.ndarray:
-    """Returns flags as an array [rows]; one flag counts for all of them."""
+    """Returns flags [rows] or [rows, 1] as an array [rows]; one flag counts for all of them."""
     array = np.asarray(flags, bool)
     if array.ndim == 0:
         return np.full(rows, array)
-    if array.shape != (rows,):
+    if array.shape[:1] != (rows,) or array.size != rows:
         raise DataError(f"terminated and truncated: got the shape {array.shape}; expected {rows} flags")
-    return array
+    return array.reshape(rows)
+
+
+def as_rows(name: str, value: Any) -> Any:
+    """Returns a column of recorded transitions as a Batch or an array. DataError for a single value."""
+    column = converted(value) if isinstance(value, Batch | Mapping | list | tuple) else np.asarray(value)
+    if not isinstance(column, Batch) and not column.ndim:
+        raise DataError(f"{name}: got {value!r}; expected a row for each transition")
+    return column
 
 
 def without_next(values: dict[str, Any]) -> Batch | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from framework.data import buffer
+from framework.data.absent import INSTEAD
 from framework.data.algorithm import policy
 from framework.data.batch import Batch
 from framework.data.collector import Collector
@@ -37,6 +38,12 @@ __all__ = [
     "to_numpy",
     "to_torch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in INSTEAD:
+        raise ImportError(f"joystick.tianshou has no {name}: {INSTEAD[name]}")
+    raise AttributeError(f"module 'joystick.tianshou' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 
 class ReplayBuffer(buffer.ReplayBuffer):

@@ -15,6 +15,9 @@ def as_array(values: Sequence[Any]) -> np.ndarray | Tensor:
     """Returns a list as an array: of numbers if all are numbers or arrays of one shape; else of objects. Tensors are
     stacked. Text in a list makes text of its numbers, as numpy does."""
     if values and all(isinstance(value, Tensor) for value in values):
+        shapes = dict.fromkeys(tuple(value.shape) for value in values)
+        if len(shapes) > 1:
+            raise TypeError(f"tensors of the shapes {', '.join(map(str, shapes))} make no tensor; pad them to one shape")
         return torch.stack(list(values))
     try:
         array = np.asarray(values)
