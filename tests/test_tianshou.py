@@ -7,14 +7,17 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
+from gymnasium.spaces import Discrete
 from torch import nn
 
 import joystick
 import joystick.tianshou
-from helpers_data import Counts
+from helpers_data import Counts, Recording
 from joystick import Batch, Collector, ListReplayBuffer, Policy, ReplayBuffer
 
 LINES = """
@@ -395,3 +398,51 @@ def test_infos_have_the_number_of_their_environment() -> None:
     collector = Collector(policy, [Counts(2), Counts(3)], joystick.VectorReplayBuffer(20, 2), store_info=True)
     collector.collect(n_step=4)
     assert collector.buffer[:].info.env_id.tolist() == [0, 0, 1, 1]
+
+
+class Parts(gymnasium.Env):
+    """Shows its number of steps as one part of the observation, and a Dict in the Dict as another."""
+
+    observation_space = spaces.Dict(
+        {"index": spaces.Box(0, 9, (1,)), "more": spaces.Dict({"rand": spaces.Box(0, 1, (1, 2)), "kind": Discrete(3)})}
+    )
+    action_space = Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.seen(), {}
+
+    def seen(self) -> dict[str, Any]:
+        return {"index": np.full(1, self.steps, np.float32), "more": {"rand": np.full((1, 2), 0.5, np.float32), "kind": 2}}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        return self.seen(), 1.0, self.steps == 3, False, {}
+
+
+class OfParts(Recording):
+    """Chooses action 1 for each index."""
+
+    def forward(self, batch: Batch, state: Any = None) -> Batch:
+        assert batch.obs.more.rand.shape == (len(batch.obs.index), 1, 2)
+        return Batch(act=np.ones(len(batch.obs["index"]), np.int64))
+
+
+@pytest.mark.parametrize("buffer", [ReplayBuffer(20), joystick.VectorReplayBuffer(20, 2)])
+def test_observations_of_a_dict_space_may_be_a_batch_of_parts(buffer: ReplayBuffer) -> None:
+    collector = Collector(OfParts(), [Parts(), Parts()], buffer, dict_obs=True)
+    assert collector.collect(n_episode=2)["n/st"] == 6
+    stored = buffer[:]
+    assert stored.obs.index[:, 0].tolist() == [0, 1, 2] * 2
+    assert stored.obs_next.index[:, 0].tolist() == [1, 2, 3] * 2
+    assert stored.obs.more.kind.tolist() == [[0, 0, 1]] * 6  # one-hot, as in the array
+    assert Collector(OfParts(), Parts(), dict_obs=True).collect(n_episode=1)["rew"] == 3.0
+    assert buffer.sample(2)[0].obs.more.rand.shape == (2, 1, 2)
+
+
+def test_parts_are_asked_for_only_where_there_are_some() -> None:
+    with pytest.raises(joystick.JoystickError, match="dict_obs: the observations are no Dict or Tuple"):
+        Collector(Recording(), Counts(3), dict_obs=True)
+    with pytest.raises(joystick.JoystickError, match="dict_obs: an algorithm takes observations as one array"):
+        Collector(joystick.policy("DQN", Parts()), Parts(), dict_obs=True)

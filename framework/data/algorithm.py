@@ -74,6 +74,8 @@ class AlgorithmPolicy(Policy):
     """Acts and learns as an algorithm does in a run. Its schedules follow the steps that it has acted while collecting,
     and `fraction`."""
 
+    ONE_ARRAY = True
+
     def __init__(self, name: str, agent: Agent, memory: MemorySpec, rng: np.random.Generator) -> None:
         self.name, self.agent, self.memory, self._rng = name, agent, memory, rng
         """memory: what the algorithm learns from in a run: the length of its returns and sequences."""

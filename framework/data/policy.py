@@ -3,7 +3,7 @@
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from torch import nn
@@ -22,6 +22,8 @@ class Policy(nn.Module, ABC):
     False). Outside of all phases `training` is what train() and eval() made it, True at first.
     """
 
+    ONE_ARRAY: ClassVar[bool] = False
+    """True if observations are always one array."""
     updating = False
     """True while it learns."""
     fraction = 0.0

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict
 
 import joystick
 import joystick.tianshou
@@ -163,7 +163,8 @@ class Collector(joystick.Collector):
     """joystick.Collector with the arguments of Tianshou's, which stores the infos. What has no counterpart is ignored."""
 
     def __init__(self, policy: Any, env: Any, buffer: Any = None, preprocess_fn: Any = None, **more: Any) -> None:
-        super().__init__(policy, env, buffer, store_info=True)
+        space = (env[0] if isinstance(env, list) else env).observation_space
+        super().__init__(policy, env, buffer, store_info=True, dict_obs=isinstance(space, Dict))
 
     def collect(self, *args: Any, gym_reset_kwargs: Any = None, **kwargs: Any) -> Any:
         return super().collect(*args, **kwargs)
