@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
     from framework.compare.command import compare as compare
-    from framework.data.algorithm import policy as policy
     from framework.data import tianshou as tianshou
+    from framework.data.algorithm import policy as policy
     from framework.data.batch import Batch as Batch
     from framework.data.buffer import ReplayBuffer as ReplayBuffer
     from framework.data.collector import Collector as Collector

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import joystick.tianshou
 import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
 from gymnasium.spaces import Discrete
+from helpers_data import Counts, Recording
 from torch import nn
 
 import joystick
-import joystick.tianshou
-from helpers_data import Counts, Recording
 from joystick import Batch, Collector, ListReplayBuffer, Policy, ReplayBuffer
 
 LINES = """
@@ -414,7 +414,10 @@ class Parts(gymnasium.Env):
         return self.seen(), {}
 
     def seen(self) -> dict[str, Any]:
-        return {"index": np.full(1, self.steps, np.float32), "more": {"rand": np.full((1, 2), 0.5, np.float32), "kind": 2}}
+        return {
+            "index": np.full(1, self.steps, np.float32),
+            "more": {"rand": np.full((1, 2), 0.5, np.float32), "kind": 2},
+        }
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.steps += 1

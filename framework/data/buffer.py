@@ -1,6 +1,6 @@
 """A replay buffer that a program fills and samples itself: a view of the rings that training uses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from framework.data import places, saved
+from framework.data.absent import METHODS
 from framework.data.batch import Batch, converted, listed
 from framework.data.episodes import Added, Beyond, Episodes
 from framework.data.incoming import as_rows, complete, keep_newest, ring_numbers, without_next
@@ -15,6 +16,7 @@ from framework.data.priorities import Priorities
 from framework.data.reading import Reader
 from framework.data.settings import Settings, at_least_1
 from framework.data.table import Table
+from framework.data.values import brief
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
 from framework.seeding import stream
@@ -85,6 +87,10 @@ class ReplayBuffer:
 
         buffer_ids: the values have a row for each of these buffers (a buffer with several takes all by default)."""
         if batch is not None:
+            if not isinstance(batch, Batch | Mapping):
+                raise DataError(
+                    f"add: got {brief(batch)}; expected a Batch or a dict, or keywords such as add(obs=..., act=...)"
+                )
             values = {**batch, **values}
         if self._of_rows or buffer_ids is not None:
             return self._add_rows(values, buffer_ids)
@@ -136,6 +142,8 @@ class ReplayBuffer:
     def update(self, other: "ReplayBuffer") -> Array:
         """Adds all transitions of another buffer, in order of time. Returns their indices; the running episodes of
         both are broken off (`done` without a reason)."""
+        if not isinstance(other, ReplayBuffer):
+            raise DataError(f"update: got {brief(other)}; expected a buffer. Transitions are added with add()")
         if self._of_rows:
             raise DataError("update adds to a buffer of one part; call it on a ReplayBuffer")
         return self._take_over(other)
@@ -296,7 +304,8 @@ class ReplayBuffer:
         """Returns the values of a key, the newest `stack_num` of the episode in each place; or the default."""
         if key not in self._table.tree:
             return default
-        return self._reader.stacked(key, places.checked(self._rings, index), stack_num or self.stack_num)
+        count = self.stack_num if stack_num is None else at_least_1("stack_num", stack_num)
+        return self._reader.stacked(key, places.checked(self._rings, index), count)
 
     def _at(self, place: Array) -> Batch:
         """Returns the transitions at these places, with their weights if they have priorities."""
@@ -307,8 +316,8 @@ class ReplayBuffer:
 
     @property
     def weight(self) -> Array:
-        """Priorities [places], to the power of alpha, 0 where nothing is stored. (`weight` of a sample is for importance
-        sampling.) AttributeError in a buffer without priorities."""
+        """Priorities [places], to the power of alpha; 0 where nothing is stored. (`weight` of a sample is for
+        importance sampling.) AttributeError in a buffer without priorities."""
         if self._priorities is None:
             raise AttributeError(f"{type(self).__name__} has no priorities")
         return self._priorities.tree.of(np.arange(self.maxsize))
@@ -316,7 +325,10 @@ class ReplayBuffer:
     def __getattr__(self, key: str) -> Any:
         tree = {} if key.startswith("_") else self._table.tree
         if key not in tree:
-            raise AttributeError(f"{type(self).__name__} has no attribute {key!r}, and its transitions no such key")
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {key!r}, and its transitions no such key; "
+                + (METHODS.get(key) or f"they have {', '.join(tree) or 'none before the first one is added'}")
+            )
         return self._table.whole(tree[key])
 
     # all of it --------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
 
 import algos
 import envs
@@ -41,6 +42,8 @@ class Collector:
             raise JoystickError(f"policy: got {policy!r}; expected an object of a class that inherits from Policy")
         if not isinstance(buffer, ReplayBuffer | None):
             raise JoystickError(f"buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)")
+        if not isinstance(seed, int | np.integer):
+            raise JoystickError(f"seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)")
         self.policy, self.env, self.buffer, self.seed = policy, envs.given(env), buffer, seed
         if self.env.joint is not None:
             raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
@@ -285,7 +288,24 @@ class _Actor:
         self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
         for what, found in (("act", self.act), ("state", self._state)):
             self._check_rows(what, found, len(obs))
+        self._check_actions()
         return Act(self.act)
+
+    def _check_actions(self) -> None:
+        """Raises JoystickError for actions that are none of the environment's."""
+        space, act, name = self.env.action_space, self.act, f"{type(self.policy).__name__}.forward"
+        if act.shape[1:] != (space.shape or ()):
+            raise JoystickError(
+                f"{name} gave act of the shape {act.shape}; an action of the environment has the shape {space.shape}"
+            )
+        if act.dtype.kind not in "biuf" or (act.dtype.kind == "f" and not np.isfinite(act).all()):
+            raise JoystickError(f"{name} gave the actions {act.tolist()}; expected finite numbers")
+        if isinstance(space, Discrete | MultiDiscrete):
+            most = np.asarray(space.n if isinstance(space, Discrete) else space.nvec) - 1
+            if ((act < 0) | (act > most) | (act % 1 != 0)).any():
+                raise JoystickError(
+                    f"{name} gave the actions {act.tolist()}; expected whole numbers from 0 to {most.tolist()}"
+                )
 
     def _check_rows(self, what: str, found: Any, rows: int) -> None:
         """Raises JoystickError unless all arrays of a value have so many rows."""

@@ -16,7 +16,7 @@ class ListReplayBuffer(ReplayBuffer):
 
     def __init__(self, **settings: Any) -> None:
         """settings: of ReplayBuffer."""
-        self._set_up([_FIRST_SIZE], Settings(**settings))
+        self._set_up([_FIRST_SIZE], Settings.of(self, settings))
 
     def add(self, batch: Any = None, buffer_ids: Any = None, **values: Any) -> Added:
         """Adds a transition, as ReplayBuffer.add()."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from framework.data.batch import Batch, converted
+from framework.data.values import brief
 from framework.errors import DataError
 
 
@@ -25,10 +26,25 @@ def complete(values: dict[str, Any], rows: int | None, first: bool) -> None:
     if lacking:
         raise DataError(f"a transition needs {', '.join(lacking)}, beside {', '.join(values)}")
     if rows is None:
-        terminated, truncated = bool(terminated), bool(truncated)
+        terminated, truncated = _flag("terminated", terminated), _flag("truncated", truncated)
     else:
         terminated, truncated = (_flags(flags, rows) for flags in (terminated, truncated))
     values["terminated"], values["truncated"], values["done"] = terminated, truncated, terminated | truncated
+
+
+def _flag(name: str, flag: Any) -> bool:
+    """Returns the flag of one transition, [] or [1]."""
+    if isinstance(flag, bool | int):
+        return bool(flag)
+    array = np.asarray(flag)
+    if array.size != 1:
+        raise DataError(
+            f"{name}: got the shape {array.shape} for one transition; rows go into a VectorReplayBuffer, or with "
+            "buffer_ids"
+        )
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name}: got {brief(flag)}; expected True or False")
+    return bool(array)
 
 
 def _flags(flags: Any, rows: int) -> np.ndarray:
@@ -45,7 +61,7 @@ def as_rows(name: str, value: Any) -> Any:
     """Returns a column of recorded transitions as a Batch or an array. DataError for a single value."""
     column = converted(value) if isinstance(value, Batch | Mapping | list | tuple) else np.asarray(value)
     if not isinstance(column, Batch) and not column.ndim:
-        raise DataError(f"{name}: got {value!r}; expected a row for each transition")
+        raise DataError(f"{name}: got {brief(value)}; expected a row for each transition")
     return column
 
 
@@ -60,7 +76,8 @@ def ring_numbers(buffer_ids: Any, count: int) -> np.ndarray:
     """Returns the numbers of buffers as an array: of all `count` of them if buffer_ids is None."""
     if buffer_ids is None:
         return np.arange(count)
-    ring = np.asarray(buffer_ids, np.int64).reshape(-1)
-    if len(set(ring.tolist())) < len(ring) or (len(ring) and (ring.min() < 0 or ring.max() >= count)):
+    ring = np.asarray(buffer_ids).reshape(-1)
+    whole = ring.dtype.kind in "iu" or not ring.size
+    if not whole or len(set(ring.tolist())) < len(ring) or (ring.size and (ring.min() < 0 or ring.max() >= count)):
         raise DataError(f"buffer_ids: got {ring.tolist()}; expected different numbers from 0 to {count - 1}")
-    return ring
+    return ring.astype(np.int64)

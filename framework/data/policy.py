@@ -10,6 +10,7 @@ from torch import nn
 
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
+from framework.data.values import brief
 from framework.errors import JoystickError
 from framework.seeding import stream
 
@@ -37,8 +38,9 @@ class Policy(nn.Module, ABC):
         nn.Module.__init__(policy)
         return policy
 
-    def __init__(self) -> None:
-        """Does nothing: what has been assigned before it is called stays."""
+    def __init__(self, observation_space: Any = None, action_space: Any = None) -> None:
+        """Keeps the spaces, for the policy's own use. What has been assigned before it is called stays."""
+        self.observation_space, self.action_space = observation_space, action_space
 
     @abstractmethod
     def forward(self, batch: Batch, state: Any = None) -> Batch:
@@ -70,11 +72,14 @@ class Policy(nn.Module, ABC):
     ) -> dict[str, float]:
         """Samples transitions (0: all, in order of time), and learns from them `repeat` times in minibatches of at most
         batch_size; None: all at once. Returns the means of the metrics."""
+        check_buffer(buffer)
         with self.phase(training=True, updating=True):
             batch, indices = buffer.sample(sample_size)
             if not len(indices):
                 raise JoystickError("the buffer is empty; collect before the first update")
             batch = self.process_fn(batch, buffer, indices)
+            if not isinstance(batch, Batch):
+                raise JoystickError(f"process_fn gave a {type(batch).__name__}; return the batch")
             results, rng = [], stream(buffer.seed, "minibatches", self.updates)
             for _ in range(repeat):
                 minibatches = [batch] if batch_size is None else batch.split(batch_size, rng=rng)
@@ -100,10 +105,19 @@ class Policy(nn.Module, ABC):
                 module.training = mode
 
 
+def check_buffer(buffer: Any) -> None:
+    """Raises JoystickError for something that is no buffer."""
+    if not isinstance(buffer, ReplayBuffer):
+        raise JoystickError(f"update(sample_size, buffer): got {brief(buffer)} as the buffer; expected a ReplayBuffer")
+
+
 def _metrics(learned: Any) -> dict[str, float]:
     """Returns the metrics of an update as numbers. Raises JoystickError if `learn` gave something else."""
     if not isinstance(learned, Mapping):
         raise JoystickError(f"learn gave a {type(learned).__name__}; return a dict of numbers, such as {{'loss': 0.5}}")
+    for name, value in learned.items():
+        if np.size(value) != 1:
+            raise JoystickError(f"learn gave {name} of the shape {tuple(np.shape(value))}; a metric is one number")
     return {name: float(value) for name, value in learned.items()}
 
 

@@ -51,18 +51,23 @@ class ReplayBuffer(buffer.ReplayBuffer):
 
     def add(  # type: ignore[override]
         self,
-        obs: Any,
-        act: Any,
-        rew: Any,
-        done: Any,
+        obs: Any = None,
+        act: Any = None,
+        rew: Any = None,
+        done: Any = None,
         obs_next: Any = None,
         info: Any = None,
         policy: Any = None,
         **more: Any,
-    ) -> None:
-        """Adds a transition. Numbers of Python are kept as floats."""
+    ) -> Any:
+        """Adds a transition, and returns nothing. Numbers of Python are kept as floats. A Batch alone is added, with
+        buffer_ids, as joystick.ReplayBuffer.add() does."""
+        if isinstance(obs, Batch) and act is None:
+            return super().add(obs, **more)
         values = {"obs": obs, "act": act, "rew": rew, "obs_next": obs_next, "info": info, "policy": policy, **more}
-        super().add(_as_floats({key: value for key, value in values.items() if value is not None}), done=done)
+        values = {key: value for key, value in values.items() if value is not None}
+        super().add(_as_floats(values), **{} if done is None else {"done": done})
+        return None
 
     def update(self, other: buffer.ReplayBuffer) -> Any:
         """Adds all transitions of another buffer, in order of time. Returns the observations of all places."""

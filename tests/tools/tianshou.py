@@ -1,9 +1,9 @@
 """Runs Tianshou's own tests against the data layer: python -m tests.tools.tianshou FOLDER
 
-FOLDER is test/base of a checkout of Tianshou. Every statement of a test function runs on its own, so that one that fails
-does not hide the next; an assertion in a loop passes if it never fails. What docs/tianshou.md says to write in place of
-Tianshou's words is written: the names of methods, lists of environments, `fill=0` of Batch.cat. DIFFERENT lists what is
-different on purpose, and why.
+FOLDER is test/base of a checkout of Tianshou 0.5. Every statement of a test function runs on its own, so that one that
+fails does not hide the next; an assertion in a loop passes if it never fails. What docs/tianshou.md says to write in
+place of its words is written: names of methods, lists of environments, `fill=0` of Batch.cat. DIFFERENT lists
+what is different on purpose, and why.
 """
 
 import argparse
@@ -23,16 +23,67 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import joystick.tianshou
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict
 
 import joystick
-import joystick.tianshou
 
 FILES = ("test_returns.py", "test_batch.py", "test_buffer.py", "test_collector.py")
 
-DIFFERENT: list[tuple[str, str, str]] = []
+DIFFERENT = [
+    (".*", r"pytest\.raises\(AssertionError", "a wrong key or size is a TypeError or a ValueError with a sentence"),
+    (
+        "test_batch",
+        r"torch\.zeros\(\(3, 3\)\)\]|np\.zeros\(\(3, [23]\)\).*\]",
+        "a list of several shapes is an array of objects",
+    ),
+    ("test_batch", r"np\.array\(\[g1, g2\]\)", "numpy 2 itself refuses to make this array"),
+    ("test_batch_over_batch", r"\[:, -1\] = 1|\[-1, 3\]", "rows of a Batch may be set to a number"),
+    ("test_batch_over_batch_to_torch", r"__dict__|\.e\b", "the keys of a Batch are not its __dict__"),
+    (".*", r"\b(_alpha|_index|_indices|_meta)\b", "an internal attribute"),
+    (".*", r"sample(_indices)?\(-1\)", "a negative number of samples is an error"),
+    ("test_stack", r"indices\.tolist\(\) == \[\]", "a negative number of samples is an error"),
+    ("test_replaybuffer", r"shape == \(1,\)", "add() of one transition gives numbers, not arrays of one"),
+    ("test_ignore_obs_next", r"info\['if'\], np", "info is not stacked"),
+    (
+        "test_update|test_replaybuffermanager",
+        r"NotImplementedError",
+        "a buffer of several parts says so with a DataError",
+    ),
+    ("test_hdf5", r"to_hdf5", "a buffer is saved as npz, where objects are pickled"),
+    (
+        "test_replaybuffermanager|test_multibuf.*",
+        r"set_batch|buffers\b|buf\.stack_num = 2",
+        "parts of a buffer are no buffers of their own",
+    ),
+    (".*", r"ReplayBuffer\(0", "a buffer has room for a transition at least"),
+    (
+        "test_cachedbuffer",
+        r"rew=rew|-1, 11|0, 2, 0, 2|data \+ 2|buf\.done, \[0, 0, 1|10, 11|10, 10|11, 11",
+        "follows from ReplayBuffer(0)",
+    ),
+    ("test_multibuf_hdf5", r"_buffers\[k\]\.act", "a file holds what is stored, not what lies in free places"),
+    ("test_herreplaybuffer.*", "", "hindsight is part of an algorithm: DDPG_HER, SAC_HER"),
+    ("test_segtree", "", "the sum tree is inside PrioritizedReplayBuffer"),
+    (
+        "test_collector",
+        r"info\['rew'\]",
+        "there is no preprocess_fn: a wrapper of the environment, or process_fn, does its work",
+    ),
+    (
+        "test_collector",
+        r"ReplayBuffer\(10",
+        "a plain buffer takes several environments: episodes are stored when they end",
+    ),
+    ("test_collector", r"c2\.collect\(\)", "a call without a number is a JoystickError"),
+    ("test_collector", r"\bc3\b", "an environment needs spaces"),
+    ("test_collector_with_async", "", "a run collects in several processes (mp_backend: ray)"),
+    ("test_collector_with_dict_state", r"envs\.|obs\[0\]", "environments side by side are a list"),
+    ("test_collector_with_ma", "", "a reward is a number; several agents are trained in a run (policies_cfg)"),
+    ("test_collector_envpool.*", "", "needs EnvPool, which is not installed"),
+]
 """Test function, regular expression for the text of a statement, and why it is different here on purpose."""
 
 
@@ -102,7 +153,9 @@ class Separated(ast.NodeTransformer):
             statement.body = self._all(statement.body, check)
             if not isinstance(statement, ast.With):
                 statement.orelse = self._all(statement.orelse, check)
-        told = ast.parse(f"try: pass\nexcept (Exception, _Missing) as _error: _failed({number}, _error)\nelse: _passed({number})")
+        told = ast.parse(
+            f"try: pass\nexcept (Exception, _Missing) as _error: _failed({number}, _error)\nelse: _passed({number})"
+        )
         attempt = told.body[0]
         assert isinstance(attempt, ast.Try)
         attempt.body = [statement]
@@ -116,10 +169,9 @@ class Renamed(ast.NodeTransformer):
     """Method there -> method here."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            if call.func.attr in ("to_torch", "to_numpy"):  # as a statement: in place, up to version 0.5
-                call.func.attr += "_"
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in ("to_torch", "to_numpy"):
+            called.attr += "_"  # as a statement it was in place, up to version 0.5
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -160,7 +212,7 @@ class BasePolicy(joystick.Policy):
 
 
 class Collector(joystick.Collector):
-    """joystick.Collector with the arguments of Tianshou's, which stores the infos. What has no counterpart is ignored."""
+    """joystick.Collector with the arguments of Tianshou's, and with infos. What has no counterpart is ignored."""
 
     def __init__(self, policy: Any, env: Any, buffer: Any = None, preprocess_fn: Any = None, **more: Any) -> None:
         space = (env[0] if isinstance(env, list) else env).observation_space
@@ -296,8 +348,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="test/base of a checkout of Tianshou")
     parser.add_argument("--all", action="store_true", help="also list what is different on purpose, with the reasons")
     options = parser.parse_args()
-    if not (options.folder / "env.py").is_file():
-        parser.error(f"{options.folder} has no env.py; give the folder test/base of a checkout of Tianshou")
+    environments_there = options.folder / "env.py"
+    if not environments_there.is_file() or "class MyTestEnv" not in environments_there.read_text(encoding="utf-8"):
+        parser.error(f"{options.folder} has no env.py with MyTestEnv; give test/base of a checkout of Tianshou 0.5")
     checks = run(options.folder.resolve())
     print("| file | passed | failed | different on purpose |\n|---|---|---|---|")
     for file in dict.fromkeys(check.file for check in checks):
@@ -306,7 +359,7 @@ def main() -> int:
     for check in checks:
         if check.failed and (check.reason is None or options.all):
             why = check.reason or (check.faults or ["not reached"])[0]
-            print(f"{check.file}:{check.line} {check.function}: {check.text.splitlines()[0][:110]} -- {why[:200]}")
+            print(f"{check.file}:{check.line} {check.function}: {check.text.splitlines()[0][:110]} -- {why[:200].strip()}")
     return int(counts(checks)["failed"] > 0)
 
 
