@@ -4,6 +4,7 @@ import copy
 import doctest
 import inspect
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -449,3 +450,28 @@ def test_parts_are_asked_for_only_where_there_are_some() -> None:
         Collector(Recording(), Counts(3), dict_obs=True)
     with pytest.raises(joystick.JoystickError, match="dict_obs: an algorithm takes observations as one array"):
         Collector(joystick.policy("DQN", Parts()), Parts(), dict_obs=True)
+
+
+# the page -------------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parent.parent / "docs" / "tianshou.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_programs_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
+    prints, by_hand = PROGRAMS
+    exec(prints, {})
+    shown = capsys.readouterr().out
+    assert "obs_next" not in shown
+    assert shown.endswith("\n [ 7.  7.  7.  8.]]\n")
+    exec(by_hand, {})
+    totals = capsys.readouterr().out.split()
+    assert len(totals) == 2
+    assert totals[0] == totals[1]
+
+
+def test_an_episode_by_hand_is_the_one_of_a_collector() -> None:
+    names: dict[str, Any] = {}
+    exec(PROGRAMS[1], names)
+    env = joystick.OldGym(names["Corridor"]())
+    assert Collector(names["policy"], env).collect(n_episode=1)["rew"] == names["total"]

@@ -359,7 +359,8 @@ def main() -> int:
     for check in checks:
         if check.failed and (check.reason is None or options.all):
             why = check.reason or (check.faults or ["not reached"])[0]
-            print(f"{check.file}:{check.line} {check.function}: {check.text.splitlines()[0][:110]} -- {why[:200].strip()}")
+            text = check.text.splitlines()[0][:110]
+            print(f"{check.file}:{check.line} {check.function}: {text} -- {why[:200].strip()}")
     return int(counts(checks)["failed"] > 0)
 
 
