@@ -302,7 +302,7 @@ class _Actor:
             raise JoystickError(f"{name} gave the actions {act.tolist()}; expected finite numbers")
         if isinstance(space, Discrete | MultiDiscrete):
             most = np.asarray(space.n if isinstance(space, Discrete) else space.nvec) - 1
-            if ((act < 0) | (act > most) | (act % 1 != 0)).any():
+            if ((act < 0) | (act > most)).any() or (act.dtype.kind == "f" and (act % 1).any()):
                 raise JoystickError(
                     f"{name} gave the actions {act.tolist()}; expected whole numbers from 0 to {most.tolist()}"
                 )

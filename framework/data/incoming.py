@@ -34,8 +34,8 @@ def complete(values: dict[str, Any], rows: int | None, first: bool) -> None:
 
 def _flag(name: str, flag: Any) -> bool:
     """Returns the flag of one transition, [] or [1]."""
-    if isinstance(flag, bool | int):
-        return bool(flag)
+    if type(flag) is bool:
+        return flag
     array = np.asarray(flag)
     if array.size != 1:
         raise DataError(
