@@ -9,14 +9,14 @@ INSTEAD = {
     "HERVectorReplayBuffer": "hindsight is part of an algorithm, DDPG_HER or SAC_HER, in joystick.Run",
     "OffpolicyTrainer": "offpolicy_trainer(policy, train, test, ...) trains when it is called",
     "OnpolicyTrainer": "onpolicy_trainer(policy, train, test, ...) trains when it is called",
-    "OfflineTrainer": 'joystick.Run("CQL", env, data=...) learns from recorded data',
+    "OfflineTrainer": 'joystick.Run("CQL", env, algo_cfg={"data": folder}) learns from recorded data',
     "PrioritizedReplayBufferManager": "PrioritizedVectorReplayBuffer(total_size, buffer_num, alpha, beta) is one",
     "RayVectorEnv": "a Collector takes a list of environments; a run has several processes with mp_backend: ray",
     "ReplayBufferManager": "VectorReplayBuffer(total_size, buffer_num) makes its parts itself",
     "SegmentTree": "PrioritizedReplayBuffer has the sum tree inside; its `weight` are the priorities",
     "ShmemVectorEnv": "a Collector takes a list of environments, or a vector environment of gymnasium",
     "SubprocVectorEnv": "a Collector takes a list of environments, or a vector environment of gymnasium",
-    "offline_trainer": 'joystick.Run("CQL", env, data=...) learns from recorded data',
+    "offline_trainer": 'joystick.Run("CQL", env, algo_cfg={"data": folder}) learns from recorded data',
 }
 """Name -> a sentence about it. (Algorithms such as DQNPolicy are found by their name.)"""
 
