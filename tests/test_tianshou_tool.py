@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ENVIRONMENTS = "class MyTestEnv:\n    observation_space = None\n"
-TESTS = '''
+TESTS = """
 import numpy as np
 import pytest
 from tianshou.data import Batch, NoSuchName, ReplayBuffer
@@ -35,7 +35,7 @@ def test_batch(size, rows=3):
     assert batch.a.dtype.is_floating_point is False
     assert len(Batch.cat([Batch(a=[1]), Batch(b=[1])])) == 2
     assert ReplayBuffer(3).sample_indices(-1).tolist() == []
-'''
+"""
 
 
 def run(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
