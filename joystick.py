@@ -56,10 +56,13 @@ if TYPE_CHECKING:
     from envs.python.old_gym import OldGym as OldGym
     from framework.callbacks import Callbacks as Callbacks
     from framework.compare.command import compare as compare
+    from framework.data import tianshou as tianshou
     from framework.data.algorithm import policy as policy
     from framework.data.batch import Batch as Batch
     from framework.data.buffer import ReplayBuffer as ReplayBuffer
     from framework.data.collector import Collector as Collector
+    from framework.data.conversion import to_numpy as to_numpy
+    from framework.data.conversion import to_torch as to_torch
     from framework.data.growing import ListReplayBuffer as ListReplayBuffer
     from framework.data.policy import Policy as Policy
     from framework.data.prioritized import PrioritizedReplayBuffer as PrioritizedReplayBuffer
@@ -117,6 +120,8 @@ _HOMES = {
     "read_traces": "framework.output.trace_reader",
     "register": "config.own",
     "register_env": "config.own",
+    "to_numpy": "framework.data.conversion",
+    "to_torch": "framework.data.conversion",
     "tune": "framework.tuning.api",
     "uniform": "config.space",
 }
@@ -185,13 +190,35 @@ def _instead(name: str) -> str:
     """Returns the end of a sentence about a missing name: what to write in its place."""
     from config.names import did_you_mean
     from framework.catalog import ALGOS
+    from framework.data.absent import INSTEAD
 
-    algo = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}.get(name.lower())
+    if name in INSTEAD:
+        return f"; {INSTEAD[name]}"
+    algos = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}
+    if name.endswith("Policy") and (algo := algos.get(name.removesuffix("Policy").lower())):
+        return f'; joystick.policy("{algo}", env) is a policy of this algorithm'
+    algo = algos.get(name.lower())
     if algo:
         return f'; an algorithm is named in joystick.Run("{algo}", env)'
     if name in ("make", "Env", "gym"):
         return '; joystick.Run("PPO", "CartPole-v1") makes its environment itself'
     return did_you_mean(name, _HOMES) or f"; public are {', '.join(_HOMES)}"
+
+
+class _Tianshou(ModuleType):
+    """The module joystick.tianshou, imported on first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        return getattr(import_module("framework.data.tianshou"), name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(self.__all__)
+
+
+if not TYPE_CHECKING:
+    tianshou = sys.modules["joystick.tianshou"] = _Tianshou("joystick.tianshou")
 
 
 def __dir__() -> list[str]:

@@ -310,9 +310,15 @@ def test_update_sets_keys_and_to_dict_gives_nested_dicts():
     assert a.to_dict()["y"]["z"].tolist() == [3, 4]
 
 
-def test_its_text_is_indented_by_depth():
-    assert repr(Batch(a=1, b={"c": [1, 2]})) == (
-        "Batch(\n    a: 1,\n    b: Batch(\n        c: array([1, 2]),\n    ),\n)"
+def test_in_its_text_the_lines_of_a_value_stand_below_each_other():
+    assert repr(Batch(a=1, obs={"c": [[1, 2], [3, 4]]})) == (
+        "Batch(\n"
+        "    a: 1,\n"
+        "    obs: Batch(\n"
+        "             c: array([[1, 2],\n"
+        "                       [3, 4]]),\n"
+        "         ),\n"
+        ")"
     )
     assert repr(Batch()) == "Batch()"
 

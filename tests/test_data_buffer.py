@@ -454,7 +454,7 @@ def going_on(buffer: ReplayBuffer) -> tuple:
     row = {**buffer[newest], "terminated": [True], "obs": buffer.get(newest, "obs", stack_num=1)}
     row["obs_next"] = row["obs"]
     added = buffer.add({key: value for key, value in row.items() if key != "weight"}, buffer_ids=[count - 1])
-    return everything, drawn[0], drawn[1].tolist(), lists(added), buffer[:], repr(buffer)
+    return everything, drawn[0], drawn[1].tolist(), lists(added), buffer[:], repr(buffer[:])
 
 
 def test_a_file_with_objects_is_loaded_only_if_pickles_are_allowed(tmp_path: Path):
@@ -506,10 +506,29 @@ def test_a_copy_of_a_buffer_has_arrays_of_its_own():
     assert buffer.obs[3] == 0.0
 
 
-def test_its_text_names_what_it_holds():
-    text = repr(stacked(3))
-    assert text.startswith("ReplayBuffer(3 of 9 transitions:\n    obs.id: int64 []")
-    assert repr(ReplayBuffer(4)) == "ReplayBuffer(0 of 4 transitions)"
+def test_its_text_shows_what_it_holds():
+    """Long arrays are shortened as numpy does."""
+    assert repr(ReplayBuffer(4)) == "ReplayBuffer()"
+    buffer = ReplayBuffer(3)
+    buffer.add(obs={"id": 7}, act=1, rew=0.5, terminated=True)
+    assert repr(buffer) == (
+        "ReplayBuffer(\n"
+        "    obs: Batch(\n"
+        "             id: array([7, 0, 0]),\n"
+        "         ),\n"
+        "    act: array([1, 0, 0]),\n"
+        "    rew: array([0.5, 0. , 0. ]),\n"
+        "    terminated: array([ True, False, False]),\n"
+        "    truncated: array([False, False, False]),\n"
+        "    done: array([ True, False, False]),\n"
+        "    info: Batch(),\n"
+        "    policy: Batch(),\n"
+        ")"
+    )
+    large = ReplayBuffer(100_000)
+    large.add(obs=np.zeros((4, 84)), act=1, rew=0.5, terminated=True)
+    assert "...," in repr(large)
+    assert len(repr(large)) < 5000
 
 
 # ------------------------------------------------------------------------------------------ several environments

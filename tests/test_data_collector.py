@@ -235,7 +235,7 @@ def test_the_phases_are_collecting_updating_and_testing() -> None:
     policy.update(1, train.buffer)
     Collector(policy, Counts(3)).collect(n_step=1)
     assert policy.seen == [("forward", True, False), ("learn", True, True), ("forward", False, False)]
-    assert (policy.training, policy.updating) == (False, False)
+    assert (policy.training, policy.updating) == (True, False)
 
 
 def test_an_exception_in_learn_ends_the_phase() -> None:
@@ -247,7 +247,7 @@ def test_an_exception_in_learn_ends_the_phase() -> None:
     Collector(policy, Counts(3), buffer).collect(n_step=3)
     with pytest.raises(ZeroDivisionError):
         policy.update(2, buffer)
-    assert (policy.training, policy.updating) == (False, False)
+    assert (policy.training, policy.updating) == (True, False)
 
 
 def test_update_calls_process_learn_and_post_process_in_this_order() -> None:

@@ -27,6 +27,7 @@ ZH = ROOT / "docs" / "zh"
 ENGLISH = {
     CHINESE: README,
     ZH / "commands.md": COMMANDS,
+    ZH / "tianshou.md": ROOT / "docs" / "tianshou.md",
     **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
 }
 """Page in English by its page in Chinese."""

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.xdist_group("imports")  # one process parses all files,
 ROOT = Path(__file__).parent.parent
 OURS = ("config", "algos", "envs", "framework")
 FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
-CONTRACTS = ("algos.base", "envs.base", "envs.joint", "config.schema", "algos.common.settings")
+CONTRACTS = (
+    "algos.base", "envs.base", "envs.joint", "config.schema", "algos.common.settings", "framework.data.policy",
+)  # fmt: skip
 """Classes of these modules are there to be inherited from."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""

@@ -6,12 +6,18 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 
+from envs.base import EnvError
+
+_SPACES = ("observation_space", "action_space")
+
 
 class OldGym(gymnasium.Env):
     """An environment with the old interface, as a gymnasium.Env. `done` is a termination, unless info has a true
     `TimeLimit.truncated`: then it is a truncation. Spaces of the package gym are converted."""
 
     def __init__(self, env: Any, render_mode: str | None = None) -> None:
+        if lacking := [name for name in _SPACES if not hasattr(env, name)]:
+            raise EnvError(f"OldGym: got {env!r}, which has no {' and no '.join(lacking)}; expected an environment")
         self.env, self.render_mode = env, render_mode
         self.observation_space, self.action_space = _space(env.observation_space), _space(env.action_space)
         old = getattr(env, "metadata", None) or {}

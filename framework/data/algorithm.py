@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import algos
 import envs
@@ -16,8 +17,9 @@ from framework import compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
-from framework.data.policy import Policy
+from framework.data.policy import Policy, check_buffer
 from framework.data.settings import at_least_1
+from framework.data.values import brief
 from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
 from framework.fragment import Columns, check_finite
@@ -73,6 +75,8 @@ class AlgorithmPolicy(Policy):
     """Acts and learns as an algorithm does in a run. Its schedules follow the steps that it has acted while collecting,
     and `fraction`."""
 
+    ONE_ARRAY = True
+
     def __init__(self, name: str, agent: Agent, memory: MemorySpec, rng: np.random.Generator) -> None:
         self.name, self.agent, self.memory, self._rng = name, agent, memory, rng
         """memory: what the algorithm learns from in a run: the length of its returns and sequences."""
@@ -87,7 +91,7 @@ class AlgorithmPolicy(Policy):
     def forward(self, batch: Batch, state: Any = None) -> Batch:
         """Returns actions with exploration while training, otherwise those of an evaluation; `policy` holds the columns
         that the algorithm needs to learn, such as log_prob."""
-        obs, mask = np.asarray(batch.obs), batch.get("action_mask")
+        obs, mask = self._observations(batch), batch.get("action_mask")
         check_finite(obs, self.name)
         given = self.agent.initial_state(len(obs)) if state is None else state
         if self.training:
@@ -103,6 +107,18 @@ class AlgorithmPolicy(Policy):
             out.state = act.state
         return out
 
+    def _observations(self, batch: Batch) -> Array:
+        """Returns observations [N, ...]. Raises JoystickError for others than the algorithm learns from."""
+        if not isinstance(batch, Batch) or "obs" not in batch:
+            raise JoystickError(f"{self.name}: got {brief(batch)}; expected Batch(obs=...) with observations")
+        obs, shape = np.asarray(batch.obs), self.agent.spec.observation_space.shape
+        if obs.dtype == object or obs.shape[1:] != shape or not obs.ndim:
+            raise JoystickError(
+                f"{self.name}: got obs of the shape {obs.shape}; expected a row for each observation, [N"
+                f"{''.join(f', {size}' for size in shape or ())}]. (reset() of gymnasium returns obs, info)"
+            )
+        return obs
+
     def rewarded(self, state: Any, reward: Array) -> Any:
         return self.agent.rewarded(state, reward)
 
@@ -116,6 +132,7 @@ class AlgorithmPolicy(Policy):
         """Learns from the buffer. An algorithm with a replay memory makes one update from sample_size transitions; one
         that learns from fresh transitions takes all (sample_size 0) for `repeat` epochs in minibatches of batch_size,
         each None: as its settings say. Returns the means of the metrics."""
+        check_buffer(buffer)
         self._check(buffer)
         with self.phase(training=True, updating=True):
             if isinstance(self.memory, ReplaySpec):
@@ -153,6 +170,14 @@ class AlgorithmPolicy(Policy):
             raise JoystickError(
                 f"normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})"
             )
+
+    def get_extra_state(self) -> dict[str, Tensor]:
+        """Returns weights() as tensors, for state_dict()."""
+        return {name: torch.as_tensor(array) for name, array in self.weights().items()}
+
+    def set_extra_state(self, state: dict[str, Tensor]) -> None:
+        """Replaces the weights, for load_state_dict()."""
+        self.set_weights({name: tensor.cpu().numpy() for name, tensor in state.items()})
 
     # samples of a replay memory ---------------------------------------------------------------------------
 

@@ -11,7 +11,18 @@ import torch
 from torch import Tensor
 
 from framework.data.arithmetic import Arithmetic
-from framework.data.values import as_array, joined, numpy_index, rows_of, same, stacked, to_write, zero_of
+from framework.data.values import (
+    as_array,
+    brief,
+    joined,
+    naming,
+    numpy_index,
+    rows_of,
+    same,
+    stacked,
+    to_write,
+    zero_of,
+)
 
 _PLAIN = (int, float, bool, str, type(None), Tensor)
 """Types of values that need no conversion."""
@@ -75,6 +86,8 @@ class Batch(Arithmetic):
 
     def update(self, other: Any = None, /, **values: Any) -> None:
         """Sets the keys of a mapping, and those given as keywords."""
+        if not isinstance(other, Batch | Mapping | None):
+            raise TypeError(f"update({brief(other)}): expected a dict, a Batch or keywords")
         for key, value in [*({} if other is None else other).items(), *values.items()]:
             if not isinstance(key, str):
                 raise TypeError(f"a key of a Batch is text, got {key!r}")
@@ -84,6 +97,10 @@ class Batch(Arithmetic):
         """Returns the same values in nested dicts."""
         return {key: value.to_dict() if isinstance(value, Batch) else value for key, value in self._data.items()}
 
+    def _lacking(self, key: str) -> str:
+        """Returns a sentence about a missing key."""
+        return f"this Batch has no key {key!r}; it has {', '.join(self._data) or 'none'}"
+
     def __contains__(self, key: object) -> bool:
         return key in self._data
 
@@ -91,7 +108,7 @@ class Batch(Arithmetic):
         try:
             return object.__getattribute__(self, "_data")[key]
         except KeyError:
-            raise AttributeError(f"this Batch has no key {key!r}; it has {', '.join(self._data) or 'none'}") from None
+            raise AttributeError(self._lacking(key)) from None
 
     def __setattr__(self, key: str, value: Any) -> None:
         if hasattr(Batch, key):
@@ -106,6 +123,8 @@ class Batch(Arithmetic):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, str):
+            if index not in self._data:
+                raise KeyError(self._lacking(index))
             return self._data[index]
         if not self._data:
             raise IndexError("an empty Batch has no rows")
@@ -129,7 +148,8 @@ class Batch(Arithmetic):
             if isinstance(mine, Batch):
                 mine[index] = Batch() if part is None else part
             elif isinstance(mine, np.ndarray | Tensor):
-                mine[index] = to_write(mine, part)
+                with naming(key):
+                    mine[index] = to_write(mine, part)
             elif mine is not None:
                 raise IndexError(f"key {key!r} is a single value: it has no rows")
 
@@ -166,8 +186,8 @@ class Batch(Arithmetic):
         part that would be smaller to the one before it. rng: makes the order repeatable."""
         length = len(self)
         size = length if size == -1 else size
-        if size < 1 and length:
-            raise ValueError(f"split({size}): a part has at least one row; -1 means all of them")
+        if not isinstance(size, int | np.integer) or (size < 1 and length):
+            raise ValueError(f"split({size!r}): expected a whole number, at least 1; -1 means all rows")
         order = (rng or np.random.default_rng()).permutation(length) if shuffle else np.arange(length)
         starts = list(range(0, length, size or 1))
         if merge_last and len(starts) > 1 and length % size:
@@ -195,13 +215,27 @@ class Batch(Arithmetic):
     @staticmethod
     def cat(batches: Iterable[Any], fill: Any = None) -> "Batch":
         """Joins the rows of Batches or dicts. fill: value of keys that some of them lack; an error without it."""
-        parts = [part for part in map(Batch, batches) if not part.is_empty(recurse=True)]
+        parts = [part for part in _each("cat", batches) if not part.is_empty(recurse=True)]
         return Batch(joined([part.to_dict() for part in parts], fill)) if parts else Batch()
 
     @staticmethod
     def stack(batches: Iterable[Any], axis: int = 0) -> "Batch":
         """Makes each of several Batches or dicts a row. With axis 0, keys that some of them lack become 0 or None."""
-        return Batch(stacked([Batch(batch).to_dict() for batch in batches], axis))
+        return Batch(stacked([batch.to_dict() for batch in _each("stack", batches)], axis))
+
+    def cat_(self, batches: Any, fill: Any = None) -> None:
+        """Appends the rows of a Batch, or of several. fill: as of cat()."""
+        several = [batches] if isinstance(batches, Batch | Mapping) else list(batches)
+        self._become(Batch.cat([self, *several], fill))
+
+    def stack_(self, batches: Any, axis: int = 0) -> None:
+        """Becomes the stack of this Batch and these ones."""
+        several = [batches] if isinstance(batches, Batch | Mapping) else list(batches)
+        self._become(Batch.stack([self, *several], axis))
+
+    def _become(self, other: "Batch") -> None:
+        """Takes the keys and values of another Batch in place of its own."""
+        object.__setattr__(self, "_data", other._data)
 
     # copies and conversions -------------------------------------------------------------------------------
 
@@ -221,6 +255,8 @@ class Batch(Arithmetic):
 
     def to_torch(self, dtype: torch.dtype | None = None, device: str | torch.device = "cpu") -> "Batch":
         """Returns a Batch with tensors in place of arrays and numbers. Text and other objects stay. dtype: of all."""
+        if not isinstance(dtype, torch.dtype | None):
+            raise TypeError(f"to_torch: dtype: got {dtype!r}; expected one of torch, such as torch.float32")
 
         def tensor(value: Any) -> Any:
             if isinstance(value, np.ndarray) and value.dtype == object:
@@ -230,6 +266,14 @@ class Batch(Arithmetic):
             return value
 
         return self.mapped(tensor)
+
+    def to_numpy_(self) -> None:
+        """Puts arrays in place of its tensors, as to_numpy()."""
+        self._become(self.to_numpy())
+
+    def to_torch_(self, dtype: torch.dtype | None = None, device: str | torch.device = "cpu") -> None:
+        """Puts tensors in place of its arrays and numbers, as to_torch()."""
+        self._become(self.to_torch(dtype, device))
 
     def mapped(self, function: Callable[[Any], Any]) -> "Batch":
         """Returns a Batch with function(value) in place of each value."""
@@ -248,7 +292,11 @@ class Batch(Arithmetic):
             return NotImplemented
         if self.keys() != other.keys():
             raise ValueError(f"Batches of other keys: {', '.join(sorted(self.keys() ^ other.keys()))}")
-        return Batch.of({key: None if mine is None else how(mine, other[key]) for key, mine in self._data.items()})
+        changed = {}
+        for key, mine in self._data.items():
+            with naming(key):
+                changed[key] = None if mine is None else how(mine, other[key])
+        return Batch.of(changed)
 
     def __eq__(self, other: object) -> bool:
         """Returns true if both have the same keys, and values of equal type, shape and content."""
@@ -259,8 +307,24 @@ class Batch(Arithmetic):
     def __repr__(self) -> str:
         if not self._data:
             return "Batch()"
-        lines = [f"    {key}: " + repr(value).replace("\n", "\n    ") + "," for key, value in self._data.items()]
-        return "\n".join(["Batch(", *lines, ")"])
+        return listed("Batch", self._data)
+
+
+def _each(method: str, batches: Iterable[Any]) -> list[Batch]:
+    """Returns Batches or dicts as Batches. ValueError for anything else."""
+    if isinstance(batches, Batch | Mapping):
+        raise ValueError(f"Batch.{method} takes a list of Batches; got a single one")
+    several = list(batches)
+    for number, item in enumerate(several):
+        if not isinstance(item, Batch | Mapping):
+            raise ValueError(f"Batch.{method} takes a list of Batches or dicts; item {number} is {brief(item)}")
+    return [Batch(item) for item in several]
+
+
+def listed(name: str, values: Mapping[str, Any]) -> str:
+    """Returns values as text, a key in each line; the further lines of a value stand below its first one."""
+    lines = [f"    {key}: {value!r},".replace("\n", "\n" + " " * (len(key) + 6)) for key, value in values.items()]
+    return "\n".join([f"{name}(", *lines, ")"])
 
 
 def converted(value: Any) -> Any:
@@ -291,7 +355,8 @@ def _rows(key: str, value: Any, index: Any) -> Any:
         return value
     if not isinstance(value, np.ndarray | Tensor | Batch) or (not isinstance(value, Batch) and value.ndim == 0):
         raise IndexError(f"key {key!r} is a single value: it has no rows")
-    return value[index]
+    with naming(key):
+        return value[index]
 
 
 def _is_bare(value: Any) -> bool:

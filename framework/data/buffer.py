@@ -1,6 +1,6 @@
 """A replay buffer that a program fills and samples itself: a view of the rings that training uses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -8,13 +8,15 @@ from typing import Any, Self
 import numpy as np
 
 from framework.data import places, saved
-from framework.data.batch import Batch, converted
+from framework.data.absent import METHODS
+from framework.data.batch import Batch, converted, listed
 from framework.data.episodes import Added, Beyond, Episodes
-from framework.data.incoming import complete, keep_newest, ring_numbers, without_next
+from framework.data.incoming import as_rows, complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
 from framework.data.reading import Reader
 from framework.data.settings import Settings, at_least_1
 from framework.data.table import Table
+from framework.data.values import brief
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
 from framework.seeding import stream
@@ -85,6 +87,10 @@ class ReplayBuffer:
 
         buffer_ids: the values have a row for each of these buffers (a buffer with several takes all by default)."""
         if batch is not None:
+            if not isinstance(batch, Batch | Mapping):
+                raise DataError(
+                    f"add: got {brief(batch)}; expected a Batch or a dict, or keywords such as add(obs=..., act=...)"
+                )
             values = {**batch, **values}
         if self._of_rows or buffer_ids is not None:
             return self._add_rows(values, buffer_ids)
@@ -136,6 +142,8 @@ class ReplayBuffer:
     def update(self, other: "ReplayBuffer") -> Array:
         """Adds all transitions of another buffer, in order of time. Returns their indices; the running episodes of
         both are broken off (`done` without a reason)."""
+        if not isinstance(other, ReplayBuffer):
+            raise DataError(f"update: got {brief(other)}; expected a buffer. Transitions are added with add()")
         if self._of_rows:
             raise DataError("update adds to a buffer of one part; call it on a ReplayBuffer")
         return self._take_over(other)
@@ -148,15 +156,39 @@ class ReplayBuffer:
         values = {key: other._table.read(key, place) for key in other._table.tree if key != "obs_next"}
         broken = values["done"] | np.isin(place, other._rings.limits()[1])
         values["obs_next"] = other._reader.after(place, 1)
-        after = self._prepare(values, len(place))
-        values["done"] = broken
-        kept = self._table.fitted(values, len(place))
+        return self._extend(values, len(place), broken)
+
+    def _extend(self, values: dict[str, Any], count: int, done: Array | None = None) -> Array:
+        """Adds transitions [count, ...] in order of time to the first ring. done: where episodes end, if that does not
+        follow from the flags. Returns their places."""
+        after = self._prepare(values, count)
+        if done is not None:
+            values["done"] = done
+        kept = self._table.fitted(values, count)
         self.break_off()
-        found = self._rings.scatter(np.zeros(len(place), np.int64), kept)
+        found = self._rings.scatter(np.zeros(count, np.int64), kept)
         self._beyond.remember(found.tolist(), after, kept["truncated"])
         if self._priorities is not None:
             self._priorities.new(found)
         return found
+
+    @staticmethod
+    def from_data(
+        obs: Any, act: Any, rew: Any, terminated: Any, truncated: Any, done: Any = None, obs_next: Any = None
+    ) -> "ReplayBuffer":
+        """Returns a full buffer of recorded transitions: columns [T, ...] in order of time. done: is not read, since
+        it follows from the two flags."""
+        given = {"obs": obs, "act": act, "rew": rew, "terminated": terminated, "truncated": truncated}
+        columns = {name: as_rows(name, value) for name, value in given.items()}
+        if obs_next is not None:
+            columns["obs_next"] = as_rows("obs_next", obs_next)
+        counts = {name: len(value) for name, value in columns.items()}
+        if len(set(counts.values())) > 1:
+            text = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise DataError(f"from_data: numbers of rows differ: {text}")
+        buffer = ReplayBuffer(len(columns["obs"]))
+        buffer._extend(columns, buffer.maxsize)
+        return buffer
 
     def break_off(self) -> None:
         """Ends the running episodes, of which no further transition will come: the newest one of each is `done` without
@@ -272,7 +304,8 @@ class ReplayBuffer:
         """Returns the values of a key, the newest `stack_num` of the episode in each place; or the default."""
         if key not in self._table.tree:
             return default
-        return self._reader.stacked(key, places.checked(self._rings, index), stack_num or self.stack_num)
+        count = self.stack_num if stack_num is None else at_least_1("stack_num", stack_num)
+        return self._reader.stacked(key, places.checked(self._rings, index), count)
 
     def _at(self, place: Array) -> Batch:
         """Returns the transitions at these places, with their weights if they have priorities."""
@@ -281,10 +314,21 @@ class ReplayBuffer:
             found["weight"] = self._priorities.weights(place)
         return found
 
+    @property
+    def weight(self) -> Array:
+        """Priorities [places], to the power of alpha; 0 where nothing is stored. (`weight` of a sample is for
+        importance sampling.) AttributeError in a buffer without priorities."""
+        if self._priorities is None:
+            raise AttributeError(f"{type(self).__name__} has no priorities")
+        return self._priorities.tree.of(np.arange(self.maxsize))
+
     def __getattr__(self, key: str) -> Any:
         tree = {} if key.startswith("_") else self._table.tree
         if key not in tree:
-            raise AttributeError(f"{type(self).__name__} has no attribute {key!r}, and its transitions no such key")
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {key!r}, and its transitions no such key; "
+                + (METHODS.get(key) or f"they have {', '.join(tree) or 'none before the first one is added'}")
+            )
         return self._table.whole(tree[key])
 
     # all of it --------------------------------------------------------------------------------------------
@@ -310,6 +354,9 @@ class ReplayBuffer:
         return saved.load(cls, Path(path), allow_pickle)
 
     def __repr__(self) -> str:
-        lines = [f"    {name}: {whole.dtype} {list(whole.shape[1:])}," for name, whole in self._rings.flat.items()]
-        head = f"{type(self).__name__}({len(self)} of {self.maxsize} transitions"
-        return "\n".join([head + ":", *lines, ")"]) if lines else head + ")"
+        return listed(type(self).__name__, self._shown()) if self._table.tree else f"{type(self).__name__}()"
+
+    def _shown(self) -> dict[str, Any]:
+        """Returns the values of all places by key, for __repr__."""
+        shown = {key: getattr(self, key) for key in self._table.tree}
+        return shown | {key: Batch() for key in ("info", "policy") if key not in shown}

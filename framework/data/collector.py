@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from gymnasium.spaces import Discrete, MultiDiscrete
 
 import algos
 import envs
@@ -24,15 +25,25 @@ class Collector:
     """Steps environments with a policy. Every episode has its own seed, which follows from `seed`, row and number."""
 
     def __init__(
-        self, policy: Policy, env: Any, buffer: ReplayBuffer | None = None, seed: int = 0, store_info: bool = False
+        self,
+        policy: Policy,
+        env: Any,
+        buffer: ReplayBuffer | None = None,
+        seed: int = 0,
+        store_info: bool = False,
+        dict_obs: bool = False,
     ) -> None:
         """env: an environment, a vector environment, an id, or a list of environments. buffer: gets every transition; a
         buffer that has a part for each environment at once, another one an episode when that has ended (the only
-        environment's transitions at once). store_info: also stores the info dict of each step as `info`."""
+        environment's transitions at once). store_info: also stores the info dict of each step as `info`, with the
+        number of its environment as `env_id`. dict_obs: observations of a Dict or Tuple space are a Batch of their
+        parts, for the policy and in the buffer; otherwise one array."""
         if not isinstance(policy, Policy):
             raise JoystickError(f"policy: got {policy!r}; expected an object of a class that inherits from Policy")
         if not isinstance(buffer, ReplayBuffer | None):
             raise JoystickError(f"buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)")
+        if not isinstance(seed, int | np.integer):
+            raise JoystickError(f"seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)")
         self.policy, self.env, self.buffer, self.seed = policy, envs.given(env), buffer, seed
         if self.env.joint is not None:
             raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
@@ -41,6 +52,11 @@ class Collector:
             raise JoystickError(f"the buffer has {parts} parts for {rows} environments; give it {rows}")
         self._apart = parts >= rows
         """True if transitions are stored at once; otherwise an episode moves when it ends."""
+        if dict_obs and policy.ONE_ARRAY:
+            raise JoystickError("dict_obs: an algorithm takes observations as one array; leave it out")
+        if dict_obs and not self.env.parts:
+            raise JoystickError("dict_obs: the observations are no Dict or Tuple with several parts; leave it out")
+        self._parts = self.env.parts if dict_obs else ()
         self._store_info, self._infos = store_info, _Infos()
         self.reset_env()
 
@@ -48,7 +64,7 @@ class Collector:
         """Starts the first episodes again, with the same seeds. Episodes that are running are broken off."""
         if self.buffer is not None and self._apart:
             self.buffer.break_off()
-        self._actor = _Actor(self.policy, self.env)
+        self._actor = _Actor(self.policy, self.env, self._parts)
 
         def seed_of(row: int, episode: int) -> int:
             return number(self.seed, "episode", 0, row, episode)
@@ -118,12 +134,12 @@ class Collector:
     def _columns(self, obs: Array, act: Act, step: Step) -> dict[str, Any]:
         """Returns the columns [N, ...] of a transition of each row."""
         columns: dict[str, Any] = {
-            "obs": obs,
+            "obs": by_part(obs, self._parts),
             "act": self._actor.act,
             "rew": step.reward,
             "terminated": step.terminated,
             "truncated": step.truncated,
-            "obs_next": step.obs,
+            "obs_next": by_part(step.obs, self._parts),
             **act.columns,
         }
         if self._actor.columns is not None:
@@ -216,20 +232,33 @@ def _result(steps: int, episodes: Sequence[Episode]) -> dict[str, Any]:
     }
 
 
+def by_part(obs: Array, parts: Any) -> Any:
+    """Returns observations [N, size] as a Batch of their parts [N, ...], nested as their names are; as they are without
+    parts."""
+    nested: dict[str, Any] = {}
+    for name, start, stop, shape in parts:
+        *outer, key = name.split(".")
+        node = nested
+        for level in outer:
+            node = node.setdefault(level, {})
+        node[key] = obs[:, start:stop].reshape(-1, *shape)
+    return Batch(nested) if parts else obs
+
+
 class _Infos(Recorder):
     """Keeps the info dicts of the latest step: the environment itself has those of a reset afterwards."""
 
     latest: Array
 
     def step(self, obs: Array, action: Array, step: Step, env: VectorEnv) -> None:
-        self.latest = np.array([dict(env.info(row)) for row in range(env.rows)], object)
+        self.latest = np.array([{**env.info(row), "env_id": row} for row in range(env.rows)], object)
 
 
 class _Actor:
     """Acts for framework.collector.Collector as an Agent does; what the policy gives beside actions is kept here."""
 
-    def __init__(self, policy: Policy, env: VectorEnv) -> None:
-        self.policy, self.env, self.random = policy, env, False
+    def __init__(self, policy: Policy, env: VectorEnv, parts: Any) -> None:
+        self.policy, self.env, self.random, self._parts = policy, env, False, parts
         spec = EnvSpec("", env.observation_space, env.action_space, env.rows)
         self._random: Agent = algos.agent_class(algos.get("Random"))(None, spec, Streams(0), torch.device("cpu"))
         self.act: Array = np.zeros(0)
@@ -249,7 +278,9 @@ class _Actor:
         if self.random:
             self.act = self._random.sample_action(obs, None, progress, rng, mask).action
             return Act(self.act)
-        batch = Batch(obs=obs) if mask is None else Batch(obs=obs, action_mask=mask)
+        batch = Batch(obs=by_part(obs, self._parts))
+        if mask is not None:
+            batch.action_mask = mask
         with torch.no_grad():
             out = self.policy(batch, self._state)
         if not isinstance(out, Batch) or "act" not in out:
@@ -257,7 +288,24 @@ class _Actor:
         self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
         for what, found in (("act", self.act), ("state", self._state)):
             self._check_rows(what, found, len(obs))
+        self._check_actions()
         return Act(self.act)
+
+    def _check_actions(self) -> None:
+        """Raises JoystickError for actions that are none of the environment's."""
+        space, act, name = self.env.action_space, self.act, f"{type(self.policy).__name__}.forward"
+        if act.shape[1:] != (space.shape or ()):
+            raise JoystickError(
+                f"{name} gave act of the shape {act.shape}; an action of the environment has the shape {space.shape}"
+            )
+        if act.dtype.kind not in "biuf" or (act.dtype.kind == "f" and not np.isfinite(act).all()):
+            raise JoystickError(f"{name} gave the actions {act.tolist()}; expected finite numbers")
+        if isinstance(space, Discrete | MultiDiscrete):
+            most = np.asarray(space.n if isinstance(space, Discrete) else space.nvec) - 1
+            if ((act < 0) | (act > most)).any() or (act.dtype.kind == "f" and (act % 1).any()):
+                raise JoystickError(
+                    f"{name} gave the actions {act.tolist()}; expected whole numbers from 0 to {most.tolist()}"
+                )
 
     def _check_rows(self, what: str, found: Any, rows: int) -> None:
         """Raises JoystickError unless all arrays of a value have so many rows."""

@@ -39,7 +39,8 @@ class Episodes:
             self.start[0] = place
         total = self.total[0] + reward
         self.length[0], self.total[0] = (0, 0.0) if ended else (length, total)
-        return Added(place, total if ended else total * 0, length if ended else 0, int(self.start[0]))
+        whole = total if ended else total * 0
+        return Added(place, whole if self.total.ndim > 1 else float(whole), length if ended else 0, int(self.start[0]))
 
     def add(self, ring: Array, place: Array, reward: Array, ended: Array) -> Added:
         """Counts a transition [K] of each of these buffers."""

@@ -16,12 +16,16 @@ class ListReplayBuffer(ReplayBuffer):
 
     def __init__(self, **settings: Any) -> None:
         """settings: of ReplayBuffer."""
-        self._set_up([_FIRST_SIZE], Settings(**settings))
+        self._set_up([_FIRST_SIZE], Settings.of(self, settings))
 
     def add(self, batch: Any = None, buffer_ids: Any = None, **values: Any) -> Added:
         """Adds a transition, as ReplayBuffer.add()."""
         self._make_room_for(1)
         return super().add(batch, buffer_ids, **values)
+
+    def __getattr__(self, key: str) -> Any:
+        """Returns the values of a key: of the stored transitions, without the places that are free."""
+        return super().__getattr__(key)[: len(self)]
 
     def _take_over(self, other: ReplayBuffer) -> Array:
         self._make_room_for(len(other))

@@ -1,10 +1,12 @@
 """Transitions on their way into a buffer: their flags, and the observations after them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from framework.data.batch import Batch
+from framework.data.batch import Batch, converted
+from framework.data.values import brief
 from framework.errors import DataError
 
 
@@ -24,20 +26,43 @@ def complete(values: dict[str, Any], rows: int | None, first: bool) -> None:
     if lacking:
         raise DataError(f"a transition needs {', '.join(lacking)}, beside {', '.join(values)}")
     if rows is None:
-        terminated, truncated = bool(terminated), bool(truncated)
+        terminated, truncated = _flag("terminated", terminated), _flag("truncated", truncated)
     else:
         terminated, truncated = (_flags(flags, rows) for flags in (terminated, truncated))
     values["terminated"], values["truncated"], values["done"] = terminated, truncated, terminated | truncated
 
 
+def _flag(name: str, flag: Any) -> bool:
+    """Returns the flag of one transition, [] or [1]."""
+    if type(flag) is bool:
+        return flag
+    array = np.asarray(flag)
+    if array.size != 1:
+        raise DataError(
+            f"{name}: got the shape {array.shape} for one transition; rows go into a VectorReplayBuffer, or with "
+            "buffer_ids"
+        )
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name}: got {brief(flag)}; expected True or False")
+    return bool(array)
+
+
 def _flags(flags: Any, rows: int) -> np.ndarray:
-    """Returns flags as an array [rows]; one flag counts for all of them."""
+    """Returns flags [rows] or [rows, 1] as an array [rows]; one flag counts for all of them."""
     array = np.asarray(flags, bool)
     if array.ndim == 0:
         return np.full(rows, array)
-    if array.shape != (rows,):
+    if array.shape[:1] != (rows,) or array.size != rows:
         raise DataError(f"terminated and truncated: got the shape {array.shape}; expected {rows} flags")
-    return array
+    return array.reshape(rows)
+
+
+def as_rows(name: str, value: Any) -> Any:
+    """Returns a column of recorded transitions as a Batch or an array. DataError for a single value."""
+    column = converted(value) if isinstance(value, Batch | Mapping | list | tuple) else np.asarray(value)
+    if not isinstance(column, Batch) and not column.ndim:
+        raise DataError(f"{name}: got {brief(value)}; expected a row for each transition")
+    return column
 
 
 def without_next(values: dict[str, Any]) -> Batch | None:
@@ -51,7 +76,8 @@ def ring_numbers(buffer_ids: Any, count: int) -> np.ndarray:
     """Returns the numbers of buffers as an array: of all `count` of them if buffer_ids is None."""
     if buffer_ids is None:
         return np.arange(count)
-    ring = np.asarray(buffer_ids, np.int64).reshape(-1)
-    if len(set(ring.tolist())) < len(ring) or (len(ring) and (ring.min() < 0 or ring.max() >= count)):
+    ring = np.asarray(buffer_ids).reshape(-1)
+    whole = ring.dtype.kind in "iu" or not ring.size
+    if not whole or len(set(ring.tolist())) < len(ring) or (ring.size and (ring.min() < 0 or ring.max() >= count)):
         raise DataError(f"buffer_ids: got {ring.tolist()}; expected different numbers from 0 to {count - 1}")
-    return ring
+    return ring.astype(np.int64)

@@ -3,25 +3,28 @@
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from torch import nn
 
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
+from framework.data.values import brief
 from framework.errors import JoystickError
 from framework.seeding import stream
 
 
-class Policy(ABC):
-    """Chooses actions, and learns from batches of a buffer.
+class Policy(nn.Module, ABC):
+    """Chooses actions, and learns from batches of a buffer. It is a torch module: networks that are its attributes are
+    in its parameters() and its state_dict(), and follow train() and eval().
 
     Its two flags tell the phase: collecting (training True, updating False), updating (True, True) and testing (False,
-    False), which is also the phase outside of all of them.
+    False). Outside of all phases `training` is what train() and eval() made it, True at first.
     """
 
-    training = False
-    """True while transitions for learning are collected, and while it learns."""
+    ONE_ARRAY: ClassVar[bool] = False
+    """True if observations are always one array."""
     updating = False
     """True while it learns."""
     fraction = 0.0
@@ -29,11 +32,21 @@ class Policy(ABC):
     updates = 0
     """Number of minibatches learned from."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Makes a torch module, so that an __init__ may assign networks without calling that of its base class."""
+        policy = super().__new__(cls)
+        nn.Module.__init__(policy)
+        return policy
+
+    def __init__(self, observation_space: Any = None, action_space: Any = None) -> None:
+        """Keeps the spaces, for the policy's own use. What has been assigned before it is called stays."""
+        self.observation_space, self.action_space = observation_space, action_space
+
     @abstractmethod
     def forward(self, batch: Batch, state: Any = None) -> Batch:
         """Returns `act` [N, ...] for batch.obs [N, ...]; optionally `policy`, further columns for the buffer, and
         `state` [N, ...], what a recurrent policy gets back at the next step, with zeros in rows that begin an
-        episode."""
+        episode. May have further arguments: policy(batch, eps=0) passes them on."""
 
     def rewarded(self, state: Any, reward: np.ndarray) -> Any:
         """Returns the `state` of a recurrent policy once the rewards [N] of the step are known."""
@@ -59,11 +72,14 @@ class Policy(ABC):
     ) -> dict[str, float]:
         """Samples transitions (0: all, in order of time), and learns from them `repeat` times in minibatches of at most
         batch_size; None: all at once. Returns the means of the metrics."""
+        check_buffer(buffer)
         with self.phase(training=True, updating=True):
             batch, indices = buffer.sample(sample_size)
             if not len(indices):
                 raise JoystickError("the buffer is empty; collect before the first update")
             batch = self.process_fn(batch, buffer, indices)
+            if not isinstance(batch, Batch):
+                raise JoystickError(f"process_fn gave a {type(batch).__name__}; return the batch")
             results, rng = [], stream(buffer.seed, "minibatches", self.updates)
             for _ in range(repeat):
                 minibatches = [batch] if batch_size is None else batch.split(batch_size, rng=rng)
@@ -75,22 +91,33 @@ class Policy(ABC):
 
     @contextlib.contextmanager
     def phase(self, training: bool, updating: bool = False) -> Iterator[None]:
-        """Sets the two flags within a `with`; afterwards, also after an exception, they are what they were before."""
-        before = self.training, self.updating
-        self.training, self.updating = training, updating
+        """Sets the two flags within a `with`; afterwards, also after an exception, they are what they were before.
+        Where `training` changes, train() is called, so that networks with dropout follow."""
+        before = self.updating, [(module, module.training) for module in self.modules()]
+        self.updating = updating
+        if self.training != training:
+            self.train(training)
         try:
             yield
         finally:
-            self.training, self.updating = before
+            self.updating = before[0]
+            for module, mode in before[1]:
+                module.training = mode
 
-    def __call__(self, batch: Batch, state: Any = None) -> Batch:
-        return self.forward(batch, state)
+
+def check_buffer(buffer: Any) -> None:
+    """Raises JoystickError for something that is no buffer."""
+    if not isinstance(buffer, ReplayBuffer):
+        raise JoystickError(f"update(sample_size, buffer): got {brief(buffer)} as the buffer; expected a ReplayBuffer")
 
 
 def _metrics(learned: Any) -> dict[str, float]:
     """Returns the metrics of an update as numbers. Raises JoystickError if `learn` gave something else."""
     if not isinstance(learned, Mapping):
         raise JoystickError(f"learn gave a {type(learned).__name__}; return a dict of numbers, such as {{'loss': 0.5}}")
+    for name, value in learned.items():
+        if np.size(value) != 1:
+            raise JoystickError(f"learn gave {name} of the shape {tuple(np.shape(value))}; a metric is one number")
     return {name: float(value) for name, value in learned.items()}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from framework.data.values import brief
 from framework.errors import DataError
 from framework.memory.ring import Array
 from framework.memory.sum_tree import SumTree
@@ -41,7 +42,12 @@ class Priorities:
     def set(self, index: Any, priorities: Any) -> None:
         """Sets the priorities of transitions, usually the sizes of their errors."""
         place = np.asarray(index)
-        array = priorities.detach().cpu().numpy() if isinstance(priorities, Tensor) else np.asarray(priorities, float)
+        try:
+            array = (
+                priorities.detach().cpu().numpy() if isinstance(priorities, Tensor) else np.asarray(priorities, float)
+            )
+        except (TypeError, ValueError):
+            raise DataError(f"priorities are finite numbers; got {brief(priorities)}") from None
         if array.size != place.size:
             raise DataError(f"{place.size} indices, and {array.size} priorities")
         if not place.size:
@@ -51,7 +57,7 @@ class Priorities:
         raised = (np.abs(array) + _SMALLEST) ** self.alpha
         largest = float(np.maximum.reduce(raised, None))  # NaN if any is
         if not math.isfinite(largest):
-            raise DataError(f"priorities are finite numbers; got {priorities!r}")
+            raise DataError(f"priorities are finite numbers; got {brief(priorities)}")
         self.tree.set(place, raised, largest)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:

@@ -13,7 +13,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     def __init__(self, size: int, alpha: float, beta: float, stratified: bool = False, **settings: Any) -> None:
         """stratified: draws one from each of n equal parts of the total. settings: of ReplayBuffer."""
-        self._set_up([at_least_1("size", size)], Settings(**settings))
+        self._set_up([at_least_1("size", size)], Settings.of(self, settings))
         self._priorities = Priorities(self.maxsize, alpha, beta, stratified)
 
 
@@ -26,5 +26,5 @@ class PrioritizedVectorReplayBuffer(ReplayBuffer):
         self, total_size: int, buffer_num: int, alpha: float, beta: float, stratified: bool = False, **settings: Any
     ) -> None:
         """total_size, buffer_num: as of VectorReplayBuffer; the others as of PrioritizedReplayBuffer."""
-        self._set_up(parts(total_size, buffer_num), Settings(**settings))
+        self._set_up(parts(total_size, buffer_num), Settings.of(self, settings))
         self._priorities = Priorities(self.maxsize, alpha, beta, stratified)

@@ -75,7 +75,7 @@ def load(of: type, path: Path, allow_pickle: bool) -> Any:
             file.seek(0)
             archive = np.load(file, allow_pickle=allow_pickle)
             facts = json.loads(str(archive["facts"]))
-            classes = {kind.__name__: kind for kind in (of, *of.__subclasses__())}
+            classes = {kind.__name__: kind for kind in (*of.__subclasses__(), of)}
             if facts["class"] not in classes:
                 raise DataError(f"{path} holds a {facts['class']}: call {facts['class']}.load")
             return _restored(classes[facts["class"]], facts, {name: archive[name] for name in archive.files})

@@ -1,6 +1,6 @@
 """What a buffer is made with, beside its size."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,16 @@ class Settings:
     sample_avail: bool = False
     save_only_last_obs: bool = False
     seed: int = 0
+
+    @classmethod
+    def of(cls, owner: object, settings: dict[str, Any]) -> "Settings":
+        """Returns the settings of a buffer. TypeError for one that there is not."""
+        names = [field.name for field in fields(cls)]
+        if unknown := [name for name in settings if name not in names]:
+            raise TypeError(
+                f"{type(owner).__name__}: unknown {', '.join(unknown)}; its settings are {', '.join(names)}"
+            )
+        return cls(**settings)
 
     def __post_init__(self) -> None:
         at_least_1("stack_num", self.stack_num)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 from framework.data.buffer import ReplayBuffer
@@ -38,8 +39,8 @@ def offpolicy_trainer(
     test_in_train, a collection whose episodes satisfy it leads to a test at once. show: print a line per epoch.
     """
     at_least_1("batch_size", batch_size)
-    if update_per_step < 0:
-        raise JoystickError(f"update_per_step: got {update_per_step}; expected a number, at least 0")
+    if not isinstance(update_per_step, Real) or update_per_step < 0:
+        raise JoystickError(f"update_per_step: got {update_per_step!r}; expected a number, at least 0")
     owed = 0.0
 
     def learn(steps: int) -> list[dict[str, float]]:
@@ -91,6 +92,8 @@ def onpolicy_trainer(
 
 def _buffer_of(train: Collector) -> ReplayBuffer:
     """Returns what is learned from. Raises JoystickError if there is none."""
+    if not isinstance(train, Collector):
+        raise JoystickError(f"train: got {train!r}; expected a Collector with a buffer")
     if train.buffer is None:
         raise JoystickError("the train collector has no buffer; give it one: Collector(policy, env, buffer)")
     return train.buffer
@@ -111,6 +114,8 @@ class _Hooks:
         test_in_train: bool,
         show: bool,
     ) -> None:
+        if not isinstance(test, Collector):
+            raise JoystickError(f"test: got {test!r}; expected a Collector, such as Collector(policy, env)")
         self.policy, self.collector, self.episodes, self.show = policy, test, episodes, show
         self.before_collect = train_fn or (lambda epoch, step: None)
         self.before_test = test_fn or (lambda epoch, step: None)

@@ -1,6 +1,7 @@
 """Values of a Batch: how lists become arrays, and how nested dicts of arrays are joined and stacked."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,36 @@ from torch import Tensor
 
 Nested = dict[str, Any]
 _MISSING = object()
+_MOST_TEXT = 60
+"""Number of characters of a value in a message."""
+
+
+@contextlib.contextmanager
+def naming(key: str) -> Iterator[None]:
+    """Puts the name of a key before the message of an error with its value."""
+    try:
+        yield
+    except IndexError as error:
+        raise IndexError(f"{key}: {error}") from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"{key}: {error}") from None
+
+
+def brief(value: Any) -> str:
+    """Returns a value as text in one line, shortened, for a message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} ..."
 
 
 def as_array(values: Sequence[Any]) -> np.ndarray | Tensor:
     """Returns a list as an array: of numbers if all are numbers or arrays of one shape; else of objects. Tensors are
     stacked. Text in a list makes text of its numbers, as numpy does."""
     if values and all(isinstance(value, Tensor) for value in values):
+        shapes = dict.fromkeys(tuple(value.shape) for value in values)
+        if len(shapes) > 1:
+            raise TypeError(
+                f"tensors of the shapes {', '.join(map(str, shapes))} make no tensor; pad them to one shape"
+            )
         return torch.stack(list(values))
     try:
         array = np.asarray(values)
@@ -87,17 +112,16 @@ def joined(parts: Sequence[Nested], fill: Any) -> Nested:
                 example.new_full((count, *example.shape[1:]), fill) if _is_missing(value) else value
                 for value, count in zip(values, counts, strict=True)
             ]
-            return torch.cat(tensors)
+            with naming(path):
+                return torch.cat(tensors)
         if not isinstance(example, np.ndarray):
             return None
         filled = [
             np.full((count, *example.shape[1:]), fill, example.dtype) if _is_missing(value) else value
             for value, count in zip(values, counts, strict=True)
         ]
-        try:
+        with naming(path):
             return np.concatenate(filled)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
 
     return _merged(parts, one)
 
@@ -113,15 +137,14 @@ def stacked(parts: Sequence[Nested], axis: int) -> Nested:
             raise ValueError(f"{path} is missing in some of the Batches, which can be stacked along axis 0 only")
         if isinstance(present[0], Tensor):
             blank = torch.zeros_like(present[0])
-            return torch.stack([blank if _is_missing(value) else value for value in values], axis)
+            with naming(path):
+                return torch.stack([blank if _is_missing(value) else value for value in values], axis)
         example = np.asarray(present[0])
         if example.dtype.kind not in "biufc":
             return objects([None if _is_missing(value) else value for value in values])
         empty = np.zeros_like(example)
-        try:
+        with naming(path):
             return np.stack([empty if _is_missing(value) else np.asarray(value) for value in values], axis)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
 
     return _merged(parts, one)
 

@@ -27,7 +27,7 @@ class VectorReplayBuffer(ReplayBuffer):
 
     def __init__(self, total_size: int, buffer_num: int, **settings: Any) -> None:
         """total_size: number of transitions in all parts, which is rounded up. settings: of ReplayBuffer."""
-        self._set_up(parts(total_size, buffer_num), Settings(**settings))
+        self._set_up(parts(total_size, buffer_num), Settings.of(self, settings))
 
 
 class UnevenRings(Rings):
