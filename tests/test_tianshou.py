@@ -475,3 +475,11 @@ def test_an_episode_by_hand_is_the_one_of_a_collector() -> None:
     exec(PROGRAMS[1], names)
     env = joystick.OldGym(names["Corridor"]())
     assert Collector(names["policy"], env).collect(n_episode=1)["rew"] == names["total"]
+
+
+def test_a_collector_fills_the_buffer_of_the_first_versions() -> None:
+    buffer = joystick.tianshou.ReplayBuffer(size=20)
+    collector = Collector(joystick.policy("DQN", gymnasium.make("CartPole-v1"), seed=1), "CartPole-v1", buffer)
+    collector.collect(n_step=5)
+    assert len(buffer) == 5
+    assert set(buffer.done) <= {0.0, 1.0}

@@ -15,6 +15,8 @@ from framework.catalog import ALGOS
 
 __all__ = ["forking"]
 TUTORIALS = sorted(path for path in ROOT.glob("docs/tutorials/*.md") if path.name != "README.md")
+SOURCES = ROOT / "docs" / "sources.md"
+"""Page with what the documents say that the program follows."""
 FIRST = ROOT / "docs" / "tutorials" / "first_run.md"
 """Page with most of the commands of the README's tour, which are run once."""
 LOOKS = {"runs", "data", "test", "film", "compare", "describe", "convert"}
@@ -69,7 +71,7 @@ def follow(line: str) -> None:
         Path(line.partition(" > ")[2]).write_text(done.stdout, encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *TUTORIALS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *TUTORIALS, SOURCES], ids=lambda page: page.stem)
 @pytest.mark.usefixtures("forking")
 def test_the_commands_of_the_page_end_well_one_after_the_other(
     page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
@@ -89,7 +91,7 @@ def test_the_commands_of_the_page_end_well_one_after_the_other(
                 follow(line)
 
 
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*TUTORIALS, SOURCES], ids=lambda page: page.stem)
 def test_a_block_that_no_test_runs_says_why(page: Path) -> None:
     for block in blocks(page):
         assert not block.mark or re.fullmatch(rf"{NOT_RUN}\S.+", block.mark), block

@@ -60,10 +60,10 @@ class ReplayBuffer(buffer.ReplayBuffer):
         policy: Any = None,
         **more: Any,
     ) -> Any:
-        """Adds a transition, and returns nothing. Numbers of Python are kept as floats. A Batch alone is added, with
-        buffer_ids, as joystick.ReplayBuffer.add() does."""
-        if isinstance(obs, Batch) and act is None:
-            return super().add(obs, **more)
+        """Adds a transition, and returns nothing. Numbers of Python are kept as floats. A Batch of whole transitions is
+        added as joystick.ReplayBuffer.add() does, with buffer_ids as the second argument; so a Collector fills it."""
+        if isinstance(obs, Batch) and rew is None:
+            return super().add(obs, act, **more)
         values = {"obs": obs, "act": act, "rew": rew, "obs_next": obs_next, "info": info, "policy": policy, **more}
         values = {key: value for key, value in values.items() if value is not None}
         super().add(_as_floats(values), **{} if done is None else {"done": done})
