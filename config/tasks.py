@@ -37,9 +37,7 @@ def group_of(run: Path) -> Path | None:
 def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
     """Returns the task directory of that name or path; see _meant. start: working directory that relative paths count
     from, and the result is an absolute path; None: the current one, and the path as it is written."""
-    path = Path(load_path)
-    if start is not None:
-        tasks = fixed(tasks, start)
+    path, tasks = Path(load_path), _counted(tasks, start)
     if ".." in path.parts:
         raise TaskError(f"{load_path!r} contains '..'; give a name under {as_written(tasks)}/ or a full path")
     try:
@@ -50,7 +48,7 @@ def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
         raise TaskError(f"{load_path!r} cannot be read: {error}") from None
     if "models" in path.parts[1:]:
         raise TaskError(f"{load_path!r} is inside a task directory{_checkpoint(path, tasks)}")
-    if (start or Path()).joinpath(path).resolve() == tasks.resolve() or path == Path(tasks.name):
+    if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
         raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks)}")
     if not exists:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
@@ -79,12 +77,17 @@ def _link(folder: Path, tasks: Path) -> str:
 def _meant(path: Path, tasks: Path, start: Path | None) -> Path:
     """Returns a folder under tasks/ by its name, such as NAME or GROUP/seed_1, or any other by its path. A NAME that is
     not under tasks/ may be a run in the current folder."""
-    place = path if start is None else fixed(path, start)
+    place = _counted(path, start)
     if len(path.parts) == 1:
         named = (tasks / path).exists() or not (place / "models").is_dir()
     else:
         named = not place.exists() and (tasks / path).is_dir()
     return tasks / path if named else place
+
+
+def _counted(path: Path, start: Path | None) -> Path:
+    """Returns a path that counts from this working directory, as an absolute one; None: the path as it is."""
+    return path if start is None else fixed(path, start)
 
 
 def _checkpoint(path: Path, tasks: Path) -> str:

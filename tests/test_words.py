@@ -214,9 +214,18 @@ def test_runs_are_listed_newest_first_with_state_score_and_size(tmp_path: Path) 
     assert rows[3][5].endswith(f"{size} B")
     [one] = json.loads(task_list.as_json("one", tmp_path))
     assert one == {"name": "one", "algorithm": "DQN", "environment": "Acrobot-v1", "state": "finished", "score": 200.0,
-                   "age": one["age"], "size": size}  # fmt: skip
+                   "age": one["age"], "size": size, "reason": ""}  # fmt: skip
     assert 99 < one["age"] < 110
     assert json.loads(task_list.as_json(root=tmp_path / "none")) == []
+
+
+def test_a_run_that_failed_is_listed_with_its_reason_on_a_line_of_its_own(tmp_path: Path) -> None:
+    make_run(tmp_path, "one", {"outcome": f"failed: no \033[2J {'x' * 9000}", "finished": False}, age=9)
+    make_run(tmp_path, "two", {"outcome": "max_episode 3 reached", "finished": True}, age=20)
+    _, one, why, two = task_list.listing(root=tmp_path).splitlines()
+    assert (one.split()[3], two.split()[3]) == ("failed", "finished")
+    assert why.startswith("  no \\x1b[2J xx")
+    assert len(why) < 1000
 
 
 def test_a_run_is_running_as_long_as_its_directory_is_locked(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ class Dataset:
         if part.keys() != self._first.keys():
             has, had = ("has", "have none") if "action_mask" in part else ("has no", "have")
             raise DataError(
-                f"an episode {has} action_mask, and the first steps of {as_written(self._first['obs'].path)} {had}; either all of "
-                "the data have masks, or none"
+                f"an episode {has} action_mask, and the first steps of {as_written(self._first['obs'].path)} {had}; "
+                "either all of the data have masks, or none"
             )
         return {name: self._first[name].apply(name, column) for name, column in part.items()}
 

@@ -90,7 +90,8 @@ def _in_folder(folder: Path) -> list[Path]:
                 raise DataError(fault)
             return files
     raise DataError(
-        f"{as_written(folder)} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run write them"
+        f"{as_written(folder)} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run "
+        "write them"
     )
 
 

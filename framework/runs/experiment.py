@@ -405,6 +405,7 @@ class Experiment:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.trainer.log.flush()
+                record.write_failure(self.task, str(error) or type(error).__name__)
             raise
 
     def _check(self) -> None:
