@@ -434,6 +434,8 @@ class _Assembly(Written):
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()
         self.put_models(found)
+        if self.task_loaded and self.general("mode") == "test":
+            self.sources.insert(0, self.unrecorded())
         sources.choose_film(self.sources, self.models.get("env_cfg"))
         known = rllib.Known(self.three_models(), self.sources)
         for source in self.sources:
@@ -477,6 +479,16 @@ class _Assembly(Written):
             policy_packages={name: found[section] for section, name in self.policy_names().items()},
             **rest,
         )
+
+    def unrecorded(self) -> sources.Source:
+        """Returns what older runs did in place of settings that they do not record, to play their models as they were
+        trained. It stands below the settings that a run has recorded."""
+        source = sources.Source(written=False)
+        for section, model in self.models.items():
+            if section not in self.heirs and issubclass(model, AlgoConfig):
+                for key, value in model.BEFORE.items():
+                    source.put(section, key, value, Place("default", f"{section}.{key}"))
+        return source
 
     def limits(
         self, general: GeneralConfig, algo: AlgoConfig, kind: ModuleType, env: Any, explicit: frozenset[str]
