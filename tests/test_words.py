@@ -274,6 +274,24 @@ def test_directories_of_strangers_are_listed_without_harm(tmp_path: Path) -> Non
     assert {runs[name].algorithm for name in ("link", "pipe", "broken", "list")} == {"?"}
     assert runs["o\\x1b[2Jdd"][1:5] == ("a\\x1b[31mb", "?", "failed", None)
     assert runs["link"].size < 50_000
+    assert runs["link"].reason == "config.yaml is not read: is a link, which is not followed inside a task directory"
+    assert runs["pipe"].reason == "config.yaml is not read: is not a regular file"
+    assert runs["list"].reason == ""
+
+
+@pytest.mark.parametrize("size", [5 * 2**20, 2**35])
+def test_a_file_that_is_too_large_is_told_in_a_line_and_the_other_runs_are_listed(tmp_path: Path, size: int) -> None:
+    """In a folder of a stranger; none of its bytes are read."""
+    make_run(tmp_path, "good", {"outcome": "x", "finished": True, "best": 2.0}, age=50)
+    for name in ("config.yaml", "run.json", "group.json", "tune.json"):
+        os.truncate(str(make_run(tmp_path, name[:4], {"outcome": "x"}) / "config.yaml"), 0)
+        with open(tmp_path / name[:4] / name, "wb") as file:
+            file.truncate(max(size, 17 * 2**20) if name == "run.json" else size)
+    lines = task_list.listing(root=tmp_path).splitlines()
+    assert [line.split()[0] for line in lines if not line.startswith("  ")] == ["name", "run.", "conf", "good"]
+    assert "  config.yaml is not read: is larger than 1 MiB" in lines
+    assert "  run.json is not read: is larger than 16 MiB" in lines
+    assert [run.state for run in task_list.found("good", tmp_path)] == ["finished"]
 
 
 def test_hundreds_of_runs_are_listed_in_a_second(tmp_path: Path) -> None:

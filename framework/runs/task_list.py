@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 
 from config import policies
 from config.names import printable
-from config.opening import entries_below, read_regular
+from config.opening import entries_below, read_regular, unreadable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.output.formatting import byte_size, number, short
-from framework.runs.task_dir import CLOSED, FAILED, PAUSED, ROOT, TaskDir, is_locked
+from framework.runs.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, ROOT, TaskDir, is_locked
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
 MOST_CHARACTERS = 500
 """Characters of an error that are shown; run.json of a stranger may hold any number."""
+READ = {"config.yaml": MAX_BYTES, "run.json": MOST_BYTES}
+"""Files of a run that are read -> the size of the largest one that is."""
 _NAMES = re.compile(r"^(?:(?:  )?\w+:|  (?:  )?algo_name: .*|  (?:env_name|id): .*)$", re.MULTILINE)
 """Lines of a config.yaml that name algorithm and environment: reading all of it takes 10 ms."""
 
@@ -42,7 +44,8 @@ class Listed(NamedTuple):
     size: int
     """Bytes of its files."""
     reason: str = ""
-    """First line of the error of a run that failed; empty if it left none, as a killed one does."""
+    """Which of its files are not read, and why; else the first line of the error of a run that failed. Empty if it left
+    none, as a killed one does."""
 
 
 def listing(wanted: str = "", root: Path = ROOT) -> str:
@@ -109,8 +112,14 @@ def _listed(name: str, folder: Path) -> Listed | None:
         score=score_of(facts),
         age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
         size=_size(folder),
-        reason=_reason(facts) if state == "failed" else "",
+        reason=_unread(folder) or (_reason(facts) if state == "failed" else ""),
     )
+
+
+def _unread(folder: Path) -> str:
+    """Returns which files of a run are not read, and why; empty if all are."""
+    faults = ((name, unreadable(folder / name, most)) for name, most in READ.items())
+    return "; ".join(f"{name} is not read: {fault}" for name, fault in faults if fault)
 
 
 def names_of(folder: Path) -> tuple[str, str]:
