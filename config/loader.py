@@ -362,13 +362,20 @@ class _Assembly(Written):
         if general.score_policy is not None and general.score_policy not in names:
             known = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
             self.report("general_cfg", "score_policy", f"names no policy of policies_cfg{known}")
-        if algo is not None and general.mode == "train" and algo.offline_updates_of() < 0:
-            self.across_offline(general)
+        if algo is not None and general.mode == "train":
+            self.across_offline(general, algo.offline_updates_of())
         if algo is not None and not names and general.mode == "train" and not algo.LEARNS:
             self.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
 
-    def across_offline(self, general: GeneralConfig) -> None:
-        """Reports limits that count what a run collects, in a run that only learns from given data."""
+    def across_offline(self, general: GeneralConfig, updates: int) -> None:
+        """Reports limits that count what a run collects, in a run that only learns from given data, and one that ends
+        a run before it collects. updates: from the data alone; -1: all of them."""
+        if 0 < general.max_update <= updates:
+            why = f"{general.max_update:,} updates are over before the run collects: algo_cfg.offline_updates is"
+            remedy = "set a higher max_update, or limit the run by max_total_step or max_episode alone"
+            self.report("general_cfg", "max_update", f"{why} {updates:,}; {remedy}")
+        if updates >= 0:
+            return
         merged, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
         for key in ("max_episode", "max_total_step"):
             if merged.get(key) is not None and getattr(general, key) > 0:
