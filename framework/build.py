@@ -255,10 +255,16 @@ def data_return(config: RunConfig) -> float | None:
     return mean_return(data, config.general.seed) if data else None
 
 
-def mask_notes(config: RunConfig, env: VectorEnv) -> Iterator[str]:
-    """Yields what is taken for granted if the environment has action masks and the given data have none."""
+def mask_notes(config: RunConfig, env: VectorEnv, idle: Watch | None = None) -> Iterator[str]:
+    """Yields what is taken for granted if the environment has action masks and the given data have none. idle: the
+    watch of an environment that other processes collect in, in place of this one; None if it has begun its episodes."""
     data = _data_of(config, _memory_of(config))
-    if data and env.action_mask is not None and not has_masks(data):
+    if data is None or has_masks(data):
+        return
+    if idle is not None:
+        with idle("reset"):  # which shows whether there are masks
+            env.reset(np.ones(env.rows, bool), np.arange(env.rows))
+    if env.action_mask is not None:
         yield "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
 
 

@@ -114,7 +114,7 @@ class Experiment:
                     f"task directory: {as_written(self.task.path)}",
                     f"seed: {self.config.general.seed}",
                     *self._compile_notes(),
-                    *build.mask_notes(self.config, self.env),
+                    *build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None),
                 ):
                     self.console.note(note)
                 self._load()
