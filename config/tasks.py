@@ -49,9 +49,9 @@ def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
     if "models" in path.parts[1:]:
         raise TaskError(f"{load_path!r} is inside a task directory{_checkpoint(path, tasks)}")
     if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
-        raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks)}")
+        raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks, start)}")
     if not exists:
-        raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks)}")
+        raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks, start)}")
     if link:
         raise TaskError(f"{load_path!r} {link}; give the full path of its target")
     if kind := next((GROUPS[name] for name in GROUPS if (folder / name).is_file()), None):
@@ -118,11 +118,11 @@ def _member(group: Path) -> Path:
     return min(found, default=group / "seed_1")
 
 
-def _others(name: str, tasks: Path) -> str:
+def _others(name: str, tasks: Path, start: Path | None) -> str:
     """Returns the end of a sentence: the nearest name under tasks/, or else the newest three."""
     written = as_written(tasks)
     if not tasks.is_dir():
-        return f"; there is no folder {written}/ in {tasks.absolute().parent}"
+        return f"; there is no folder {written}/ in {start or Path.cwd()}"
     folders = [path for path in tasks.iterdir() if any((path / name).exists() for name in ("models", *GROUPS))]
     near = nearest(name, [path.name for path in folders]) if name else None
     if near:
