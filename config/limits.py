@@ -37,10 +37,9 @@ def of_training(
     if epochs:
         note = f"max_update becomes that of data_epochs: {epochs}" if "max_update" in limits else ""
         return {key: -1 for key in ("max_episode", "max_step") if key not in written}, note
-    if offline and not limits:
-        updates = OFFLINE_UPDATES if offline < 0 else offline
+    if offline < 0 and not limits:
         values = {key: -1 for key in ("max_episode", "max_step") if key not in written}
-        return {**values, "max_update": updates}, f"no limit is set: max_update is {updates:,}"
+        return {**values, "max_update": OFFLINE_UPDATES}, f"no limit is set: max_update is {OFFLINE_UPDATES:,}"
     unwritten = [key for key in ("max_episode", "max_step") if key not in written]
     if "max_episode" not in limits and (limits or "max_episode" in written):
         values = dict.fromkeys(unwritten, -1)

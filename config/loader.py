@@ -373,13 +373,20 @@ class _Assembly(Written):
         if general.score_policy is not None and general.score_policy not in names:
             known = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
             self.report("general_cfg", "score_policy", f"names no policy of policies_cfg{known}")
-        if algo is not None and general.mode == "train" and algo.offline_updates_of() < 0:
-            self.across_offline(general)
+        if algo is not None and general.mode == "train":
+            self.across_offline(general, algo.offline_updates_of())
         if algo is not None and not names and general.mode == "train" and not algo.LEARNS:
             self.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
 
-    def across_offline(self, general: GeneralConfig) -> None:
-        """Reports limits that count what a run collects, in a run that only learns from given data."""
+    def across_offline(self, general: GeneralConfig, updates: int) -> None:
+        """Reports limits that count what a run collects, in a run that only learns from given data, and one that ends
+        a run before it collects. updates: from the data alone; -1: all of them."""
+        if 0 < general.max_update <= updates:
+            why = f"{general.max_update:,} updates are over before the run collects: algo_cfg.offline_updates is"
+            remedy = "set a higher max_update, or limit the run by max_total_step or max_episode alone"
+            self.report("general_cfg", "max_update", f"{why} {updates:,}; {remedy}")
+        if updates >= 0:
+            return
         merged, _ = sources.merge(self.sources, "general_cfg", GeneralConfig)
         for key in ("max_episode", "max_total_step"):
             if merged.get(key) is not None and getattr(general, key) > 0:
@@ -453,6 +460,8 @@ class _Assembly(Written):
     def finish(self, **rest: Any) -> RunConfig:
         found = self.all_packages()
         self.put_models(found)
+        if self.task_loaded and self.general("mode") == "test":
+            self.sources.insert(0, self.unrecorded())
         scope = Scope(self.three_models(), self.sources)
         for source in self.sources:
             self.notes += rllib.translate(source, scope, lambda key: self.hint("algo_cfg", key), found["env_cfg"])
@@ -498,6 +507,16 @@ class _Assembly(Written):
             policy_packages={name: found[section] for section, name in self.policy_names().items()},
             **rest,
         )
+
+    def unrecorded(self) -> sources.Source:
+        """Returns what older runs did in place of settings that they do not record, to play their models as they were
+        trained. It stands below the settings that a run has recorded."""
+        source = sources.Source(written=False)
+        for section, model in self.models.items():
+            if section not in self.heirs and issubclass(model, AlgoConfig):
+                for key, value in model.BEFORE.items():
+                    source.put(section, key, value, Place("default", f"{section}.{key}"))
+        return source
 
     def limits(
         self, general: GeneralConfig, algo: AlgoConfig, kind: ModuleType, env: Any, explicit: frozenset[str]

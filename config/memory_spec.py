@@ -1,6 +1,7 @@
 """Specification of the memory that an algorithm learns from: a replay buffer, or a window of fresh steps."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 RewardClip = Literal["none", "sign", "clip"]
@@ -28,6 +29,8 @@ class DataSpec:
     returns: bool = False
     """True if each step has the columns `episode_return`, undiscounted; `earned`, the part of it before this step; and
     `timestep`, its number in the episode."""
+    start: Path | None = None
+    """Working directory that relative paths count from; None: the current one."""
 
 
 @dataclass(frozen=True)

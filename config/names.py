@@ -9,9 +9,11 @@ MOST_SHOWN = 1_000
 
 _SYNONYMS = {
     "eval": "test", "evaluate": "test", "play": "test", "predict": "test", "enjoy": "test", "learn": "train",
-    "gpu": "cuda", "cartpole": "CartPole-v1",
+    "gpu": "cuda", "cartpole": "CartPole-v1", "a3c": "IMPALA",
 }  # fmt: skip
-"""Words of other libraries that are not spelled like ours."""
+"""Words of other libraries, and earlier names, that are not spelled like ours. Files may have them as names."""
+_FILE = re.compile(r"(.*/)?([^/.]+)(\.ya?ml)?", re.DOTALL)
+"""Folder, name and ending of a file."""
 
 FULL_WIDTH = {
     "：": ":", "，": ",", "、": ",", "＝": "=", "－": "-", "＋": "+", "．": ".", "＿": "_", "＃": "#", "　": " ",
@@ -34,7 +36,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     """Returns the known name with the fewest typing mistakes, at most one in three characters; None if none is near."""
     folded = {known.lower(): known for known in names}
     word = name.lower()[:MOST_SHOWN]
-    if (synonym := _SYNONYMS.get(word, "").lower()) in folded:
+    if (synonym := _with_synonym(word)) in folded:
         return folded[synonym]
     most = max(1, len(word) // 3)
     close = [known for known in folded if abs(len(known) - len(word)) <= most]
@@ -43,6 +45,13 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
         return folded[found[2]]
     begun = [known for known in folded if len(word) > 3 and known.startswith(word)]
     return folded[begun[0]] if len(begun) == 1 else None
+
+
+def _with_synonym(word: str) -> str:
+    """Returns a name, or the path of a file, with the synonym of its name; empty if it has none."""
+    folder, name, ending = parts.groups("") if (parts := _FILE.fullmatch(word)) else ("", word, "")
+    synonym = _SYNONYMS.get(name, "").lower()
+    return f"{folder}{synonym}{ending}" if synonym else ""
 
 
 def distance(a: str, b: str) -> int:

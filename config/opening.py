@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from config.paths import as_written
 
@@ -54,10 +55,27 @@ def _checked(descriptor: int, path: str) -> int:
 def read_regular(path: Path, most_bytes: int) -> bytes:
     """Returns the content of a regular file, or raises OSError. The size is compared before anything is allocated."""
     with open(path, "rb", opener=regular) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > most_bytes:
-            raise OSError(errno.EFBIG, f"is larger than {most_bytes / 2**20:,.0f} MiB", str(path))
-        return file.read(size)
+        return file.read(_size(file, most_bytes))
+
+
+def unreadable(path: Path, most_bytes: int) -> str:
+    """Returns why read_regular would not read a file; empty if it would, or if the file does not exist."""
+    try:
+        with open(path, "rb", opener=regular) as file:
+            _size(file, most_bytes)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _size(file: IO[bytes], most_bytes: int) -> int:
+    """Returns the size of a file, or raises OSError if it is too large."""
+    size = os.fstat(file.fileno()).st_size
+    if size > most_bytes:
+        raise OSError(errno.EFBIG, f"is larger than {most_bytes / 2**20:,.0f} MiB", str(file.name))
+    return size
 
 
 def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:

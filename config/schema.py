@@ -141,7 +141,8 @@ class AlgoConfig(Strict):
     """Settings besides learning rates that may change on resume; changing another one would make it a different run."""
 
     BEFORE: ClassVar[dict[str, Any]] = {}
-    """Setting that older runs do not record -> the value by which they went, if that is not the default everywhere."""
+    """Setting that older runs do not record -> the value by which they went, if that is not the default everywhere.
+    Their models are played with it; a resume has to name it."""
 
     FIXED: ClassVar[dict[str, Any]] = {}
     """Settings that define this algorithm: setting -> its value, or what is Needed of it; with another one it would be

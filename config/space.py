@@ -29,21 +29,30 @@ class Domain(NamedTuple):
     place: str
 
 
-def found(value: Any, place: Place, problems: list[str], keys: tuple[str | int, ...] = ()) -> Iterator[Domain]:
-    """Yields the domains in a value of a file, in their order; adds what is wrong with others to `problems`."""
+class Fault(NamedTuple):
+    """A leaf with values that cannot be tried, and the sentence that says why."""
+
+    domain: Domain
+    """The leaf with those of its values that are written; none if they are not a list."""
+    sentence: str
+
+
+def found(value: Any, place: Place, faults: list[Fault], keys: tuple[str | int, ...] = ()) -> Iterator[Domain]:
+    """Yields the domains in a value of a file, in their order; adds what is wrong with others to `faults`."""
     kind = written_kind(value)
     if kind is not None:
         [(_, given)] = value.items()
         problem = _problem(kind, given)
         if problem:
-            problems.append(f"{place.text}: {place.path}: {problem}")
+            written = Domain(place.path, keys, kind, tuple(given) if isinstance(given, list) else (), place.text)
+            faults.append(Fault(written, f"{place.text}: {place.path}: {problem}"))
         else:
             values = [whole(bound) for bound in given] if kind == "int" else given
             yield Domain(place.path, keys, kind, tuple(values), place.text)
         return
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
-        yield from found(part, place.parts[key], problems, (*keys, key))
+        yield from found(part, place.parts[key], faults, (*keys, key))
 
 
 def _problem(kind: str, given: Any) -> str:

@@ -23,6 +23,8 @@ from config.schema import Int, PositiveInt, Problem, Strict, lower
 from config.space import Domain
 from config.yaml_reader import Document, DocumentError, Dumper, Place, read
 
+DECISIVE = ("general_cfg.algo_name", "general_cfg.env_name", "env_cfg.id")
+"""Settings on which depends what the others mean."""
 FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
 
 
@@ -177,9 +179,9 @@ def _tuning(
         _put(document, path.split("."), leaf, placed)
     _add_flags(document, flags, dashes)
     settings = _settings(document, problems)
-    wrong_leaves: list[str] = []
-    domains = tuple(space.found(document.value, document.place, wrong_leaves))
-    problems += wrong_leaves
+    wrong: list[space.Fault] = []
+    domains = tuple(space.found(document.value, document.place, wrong))
+    problems += [fault.sentence for fault in wrong]
     if not domains and not problems:
         problems.append(f"{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}")
     places = document.place.parts[SECTION].parts if SECTION in document.place.parts else {}
@@ -187,8 +189,8 @@ def _tuning(
         settings = settings.model_copy(update=_repeats(document, domains, places))
         problems += _across(settings, domains, places)
     if problems:
-        if dashes and domains and not wrong_leaves:  # a function has settings of its own kind
-            problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name))
+        if dashes:  # a function has settings of its own kind
+            problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
         raise ConfigError(problems)
     assert settings is not None
     notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
@@ -206,12 +208,18 @@ def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any,
     return {key: counts[0]} if len(parts) == 1 and counts and key not in places and counts[0] > 0 else {}
 
 
-def _of_a_trial(tuning: Tuning) -> list[str]:
-    """Returns what is wrong with a trial that has the first value of each domain: faults outside tune_cfg."""
+def _of_a_trial(tuning: Tuning, wrong: Sequence[space.Fault]) -> list[str]:
+    """Returns what is wrong with a trial that has the first value of each domain: faults outside tune_cfg, and of other
+    settings than those of `wrong`."""
+    leaves = [*tuning.domains, *(fault.domain for fault in wrong)]
+    if not all(leaf.values for leaf in leaves if leaf.path in DECISIVE):
+        return []
+    trial = replace(tuning, domains=tuple(leaves))
     try:
-        tuning.config([domain.values[0] for domain in tuning.domains])
+        trial.config([next(iter(leaf.values), None) for leaf in leaves])
     except ConfigError as error:
-        return list(error.problems)
+        told = [f": {fault.domain.path}: " for fault in wrong]
+        return [problem for problem in error.problems if not any(path in problem for path in told)]
     return []
 
 

@@ -176,6 +176,10 @@ class VectorEnv(ABC):
         """Returns an observation of the environment itself as the agent gets it."""
         return np.asarray(obs)
 
+    def mask_of(self, obs: Any) -> Array | None:
+        """Returns the action mask in an observation of the environment itself; None if it has none."""
+        return None
+
     def decode(self, action: Array) -> Array:
         """Returns actions [N, ...] of the agent as the environment itself takes them, in a new array."""
         return np.array(action)

@@ -28,9 +28,9 @@ class Kind:
         self._codec, self.actions = Observations(rest), Actions(action_space)
         self.space, self.parts, self.floating = self._codec.space, self._codec.parts, self._codec.floating
         self.start = self._codec.start
-        self.plain = isinstance(rest, Box) and not self.inside and not masked
+        self.plain = isinstance(rest, Box) and rest.shape != () and not self.inside and not masked
         """True if observations are arrays that need no encoding, without masks."""
-        self.shape = rest.shape if isinstance(rest, Box) else self.space.shape or ()
+        self.shape = (rest.shape or (1,)) if isinstance(rest, Box) else self.space.shape or ()
         """Shape of an encoded observation before it is stored."""
 
     def encode(self, obs: Any) -> Any:

@@ -16,7 +16,7 @@ from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
 from config import machine, own
 from config.fields import whole
 from config.loader import RunConfig
-from config.schema import MemorySpec, ReplaySpec, RolloutSpec
+from config.schema import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import callbacks, loggers, memory, resources
 from framework.callbacks import CallbackRecorder, Callbacks, sees_episodes
@@ -233,7 +233,7 @@ def make_memory(
 def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None:
     """Opens the data that a policy is given; None if it is given none. Raises JoystickError if they do not suit the
     environment, or do not fit into this machine."""
-    if (wanted := policy.memory.data) is None:
+    if (wanted := _data_of(config, policy.memory)) is None:
         return None
     found = given(wanted, policy.spec, seed, config.env.action_mask)
     resources.data_that_fit(config, policy, found.transitions)
@@ -243,28 +243,40 @@ def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None
 def with_updates(config: RunConfig) -> RunConfig:
     """Returns the settings with the number of updates of a run whose length is written in passes over given data."""
     cfg, epochs, wanted = config.general, config.algo.data_epochs_of(), _memory_of(config)
-    if not epochs or not isinstance(wanted, ReplaySpec) or wanted.data is None:
+    if not epochs or not isinstance(wanted, ReplaySpec) or (data := _data_of(config, wanted)) is None:
         return config
-    updates = updates_of(wanted.data, cfg.seed, epochs, wanted.batch_size * wanted.sequence)
+    updates = updates_of(data, cfg.seed, epochs, wanted.batch_size * wanted.sequence)
     return replace(config, general=cfg.model_copy(update={"max_update": updates}))
 
 
 def data_return(config: RunConfig) -> float | None:
     """Returns the mean return of the given data; None if there are none."""
-    wanted = _memory_of(config)
-    return mean_return(wanted.data, config.general.seed) if wanted and wanted.data else None
+    data = _data_of(config, _memory_of(config))
+    return mean_return(data, config.general.seed) if data else None
 
 
-def mask_notes(config: RunConfig, env: VectorEnv) -> Iterator[str]:
-    """Yields what is taken for granted if the environment has action masks and the given data have none."""
-    wanted = _memory_of(config)
-    if wanted and wanted.data and env.action_mask is not None and not has_masks(wanted.data):
+def mask_notes(config: RunConfig, env: VectorEnv, idle: Watch | None = None) -> Iterator[str]:
+    """Yields what is taken for granted if the environment has action masks and the given data have none. idle: the
+    watch of an environment that other processes collect in, in place of this one; None if it has begun its episodes."""
+    data = _data_of(config, _memory_of(config))
+    if data is None or has_masks(data):
+        return
+    if idle is not None:
+        with idle("reset"):  # which shows whether there are masks
+            env.reset(np.ones(env.rows, bool), np.arange(env.rows))
+    if env.action_mask is not None:
         yield "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
 
 
 def _memory_of(config: RunConfig) -> MemorySpec | None:
     """Returns what a run of a single policy learns from; None with several."""
     return None if config.policies else config.algo.memory(config.env.n_envs)
+
+
+def _data_of(config: RunConfig, memory: MemorySpec | None) -> DataSpec | None:
+    """Returns the data that a memory learns from, with relative paths as they were meant when the settings were read:
+    an environment may change the working directory."""
+    return replace(memory.data, start=config.start) if memory and memory.data else None
 
 
 def _pace(config: RunConfig, updates: int, most: int) -> int:

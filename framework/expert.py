@@ -14,6 +14,7 @@ from algos.base import Agent, Array, EnvSpec
 from config import own, tasks
 from config.loader import RunConfig
 from config.loader import load as load_config
+from config.paths import as_written
 from config.schema import OF_THE_ENVIRONMENT
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore
@@ -115,7 +116,7 @@ def _function(name: str) -> Ask:
 
 def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> Ask:
     """Returns the best model of a run, or its newest one."""
-    folder = tasks.find(name, ROOT)
+    folder = tasks.find(name, ROOT, config.start)
     TaskDir(folder).check()
     values = {"general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(folder), "device": "cpu"}}
     its = with_seed(load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=config.allow_import))
@@ -126,7 +127,7 @@ def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) 
     try:
         agent.load_state(saved.tree["agent"])
     except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
-        raise JoystickError(f"{saved.path} does not fit its settings: {error}") from error
+        raise JoystickError(f"{as_written(saved.path)} does not fit its settings: {error}") from error
     if agent.initial_state(1) is not None:
-        raise JoystickError(f"{folder} has a recurrent policy, which cannot be asked about single states")
+        raise JoystickError(f"{as_written(folder)} has a recurrent policy, which cannot be asked about single states")
     return lambda obs, mask: agent.predict_action(obs, None, mask).action

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from helpers_disk import Calls, Disk, State, read_record, written
-from helpers_process import ForkedPopen
+from helpers_process import ForkedPopen, become
 
 from framework.checkpoint.store import CheckpointStore
 
@@ -360,21 +360,8 @@ def _forked(words: Words, said: Path, calls: Calls | None) -> tuple[int, str]:
     sys.stdout.flush()
     child = os.fork()
     if not child:
-        status = TRACEBACK
-        try:
-            descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(descriptor, 2)
-            os.dup2(os.open(said.with_suffix(".out"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
-            sys.stdout, sys.stderr = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115
-            status = _in_child(words, calls)
-        except SystemExit as end:
-            status = int(end.code or 0)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
+        out, err = (os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in (said.with_suffix(".out"), said))
+        become(lambda: _in_child(words, calls), out, err, failed=TRACEBACK)
     _, code = os.waitpid(child, 0)
     lines = said.with_suffix(".out").read_text(errors="replace").splitlines()
     warnings = [line for line in lines if "warning" in line]

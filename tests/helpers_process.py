@@ -35,7 +35,7 @@ class Forked:
         if not self.pid:
             if new_session:
                 os.setsid()
-            _become(work or (lambda: main(list(words))), self._out, self._err)
+            become(work or (lambda: main(list(words))), self._out.fileno(), self._err.fileno())
 
     def poll(self) -> int | None:
         """Returns the exit status, or None if the process runs."""
@@ -96,14 +96,14 @@ def _forget_modules_of_tests() -> None:
             del sys.modules[name]
 
 
-def _become(work: Callable[[], int], out: IO[str], err: IO[str]) -> None:
-    """Ends this process with the exit status of the work; what it prints goes to the files."""
-    status = 1
+def become(work: Callable[[], int], out: int, err: int, failed: int = 1) -> None:
+    """Ends this process, a forked one, with the exit status of the work. out, err: descriptors of the files that it
+    prints to. failed: status after an error that the work does not catch."""
+    status = failed
     try:
-        os.dup2(out.fileno(), 1)
-        os.dup2(err.fileno(), 2)
-        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115  # line by line, as Python does
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        sys.stdout, sys.stderr = (open(number, "w", closefd=False, buffering=1) for number in (1, 2))  # noqa: SIM115
         _forget_modules_of_tests()
         status = work()
     except SystemExit as end:
@@ -127,24 +127,17 @@ class ForkedPopen:
         self.pid = os.fork()
         if self.pid:
             return
-        status = 1
-        try:
+
+        os.chdir(cwd or Path())
+
+        def work() -> int:
             os.setpgid(0, process_group)
-            os.chdir(cwd or Path())
-            os.dup2(stderr.fileno(), 2)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.closerange(3, 1000)  # as exec does: among them is the lock of the tuner
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-            sys.stdout, sys.stderr = (open(number, "w", closefd=False, buffering=1) for number in (1, 2))  # noqa: SIM115
-            _forget_modules_of_tests()
-            status = main(list(command[2:]))
-        except SystemExit as end:
-            status = int(end.code or 0)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(status)
+            return main(list(command[2:]))
+
+        become(work, os.open(os.devnull, os.O_WRONLY), stderr.fileno())
 
     def poll(self) -> int | None:
         if self.returncode is None:

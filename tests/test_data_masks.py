@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fake_ray import FakeRay
 from helpers_core import agent_of
 from helpers_dataset import episode, flat, jsonl, recorded
+from helpers_distributed import Run as Cluster
+from helpers_distributed import config_of, fake_rays, local, remote
 from test_collect_format import FORMS
 from test_traces import killed_after
 
 import algos
 import joystick
 from algos.base import Agent, EnvSpec, Progress
-from config.loader import load
+from config.loader import RunConfig, load
 from config.schema import DataSpec, ReplaySpec, mlp
 from envs import toy
 from envs.toy import env as toy_env
@@ -392,3 +395,46 @@ def test_a_run_says_that_data_have_no_masks(tmp_path: Path, algo: str, masks: bo
             pass
     said = "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
     assert (said in (tmp_path / "run/logs/log.txt").read_text(encoding="utf-8")) != masks
+
+
+# with Ray -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algo", ["DQN", "SQIL", "SAC_D"])
+def test_masks_of_data_come_through_ray_as_in_one_process(tmp_path: Path, algo: str) -> None:
+    """To the bit, and without them the numbers are others: they are learned from."""
+
+    def config(name: str, masks: bool, **of_ray: int) -> RunConfig:
+        words = [f"algo_cfg.data={toy_data(tmp_path / name, masks)}", "env_cfg.steps=3"]
+        return config_of(algo, *words, toy="masked", **of_ray)
+
+    alone = config("a.npz", masks=True)
+    one = Cluster(alone, local(alone)).until(60)
+    many = config("a.npz", masks=True, workers=1)
+    other = Cluster(many, remote(many)).until(60)
+    bare = config("b.npz", masks=False, workers=1)
+    without = Cluster(bare, remote(bare)).until(60)
+    assert one.learned
+    assert one.state() == other.state()
+    assert without.state()["agent"] != other.state()["agent"]
+    ahead = config("a.npz", masks=True, workers=2, ahead=2, rows=4)
+    assert Cluster(ahead, remote(ahead, FakeRay(1))).until(90).rest().learned
+
+
+@pytest.mark.parametrize("masks", [True, False])
+def test_a_run_with_ray_says_that_data_have_no_masks_and_writes_those_of_its_own(
+    tmp_path: Path, masks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_rays(monkeypatch)
+    path = toy_data(tmp_path / "a.npz", masks)
+    settings = settings_of(path, tmp_path)
+    settings["general_cfg"] |= {"mp_backend": "ray", "n_workers": 2, "collect_traj": True}
+    with joystick.Run("DQN", **settings) as run:
+        while not run.train()["done"]:
+            pass
+    said = "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
+    assert (said in (tmp_path / "run/logs/log.txt").read_text(encoding="utf-8")) != masks
+    own = all_of(open_data(tmp_path / "run"))
+    assert own["action_mask"].shape == (len(own["action"]), 4)
+    assert np.take_along_axis(own["action_mask"], own["action"][:, None], axis=1).all()
+    assert not own["action_mask"].all()

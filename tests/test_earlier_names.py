@@ -10,7 +10,9 @@ from gymnasium.spaces import Box, Discrete
 
 import algos
 from algos.base import EnvSpec
+from config import presets
 from config.loader import ConfigError, RunConfig, load
+from config.names import nearest
 from framework.catalog import ALGOS, ENVS
 from framework.errors import CheckpointError
 from framework.runs import resume
@@ -45,6 +47,24 @@ def test_an_earlier_folder_can_be_imported(before: str, now: str) -> None:
     mine = SimpleNamespace(Config=type("Config", (family,), {"__module__": "mine.config"}))
     assert issubclass(algos.agent_class(SimpleNamespace(Config=family)), importlib.import_module("algos.base").Agent)
     assert mine.Config.model_fields.keys() == new.Config.model_fields.keys()
+
+
+@pytest.mark.parametrize("folder", ["CartPole-v1", "_default"])
+def test_the_earlier_path_of_a_preset_is_answered_with_the_present_one(folder: str) -> None:
+    path = presets.PRESETS / folder / "A3C.yaml"
+    for name, now in ((str(path), f"{path.with_stem('IMPALA')}"), (f"{folder}/A3C", f"{folder}/IMPALA")):
+        words = [] if name.endswith(".yaml") else [f"general_cfg.preset={name}"]
+        with pytest.raises(ConfigError) as refused:
+            load(name if not words else None, words, find_algo=ALGOS, find_env=ENVS)
+        assert f"did you mean {now}?" in str(refused.value)
+
+
+def test_every_earlier_name_with_a_remark_is_a_synonym() -> None:
+    """A preset of the earlier name may be what a user types."""
+    earlier = [(alias, name) for name in ALGOS.available() for alias in getattr(ALGOS.get(name), "REMARKS", {})]
+    assert ("A3C", "IMPALA") in earlier
+    for alias, name in earlier:
+        assert nearest(f"x/{alias}.yaml", [f"x/{name}.yaml", f"x/{alias[:-1]}.yaml"]) == f"x/{name}.yaml"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from helpers_envs import Corridor, assembled, cartpole, corridor_with, everyone, foreign, play, sample
 
+from algos.base import Act
 from envs.base import EnvError
 from envs.gym import Config
 from envs.gym import env as gym_env
@@ -16,6 +17,8 @@ from envs.gym.rows import SyncVector
 from envs.gym.vector import GymnasiumVector
 from envs.toy import Config as Toy
 from envs.toy import env as toy_env
+from framework.errors import JoystickError
+from framework.runs.policy import TrainedPolicy
 
 
 def copying():
@@ -51,6 +54,60 @@ def test_foreign_vector_environments_give_the_true_successor(kind, mode):
     assert {step.terminated for step in played[0]} == {step.truncated for step in played[0]} == {True, False}
     assert env.replayable is (mode == "Disabled")
     env.close()
+
+
+class Thermometer(gymnasium.Env):
+    """Observations are numbers, not arrays. `broken` is the step after which one is NaN."""
+
+    observation_space = gymnasium.spaces.Box(-1, 9, (), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    broken = -1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return np.float32(0), {}
+
+    def step(self, action):
+        self.time += 1
+        obs = float("nan") if self.time == self.broken else self.time
+        return np.float32(obs), 0.0, self.time == 5, False, {}
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "Disabled", "SameStep", "NextStep"])
+def test_an_observation_that_is_a_number_is_an_array_of_one(kind):
+    env = (
+        assembled(Thermometer, "mine", 3, kind) if kind.islower() else foreign(SyncVectorEnv, kind, Thermometer, rows=3)
+    )
+    assert env.observation_space.shape == (1,)
+    assert env.reset(everyone(env), np.arange(3)).tolist() == [[0], [0], [0]]
+    assert [env.step(np.zeros(3, int)).obs.tolist() for _ in range(5)] == [[[n]] * 3 for n in range(1, 6)]
+    assert TrainedPolicy(Sign(), env).act(np.float32(2)) == TrainedPolicy(Sign(), env).act(2.0) == 1
+    assert TrainedPolicy(Sign(), env).act(-1) == 0
+    with pytest.raises(JoystickError, match="the observation has shape"):
+        TrainedPolicy(Sign(), env).act([1.0])
+    env.close()
+
+
+class Sign:
+    """Chooses 1 for an observation above 0."""
+
+    def initial_state(self, rows):
+        return None
+
+    def predict_action(self, obs, state, mask=None):
+        assert obs.shape == (1, 1)
+        return Act((obs[:, 0] > 0).astype(int))
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_number_that_is_not_finite_is_refused_as_in_arrays(kind):
+    env = assembled(type("Broken", (Thermometer,), {"broken": 3}), "mine", 2, kind)
+    env.reset(everyone(env), np.arange(2))
+    for _ in range(2):
+        env.step(np.zeros(2, int))
+    with pytest.raises(EnvError, match="the observation is not finite"):
+        env.step(np.zeros(2, int))
 
 
 def test_only_next_step_autoreset_has_dummy_steps():

@@ -11,6 +11,7 @@ from helpers_process import forked
 from framework.checkpoint.store import CheckpointStore
 from framework.runs.signals import Watchdog
 from framework.runs.task_dir import TaskDir
+from framework.seeding import number
 from framework.watch import Watch
 
 MODULE = """
@@ -44,13 +45,15 @@ class Stuck(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.time = 0
+        self.time, self.seed = 0, seed
         self.here("reset")
         return 0, {}
 
     def step(self, action):
         self.time += 1
         self.here("step")
+        while self.at == "episode" and self.seed == self.number and self.time == 3:
+            time.sleep(0.01)
         return self.time % 3, 1.0, False, self.time == 5, {}
 
     def render(self):
@@ -173,6 +176,48 @@ def test_processes_of_a_hung_environment_end_with_the_run_and_free_its_lock():
     task = TaskDir(Path("run"))
     task.open()
     task.close()
+
+
+ONLINE = ["general_cfg.online_eval=true", "general_cfg.online_eval_episode=3"]
+
+
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_a_step_of_an_evaluation_that_never_returns_ends_the_run_which_is_saved(vectorization):
+    """The evaluation is still due then: a resume begins with it, and hangs in it again."""
+    hangs = number(3, "evaluation", 1)
+    done = run("episode", hangs, f"env_cfg.vectorization={vectorization}", "env_cfg.n_envs=2", *ONLINE)
+    assert done.returncode == 2, done.stderr
+    assert "Stuck-v0 has not answered for 2 s, in step" in done.stderr
+    assert "The run was saved" in done.stderr
+    assert CheckpointStore(Path("run/models")).numbers() == [20]
+    assert not others_here()
+    again = forked("--allow-import", "stuck", "--resume", str(Path("run").absolute()))
+    assert again.returncode == 2, again.stderr
+    assert "has not answered for 2 s, in step" in again.stderr
+    assert not others_here()
+    words = ["general_cfg.online_eval=false", "--no-evaluation"]
+    free = forked("--allow-import", "stuck", "--resume", str(Path("run").absolute()), *words)
+    assert free.returncode == 0, free.stderr
+
+
+def test_an_evaluation_after_the_training_that_never_ends_costs_a_warning():
+    """Of the newest checkpoints, to choose the best; the training is complete and saved by then."""
+    done = run("episode", number(3, "evaluation", 1), "env_cfg.vectorization=sync", *ONLINE[1:])
+    assert done.returncode == 0, done.stderr
+    assert "has not answered for 2 s, in step" in done.stderr
+    assert "The training is complete and saved" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["test", "evaluate"])
+def test_a_test_that_never_ends_says_where_it_hangs(word):
+    hangs = number(3, "evaluation", 1)
+    assert run("step", -1, "env_cfg.vectorization=sync", *ONLINE[1:]).returncode == 0
+    words = ["--allow-import", "stuck", word, str(Path("run").absolute())]
+    more = ["env_cfg.at=episode", f"env_cfg.number={hangs}"]
+    done = forked(*words, *more)
+    assert done.returncode == 2, done.stderr
+    assert "Stuck-v0 has not answered for 2 s, in step" in done.stderr
+    assert not others_here()
 
 
 def test_a_watchdog_that_is_closed_leaves_no_thread_that_wakes_up_while_python_ends():

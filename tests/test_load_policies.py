@@ -1,13 +1,15 @@
 """joystick.load of a run with several agents: by name, all of them or one, with masks and recurrent state."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from test_agent_records import DQN, PPO, SMALL, words
 
 import joystick
+from framework.runs import experiment, resume
 from main import main
 
 DRQN = ["algo_name=DRQN", "learning_starts=20", "batch_size=4", "lookup_step=3", "burn_in=1"]
@@ -121,3 +123,64 @@ def test_a_policy_that_sees_the_index_of_its_agent_acts_as_this_agent(tmp_path: 
     second = loaded(tmp_path / "run", "poles", shared, policy="all", agent="pole_1")
     for obs in np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32):
         assert policies.act({"pole_0": obs, "pole_1": obs})["pole_1"] == second.act(obs)
+
+
+class Steering:
+    """Two agents that see where to steer."""
+
+    metadata: ClassVar[dict[str, Any]] = {}
+    possible_agents: ClassVar[list[str]] = ["left", "right"]
+    render_mode = None
+
+    def observation_space(self, agent: str) -> Box:
+        return Box(-1, 1, (2,), np.float32)
+
+    def action_space(self, agent: str) -> Box:
+        return Box(-1, 1, (1,), np.float32)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> Any:
+        self.agents, self.time, self.random = list(self.possible_agents), 0, np.random.default_rng(seed)
+        return self._seen(), {agent: {} for agent in self.agents}
+
+    def step(self, actions: dict[str, np.ndarray]) -> Any:
+        self.time += 1
+        names, over = list(self.agents), self.time == 5
+        rewards = {name: -abs(float(actions[name][0])) for name in names}
+        self.agents = [] if over else names
+        ends = dict.fromkeys(names, False), dict.fromkeys(names, over)
+        return self._seen(), rewards, *ends, {name: {} for name in names}
+
+    def _seen(self) -> dict[str, np.ndarray]:
+        return {name: self.random.uniform(-1, 1, 2).astype(np.float32) for name in self.possible_agents}
+
+
+def test_a_run_of_before_agents_had_actors_of_their_own_is_played_and_goes_on_with_the_shared_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def older(settings: Any) -> dict[str, Any]:
+        sections = resume.plain(settings)
+        for section in (sections["algo_cfg"], sections["policies_cfg"]["team"]):
+            section.pop("shared_actor", None)
+        return sections
+
+    layers = "[{layer_type: linear, layer_size: [4], activation: relu}]"
+    small = ["learning_starts=10", "batch_size=4", f"actor_layers={layers}", f"critic_layers={layers}"]
+    general = ["algo_name=MADDPG", "env_name=python", "seed=3", "save_fig=false", "max_total_step=40"]
+    given = ["env_cfg.id=test_load_policies:Steering", "policies_cfg.team.agents=*", "algo_cfg.shared_actor=true"]
+    given += [f"general_cfg.{word}" for word in general] + [f"algo_cfg.{word}" for word in small]
+    allowed = ["--allow-import", "test_load_policies"]
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "plain", older)
+        assert main([*allowed, *given, "--into", str(tmp_path / "run")]) == 0
+    config = tmp_path / "run/config.yaml"
+    lines = [line for line in config.read_text().splitlines(keepends=True) if "shared_actor" not in line]
+    config.write_text("".join(lines))
+    policies = joystick.load(tmp_path / "run", allow_import=["test_load_policies"])
+    obs = {"left": np.zeros(2, np.float32), "right": np.zeros(2, np.float32)}
+    assert policies.act(obs).keys() == obs.keys()
+    more = [*allowed, "resume", str(tmp_path / "run"), "general_cfg.max_total_step=60"]
+    capsys.readouterr()
+    assert main(more) == 2
+    assert "before this setting existed; algo_cfg.shared_actor=true goes on as it began" in capsys.readouterr().err
+    assert main([*more, "algo_cfg.shared_actor=true"]) == 0
+    assert main([*allowed, "test", str(tmp_path / "run"), "--into", str(tmp_path / "tested")]) == 0

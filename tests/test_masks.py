@@ -14,6 +14,7 @@ from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.gym import rows as gym_rows
 from framework.evaluator import Evaluator
+from framework.runs.policy import TrainedPolicy
 
 KINDS = ["sync", "async"]
 MODES = ["Disabled", "SameStep", "NextStep"]
@@ -237,6 +238,33 @@ def test_where_a_step_says_nothing_every_action_is_legal():
     assert env.action_mask.tolist() == [[False, True]] * 2
     env.step(np.ones(2, int))
     assert env.action_mask.all()
+
+
+class FirstLegal:
+    """Chooses the first legal action; without a mask action 0."""
+
+    def initial_state(self, rows):
+        return None
+
+    def predict_action(self, obs, state, mask=None):
+        self.seen = obs.copy()
+        return Act(np.zeros(len(obs), int) if mask is None else mask.argmax(axis=1))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *MODES])
+def test_a_trained_policy_takes_the_mask_from_the_observation_as_training_does(kind):
+    for factory, more in ((GatesInObs, {}), (GatesAmongOthers, {"hour": 1})):
+        env = gates(kind, factory) if kind in KINDS else foreign(SyncVectorEnv, kind, factory)
+        policy = TrainedPolicy(FirstLegal(), env)
+        obs = {"place": np.array([3.0, 4.0], np.float32), "action_mask": np.array([0, 0, 1], np.int8), **more}
+        assert policy.act(obs) == 7
+        assert policy.agent.seen.tolist() == [[3.0, 4.0]] if not more else policy.agent.seen.shape == (1, 4)
+        assert policy.act(obs, mask=[0, 1, 0]) == 6
+        rest = {key: obs[key] for key in ("place", *more)} if more else obs["place"]
+        assert policy.act(rest, mask=[0, 1, 0]) == 6
+        env.close()
+    ignoring = assembled(GatesInObs, "gates", 1, "sync", obey_masks=False)
+    assert TrainedPolicy(FirstLegal(), ignoring).act({key: obs[key] for key in ("place", "action_mask")}) == 5
 
 
 # ------------------------------------------------------------------------------------------------------- refusals

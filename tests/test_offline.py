@@ -1,6 +1,7 @@
 """Learning from given data: the memory, the phases of a run, exact resume, and what is refused."""
 
 import contextlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,27 @@ def test_a_run_of_cql_that_backed_up_the_entropy_goes_on_only_if_that_is_said(
         joystick.Run.resume(tmp_path / "run")
     with joystick.Run.resume(tmp_path / "run", ["algo_cfg.entropy_backup=true"]) as run:
         assert run.train()["update"] == 40
+
+
+@pytest.mark.parametrize(("algo", "updates"), [("IQL", 40), ("IQL", 39), ("DAgger", 40)])
+def test_a_run_that_would_end_before_it_collects_is_refused(tmp_path: Path, algo: str, updates: int) -> None:
+    data, of = data_for(tmp_path, "IQL"), {"expert": f"{__name__}:data_for"} if algo == "DAgger" else {}
+    said = (
+        f"general_cfg.max_update: {updates} updates are over before the run collects: algo_cfg.offline_updates is 40; "
+        "set a higher max_update, or limit the run by max_total_step or max_episode alone"
+    )
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        run_of(tmp_path, algo, "run", data, updates=updates, steps=200, offline_updates=40, **of)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_a_limit_a_run_that_collects_after_its_data_has_the_usual_one(tmp_path: Path) -> None:
+    """A limit of as many updates as come before the first step would end it there."""
+    words = ["algo_cfg.offline_updates=40", f"algo_cfg.data={data_for(tmp_path, 'IQL')}", "general_cfg.algo_name=IQL"]
+    config = load(None, [*words, "env_cfg.id=Pendulum-v1"], find_algo=ALGOS, find_env=ENVS)
+    assert (config.general.max_update, config.general.max_episode) == (-1, 100)
+    alone = load(None, [*words[1:], "env_cfg.id=Pendulum-v1"], find_algo=ALGOS, find_env=ENVS)
+    assert (alone.general.max_update, alone.general.max_episode) == (10_000, -1)
 
 
 @pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ"])

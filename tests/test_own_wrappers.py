@@ -30,6 +30,16 @@ class Scaled(gymnasium.RewardWrapper):
     def reward(self, reward):
         return self.factor * float(reward)
 
+class Cut(gymnasium.ObservationWrapper):
+    def __init__(self, env, part: tuple[int, int], listed: list[int] | None = None, free=None):
+        super().__init__(env)
+        assert isinstance(part, tuple) and isinstance(listed, list) and isinstance(free, list)
+        self.observation_space = gymnasium.spaces.Box(-9, 9, (part[1] - part[0],))
+        self.part = slice(*part)
+
+    def observation(self, obs):
+        return obs[self.part]
+
 class Plain:
     pass
 
@@ -51,6 +61,18 @@ def _own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 def scaled(factor: float) -> dict[str, Any]:
     return {"wrapper_name": "own_wrappers:Scaled", "factor": factor}
+
+
+def test_a_list_is_a_tuple_where_the_wrapper_takes_tuples_alone() -> None:
+    """YAML has no tuples."""
+    cut = {"wrapper_name": "own_wrappers:Cut", "part": [1, 3], "listed": [1], "free": [2]}
+    with closing(gym_env.make(Config(wrappers=[cut]), 2)) as env:
+        assert env.observation_space.shape == (2,)
+    square = {"wrapper_name": "ReshapeObservation", "shape": [2, 2]}
+    with closing(gym_env.make(Config(id="CartPole-v1", wrappers=[square]), 1)) as env:
+        assert env.observation_space.shape == (2, 2)
+        assert env.recipe is not None
+        assert env.recipe.lines[-1] == "env = gymnasium.wrappers.ReshapeObservation(env, shape=(2, 2))"
 
 
 @pytest.mark.parametrize("vectorization", ["sync", "async"])

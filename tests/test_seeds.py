@@ -1,6 +1,7 @@
 """--seeds: one run per seed, each in a process and a task directory of its own, and what they say together."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -20,8 +21,9 @@ from config import arguments, machine
 from config.config import GeneralConfig
 from framework import resources
 from framework.output import figures, statistics
+from framework.output.console import Console
 from framework.output.csv_table import last_row
-from framework.runs import group, group_page, runs_table
+from framework.runs import group, group_page, runs_table, task_list
 from framework.runs.children import Child
 from framework.runs.runs_table import Result
 from framework.runs.signals import StopSignals
@@ -269,6 +271,12 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     assert "(last evaluations of 1 of 3 runs, 10 episodes each)" in out
     assert "95 %" not in out, "one run says nothing of the spread"
     assert f"python main.py --allow-import mine resume {folder / 'seed_2'}" in out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    why = "mine:Picky-v0 failed in step 1 of row 0: RuntimeError: this start is not for me"
+    assert f"<td>failed (status 2): error: {why}" in page
+    assert "<td>failed (status 137): killed, perhaps because memory ran out</td>" in page
+    assert f"  {why}" in task_list.listing("seed_2")
+    assert [one["reason"][: len(why)] for one in json.loads(task_list.as_json("seed_2"))] == [why]
 
 
 def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
@@ -549,8 +557,18 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
     (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
     assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    one.task.logs.mkdir()
+    console = Console(one.task.logs / "log.txt", cfg, io.StringIO())
+    with console.during("evaluating the model of update 40"):
+        said = " 25%   step 50   return 3   evaluation 7.25 ± 0.5   evaluating the model of update 40"
+        assert group.look(one, cfg) == (0.25, said)
+    console.note("evaluation: 8")
+    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
     (one.task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
-    assert group.look(one, cfg) == (1.0, "100%   step 200   return 2   evaluation 7.25 ± 0.5   evaluating")
+    with console.during("measuring the random policy"):
+        end = "evaluation 7.25 ± 0.5   measuring the random policy"
+        assert group.look(one, cfg) == (1.0, f"100%   step 200   return 2   {end}")
+    console.close()
     one.child.status, one.child.seconds = 0, 64.9
     assert group.look(one, cfg) == (1.0, "ended in 1:05")
     one.child.status = 130

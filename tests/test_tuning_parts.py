@@ -28,9 +28,9 @@ def test_values_to_try_are_found_wherever_they_stand_and_filled_in() -> None:
         "policies_cfg: {car: {agents: car_0, gamma: {choice: [0.9, 0.99]}}}\n",
         "a.yaml",
     )
-    problems: list[str] = []
-    domains = list(space.found(document.value, document.place, problems))
-    assert not problems
+    faults: list[space.Fault] = []
+    domains = list(space.found(document.value, document.place, faults))
+    assert not faults
     assert [(domain.path, domain.kind, domain.values, domain.place) for domain in domains] == [
         ("algo_cfg.lr", "log", (1e-4, 0.1), "a.yaml:2"),
         ("algo_cfg.value_layers[0].layer_size", "grid", (8, 16), "a.yaml:4"),

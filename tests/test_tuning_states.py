@@ -193,3 +193,39 @@ def test_faults_of_tune_cfg_and_of_the_trials_are_told_together(capsys: pytest.C
     err = capsys.readouterr().err
     assert "tune_cfg.sampels: unknown setting" in err
     assert "general_cfg.max_total_stepp: unknown setting" in err
+
+
+@pytest.mark.parametrize(
+    ("leaf", "answer"),
+    [
+        ("{log: [0.1, -1]}", "algo_cfg.lr: log: got [0.1, -1]; expected two numbers, the lower one first"),
+        ("{log: [-1, 0.1]}", "algo_cfg.lr: log: got [-1, 0.1]; expected two numbers above 0"),
+        ("{grid: [0.1, 0.1]}", "algo_cfg.lr: grid: 0.1 is listed twice"),
+        ("{grid: []}", "algo_cfg.lr: grid: got []"),
+    ],
+)
+def test_faults_of_values_to_try_and_of_other_settings_are_told_together(
+    leaf: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = FOUR.replace("{grid: [0.1, 0.2, 0.3, 0.4]}", f"{leaf}, gama: 0.9")
+    assert "gama" in text
+    written(text.replace("max_total_step", "max_total_stepp") + "tune_cfg: {sampels: 3}\n")
+    assert run("tune", "--yaml", "tune.yaml", "--dry-run") == 2
+    err = capsys.readouterr().err
+    assert answer in err
+    assert "algo_cfg.gama: unknown setting; did you mean gamma?" in err
+    assert "tune_cfg.sampels: unknown setting" in err
+    assert "general_cfg.max_total_stepp: unknown setting" in err
+    assert "Fix the 4 problems above" in err
+
+
+def test_each_different_note_of_the_trials_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Trials of several algorithms have several presets."""
+    written("general_cfg: {env_name: gym, algo_name: {grid: [DQN, PPO, A2C]}, preset: default}\n"
+            "env_cfg: {id: CartPole-v1}\nalgo_cfg: {gamma: {grid: [0.9, 0.95]}}\n")  # fmt: skip
+    assert run("tune", "--yaml", "tune.yaml", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    notes = [line for line in shown.splitlines() if line.startswith("note ")]
+    assert len(set(notes)) == len(notes)
+    for algo in ("DQN", "PPO", "A2C"):
+        assert len([note for note in notes if f"CartPole-v1/{algo}.yaml" in note]) == 1

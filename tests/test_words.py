@@ -214,9 +214,18 @@ def test_runs_are_listed_newest_first_with_state_score_and_size(tmp_path: Path) 
     assert rows[3][5].endswith(f"{size} B")
     [one] = json.loads(task_list.as_json("one", tmp_path))
     assert one == {"name": "one", "algorithm": "DQN", "environment": "Acrobot-v1", "state": "finished", "score": 200.0,
-                   "age": one["age"], "size": size}  # fmt: skip
+                   "age": one["age"], "size": size, "reason": ""}  # fmt: skip
     assert 99 < one["age"] < 110
     assert json.loads(task_list.as_json(root=tmp_path / "none")) == []
+
+
+def test_a_run_that_failed_is_listed_with_its_reason_on_a_line_of_its_own(tmp_path: Path) -> None:
+    make_run(tmp_path, "one", {"outcome": f"failed: no \033[2J {'x' * 9000}", "finished": False}, age=9)
+    make_run(tmp_path, "two", {"outcome": "max_episode 3 reached", "finished": True}, age=20)
+    _, one, why, two = task_list.listing(root=tmp_path).splitlines()
+    assert (one.split()[3], two.split()[3]) == ("failed", "finished")
+    assert why.startswith("  no \\x1b[2J xx")
+    assert len(why) < 1000
 
 
 def test_a_run_is_running_as_long_as_its_directory_is_locked(tmp_path: Path) -> None:
@@ -265,6 +274,24 @@ def test_directories_of_strangers_are_listed_without_harm(tmp_path: Path) -> Non
     assert {runs[name].algorithm for name in ("link", "pipe", "broken", "list")} == {"?"}
     assert runs["o\\x1b[2Jdd"][1:5] == ("a\\x1b[31mb", "?", "failed", None)
     assert runs["link"].size < 50_000
+    assert runs["link"].reason == "config.yaml is not read: is a link, which is not followed inside a task directory"
+    assert runs["pipe"].reason == "config.yaml is not read: is not a regular file"
+    assert runs["list"].reason == ""
+
+
+@pytest.mark.parametrize("size", [5 * 2**20, 2**35])
+def test_a_file_that_is_too_large_is_told_in_a_line_and_the_other_runs_are_listed(tmp_path: Path, size: int) -> None:
+    """In a folder of a stranger; none of its bytes are read."""
+    make_run(tmp_path, "good", {"outcome": "x", "finished": True, "best": 2.0}, age=50)
+    for name in ("config.yaml", "run.json", "group.json", "tune.json"):
+        os.truncate(str(make_run(tmp_path, name[:4], {"outcome": "x"}) / "config.yaml"), 0)
+        with open(tmp_path / name[:4] / name, "wb") as file:
+            file.truncate(max(size, 17 * 2**20) if name == "run.json" else size)
+    lines = task_list.listing(root=tmp_path).splitlines()
+    assert [line.split()[0] for line in lines if not line.startswith("  ")] == ["name", "run.", "conf", "good"]
+    assert "  config.yaml is not read: is larger than 1 MiB" in lines
+    assert "  run.json is not read: is larger than 16 MiB" in lines
+    assert [run.state for run in task_list.found("good", tmp_path)] == ["finished"]
 
 
 def test_hundreds_of_runs_are_listed_in_a_second(tmp_path: Path) -> None:

@@ -135,6 +135,52 @@ def test_a_group_and_a_tuning_stay_where_they_were_begun(
     assert not stray(home)
 
 
+@pytest.mark.parametrize("word", ["tasks/first", "first"])
+def test_what_a_run_begins_with_is_looked_up_where_the_run_was_begun(
+    home: Path, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Data, weights and experts are opened once the environment is there, which may have gone elsewhere."""
+    begun = [*wandering("init"), *DQN]
+    assert main([*begun, "--into", "tasks/first"]) == 0
+    os.chdir(home)
+    assert main([*begun, f"general_cfg.start_from={word}", "--into", "started"]) == 0
+    os.chdir(home)
+    small = [word for word in DQN if not word.startswith(("algo_cfg", "general_cfg.algo_name"))]
+    actor = "algo_cfg.actor_layers=[{layer_type: linear, layer_size: [4], activation: relu}]"
+    words = [*wandering("init"), *small, actor, "general_cfg.algo_name=DAgger", f"algo_cfg.expert={word}"]
+    assert main([*words, "--into", "asked"]) == 0
+    os.chdir(home)
+    assert not stray(home)
+    assert "weights of tasks/first/models/best" in capsys.readouterr().out
+    lost = [*begun, "general_cfg.start_from=frist", "--into", "lost"]
+    assert main(lost) == 2
+    assert "general_cfg.start_from: 'frist' does not exist; did you mean first?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("data", ["first", "first/results/trajs.pkl", "first/results/*.pkl", "[first]"])
+def test_data_are_looked_up_where_the_run_was_begun(home: Path, data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*wandering("step"), *DQN, "--into", "first"]) == 0
+    os.chdir(home)
+    actor = "algo_cfg.actor_layers=[{layer_type: linear, layer_size: [4], activation: relu}]"
+    words = [*wandering("init"), "general_cfg.algo_name=BC", "general_cfg.save_fig=false", "general_cfg.seed=3", actor]
+    length = ["general_cfg.max_update=20", "general_cfg.online_eval_episode=2", "algo_cfg.batch_size=4"]
+    assert main([*words, *length, f"algo_cfg.data={data}", "--into", "cloned"]) == 0
+    os.chdir(home)
+    assert main(["--allow-import", "wander", "resume", str(home / "cloned"), "general_cfg.max_update=30"]) == 0
+    os.chdir(home)
+    assert not stray(home)
+    capsys.readouterr()
+    assert main([*words, *length, "algo_cfg.data=second", "--into", "lost"]) == 2
+    assert "algo_cfg.data: second does not exist\n" in capsys.readouterr().err
+    os.chdir(home)
+    Path("bad").mkdir()
+    Path("bad/a.npz").write_text("no archive")
+    assert main([*words, *length, "algo_cfg.data=bad/*.npz", "--into", "lost"]) == 2
+    assert "algo_cfg.data: bad/a.npz: " in capsys.readouterr().err
+    os.chdir(home)
+    assert not Path("lost").exists()
+
+
 class Still(gymnasium.Env[Any, Any]):
     """Ends after five steps."""
 

@@ -12,6 +12,7 @@ class Config(Family):
     """MADDPG: a deterministic actor for each of several cooperating agents, trained by one central critic."""
 
     JOINT: ClassVar = True
+    BEFORE: ClassVar = {"shared_actor": True}
 
     shared_actor: bool = False
     """All agents share the weights of one actor, which sees the agent's one-hot index beside its observation; false: an

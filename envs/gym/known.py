@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
 from envs.base import Array, EnvError, Goal, Rules
-from envs.gym.masks import Legal
+from envs.gym.masks import Legal, said
 
 _TRANSPARENT = (
     Legal,
@@ -32,6 +32,8 @@ class Known(NamedTuple):
     """Builds the transition model, which takes time and is needed for planning only."""
     start: Any = 0
     """First value of the environment's own observations."""
+    mask_inside: bool = False
+    """True if the environment's own observations have the mask as a part."""
     encode: Callable[[Any], Any] = np.asarray
     """Encodes an observation of the environment itself as one array."""
     metrics: tuple[str, ...] = ()
@@ -40,6 +42,10 @@ class Known(NamedTuple):
     """Returns the actions of a good policy; None if the environment has none."""
     frames: int = 1
     """Number of frames that an observation is a stack of."""
+
+    def mask_of(self, obs: Any) -> Array | None:
+        """Returns the mask in an observation of the environment itself; None if there is none, or it is ignored."""
+        return said(obs, {}) if self.mask_inside and self.masked is not False else None
 
 
 def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:

@@ -36,6 +36,11 @@ def without(obs: dict[str, Any]) -> Any:
     return next(iter(parts.values())) if len(parts) == 1 else parts
 
 
+def encoder(encode: Callable[[Any], Any], inside: bool) -> Callable[[Any], Any]:
+    """Returns what encodes an observation of the environment itself, with or without the mask that may be inside."""
+    return (lambda obs: encode(without(obs) if isinstance(obs, dict) and KEY in obs else obs)) if inside else encode
+
+
 def count(space: Space) -> int:
     """Returns the length of a mask; EnvError unless actions are Discrete."""
     if not isinstance(space, Discrete):

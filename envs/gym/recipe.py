@@ -37,7 +37,8 @@ def _wrapped(imports: list[str], lines: list[str], entries: Wrappers) -> Recipe 
         theirs = place.startswith("gymnasium.")
         imports += ["import gymnasium"] if theirs else [] if own.is_own(name) else [OURS]
         imports += [] if theirs else [_import(place)]
-        lines.append(f"env = {'gymnasium.wrappers.' if theirs else ''}{_path(place)}(env{_words(settings)})")
+        words = _words(wrappers.arguments(kind, settings))
+        lines.append(f"env = {'gymnasium.wrappers.' if theirs else ''}{_path(place)}(env{words})")
     return Recipe(tuple(filter(None, dict.fromkeys(imports))), tuple(filter(None, lines)))
 
 

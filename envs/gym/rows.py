@@ -44,7 +44,7 @@ class Row(gymnasium.Wrapper):
         self.name, self.number = name, number
         self._codec = Observations(env.observation_space)
         self._encode, self._shape = self._codec.encode, self._codec.space.shape
-        self._array = self._codec.floating and env.observation_space.shape != ()
+        self._array = self._codec.floating
         self.observation_space = self._codec.space
         self._fresh_world = _keeps_world(env)
         self._seed: int | None = None
@@ -175,6 +175,9 @@ class SyncVector(VectorEnv):
     def encode(self, obs: Any) -> Array:
         return np.asarray(self._known.encode(obs), self.observation_space.dtype)
 
+    def mask_of(self, obs: Any) -> Array | None:
+        return self._known.mask_of(obs)
+
     def decode(self, action: Array) -> Array:
         return self._actions.decode(action)
 
@@ -224,7 +227,10 @@ def assemble(
     if masked or masks.in_observation(env.observation_space):
         maker, env = partial(masks.with_masks, maker, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
-    known = known_of(env, first.parts, masked, name)._replace(start=first.start, encode=first.encode)
+    inside = masks.in_observation(source)
+    known = known_of(env, first.parts, masked, name)._replace(
+        start=first.start, encode=masks.encoder(first.encode, inside), mask_inside=inside
+    )
     vector: VectorEnv
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()

@@ -59,6 +59,8 @@ class Observations:
         parts = () if self._choices else self._leaves
         self.parts = tuple((leaf.name, leaf.start, leaf.stop, leaf.shape) for leaf in parts)
         self.floating = np.issubdtype(self.space.dtype, np.floating)
+        self._single = isinstance(space, Box) and space.shape == ()
+        """True if an observation is a number, which becomes an array of one."""
 
     def encode(self, obs: Any) -> Any:
         """Returns an observation of one row or of N rows as one array."""
@@ -66,6 +68,8 @@ class Observations:
             return np.stack([_pick(obs, leaf.path) for leaf in self._leaves], axis=-1) - self.start
         if self._leaves:
             return self._flatten(obs)
+        if self._single:
+            return np.asarray(obs)[..., None]
         return obs - self.start if self._shifted else obs
 
     def _flatten(self, obs: Any) -> Array:

@@ -37,6 +37,8 @@ class Mode(ABC):
         self.encode = Observations(env.single_observation_space).encode
         self.frames = frames_of(env)
         """Number of frames that an observation is a stack of."""
+        self.mask_inside = isinstance(env, masks.LegalRows)
+        """True if the environment's own observations have the mask as a part."""
 
     @abstractmethod
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
@@ -145,7 +147,8 @@ class GymnasiumVector(VectorEnv):
             codec.parts,
             masked=None if obey_masks else False,
             start=codec.start,
-            encode=codec.encode,
+            mask_inside=mode.mask_inside,
+            encode=masks.encoder(codec.encode, mode.mask_inside),
             metrics=metrics_of(mode.env),
             frames=mode.frames,
         )
@@ -280,6 +283,9 @@ class GymnasiumVector(VectorEnv):
 
     def encode(self, obs: Any) -> Array:
         return np.asarray(self._known.encode(obs), self.observation_space.dtype)
+
+    def mask_of(self, obs: Any) -> Array | None:
+        return self._known.mask_of(obs)
 
     def decode(self, action: Array) -> Array:
         return self._actions.decode(action)

@@ -247,8 +247,19 @@ def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymn
     """Returns the environment with its wrappers, the first one innermost."""
     for entry in entries or []:
         name, settings = split(entry)
-        env = find(name)(env, **settings)
+        kind = find(name)
+        env = kind(env, **arguments(kind, settings))
     return env
+
+
+def arguments(kind: type[gymnasium.Wrapper], settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings as a wrapper takes them: a list, which is what YAML can say, is a tuple where the annotation of
+    the parameter has tuples and no lists."""
+    parameters = {one.name: str(one.annotation).lower() for one in own.parameters_of(kind) or ()}
+    tuples = {name for name, annotation in parameters.items() if "tuple" in annotation and "list" not in annotation}
+    return {
+        key: tuple(value) if key in tuples and isinstance(value, list) else value for key, value in settings.items()
+    }
 
 
 def _box(env: gymnasium.Env, name: str) -> Box:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from config.paths import as_written
 from framework.dataset.behaviour import Behaviour
 from framework.dataset.data import Dataset
 from framework.dataset.summary import Range
@@ -24,7 +25,7 @@ def facts(data: Dataset) -> dict[str, Any]:
     """Returns everything that the card shows, as JSON has it."""
     summary = data.summary
     return {
-        "files": [str(path) for path in data.files],
+        "files": [str(as_written(path)) for path in data.files],
         "bytes": sum(_size(path) for path in data.files),
         "sha256": data.sha256,
         "transitions": summary.transitions,
@@ -72,7 +73,7 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
     found, summary = facts(data), data.summary
     rows = [
         ("files", f"{len(data.files)}, {found['bytes']:,} bytes"),
-        *[("", str(path)) for path in data.files[:MOST_FILES]],
+        *[("", str(as_written(path))) for path in data.files[:MOST_FILES]],
         *([("", f"and {len(data.files) - MOST_FILES} more")] if len(data.files) > MOST_FILES else []),
         ("sha256", found["sha256"]),
         ("data", f"{counted(found['episodes'], 'episode')}, {counted(found['transitions'], 'transition')}"),

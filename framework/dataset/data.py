@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.opening import regular
+from config.paths import as_written
 from framework.dataset import archives, lines, minari_sets, pickles, sources
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions
@@ -66,8 +67,8 @@ class Dataset:
                 empty = False
             if empty:
                 why = "; its episodes are single steps, cut off and without next_obs" if changes.dropped else ""
-                raise DataError(f"{path}: it holds no transition{why}")
-            self.notes += [f"{path}: {note}" for note in changes.notes()]
+                raise DataError(f"{as_written(path)}: it holds no transition{why}")
+            self.notes += [f"{as_written(path)}: {note}" for note in changes.notes()]
             all_changes.append(changes)
         derived = any(changes.derived for changes in all_changes)
         return gathering.result(not derived, not any(changes.no_truncated for changes in all_changes))
@@ -85,8 +86,8 @@ class Dataset:
         if part.keys() != self._first.keys():
             has, had = ("has", "have none") if "action_mask" in part else ("has no", "have")
             raise DataError(
-                f"an episode {has} action_mask, and the first steps of {self._first['obs'].path} {had}; either all of "
-                "the data have masks, or none"
+                f"an episode {has} action_mask, and the first steps of {as_written(self._first['obs'].path)} {had}; "
+                "either all of the data have masks, or none"
             )
         return {name: self._first[name].apply(name, column) for name, column in part.items()}
 
@@ -110,7 +111,7 @@ class Kind(NamedTuple):
                 return changed
         raise DataError(
             f"{name} is {column.dtype} of shape {column.shape[1:]}, but {self.dtype} of shape {self.shape} in the "
-            f"first steps of {self.path}; data of one environment and of one kind of agent are needed"
+            f"first steps of {as_written(self.path)}; data of one environment and of one kind of agent are needed"
         )
 
 
@@ -125,7 +126,7 @@ def _naming(path: Path) -> Iterator[None]:
         reason = text.removeprefix(f"{path} ").removeprefix(f"{path}: ")
         if not isinstance(error, OSError | DataError) and not text.startswith(str(path)):
             reason = f"it is damaged: {reason or type(error).__name__}"
-        raise DataError(f"{path}: {reason}") from error
+        raise DataError(f"{as_written(path)}: {reason}") from error
 
 
 def open_data(data: str | Path | Sequence[str | Path]) -> Dataset:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from config.opening import fault_below
+from config.paths import as_written, fixed
 from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
 
@@ -17,13 +18,14 @@ MINARI = "minari:"
 _OTHER_PICKLES = (".pickle",)
 
 
-def files(words: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Returns the data files in natural order (2 before 10), each once. Raises DataError for a word that means none."""
+def files(words: str | Path | Sequence[str | Path], start: Path | None = None) -> list[Path]:
+    """Returns the data files in natural order (2 before 10), each once. Raises DataError for a word that means none.
+    start: working directory that relative paths count from; None: the current one."""
     given = [words] if isinstance(words, str | Path) else list(words)
     if not given:
         raise DataError("no data are given; name a file, a pattern such as data/*.npz, or a task directory")
-    found = {path.absolute(): path for word in given for path in _meant(str(word))}
-    return sorted(found.values(), key=natural)
+    found = dict.fromkeys(fixed(path, start) for word in given for path in _meant(str(word), start or Path.cwd()))
+    return sorted(found, key=lambda path: natural(as_written(path)))
 
 
 @contextlib.contextmanager
@@ -48,20 +50,21 @@ def suffix_of(path: Path) -> str:
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
 
 
-def _meant(word: str) -> Iterator[Path]:
+def _meant(word: str, start: Path) -> Iterator[Path]:
     if word.startswith(MINARI):
         path = minari_sets.folder_of(word.removeprefix(MINARI))
         if not minari_sets.is_set(path):
             raise DataError(f"{word}: there is no such data set in {path}, and none is downloaded")
         yield path
         return
-    path = Path(word).expanduser()
+    path = fixed(Path(word).expanduser(), start)
     try:
         exists = path.exists() or path.is_symlink()
     except (OSError, ValueError) as error:
         raise DataError(f"{word!r} cannot be read: {error}") from None
     if not exists and glob.has_magic(word):
-        matches = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        names = glob.glob(str(as_written(path)), root_dir=start, recursive=True)
+        matches = [fixed(Path(name), start) for name in names]
         if not matches:
             raise DataError(f"no file matches {word}")
         for match in matches:
@@ -87,15 +90,17 @@ def _in_folder(folder: Path) -> list[Path]:
                 raise DataError(fault)
             return files
     raise DataError(
-        f"{folder} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run write them"
+        f"{as_written(folder)} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run "
+        "write them"
     )
 
 
 def _usable(path: Path) -> Path:
     if path.is_symlink():
-        raise DataError(f"{path} is a link, which is not followed; name the file itself: {path.resolve()}")
+        named = as_written(path)
+        raise DataError(f"{named} is a link, which is not followed; name the file itself: {path.resolve()}")
     if path.exists() and not path.is_file():
-        raise DataError(f"{path} is not a regular file")
+        raise DataError(f"{as_written(path)} is not a regular file")
     if not suffix_of(path):
-        raise DataError(f"{path} is none of the data files that are read: {', '.join(SUFFIXES)}")
+        raise DataError(f"{as_written(path)} is none of the data files that are read: {', '.join(SUFFIXES)}")
     return path

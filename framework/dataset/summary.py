@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from config.paths import as_written
 from framework.dataset.columns import Columns
 
 
@@ -67,7 +68,7 @@ class Summary:
     def where(self, transition: int) -> str:
         """Returns the place of a transition for a message."""
         start, path = next(one for one in reversed(self.starts) if one[0] <= transition)
-        return f"transition {transition - start} of {path}"
+        return f"transition {transition - start} of {as_written(path)}"
 
 
 class Gathering:

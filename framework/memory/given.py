@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from config.schema import DataSpec
-from framework.dataset import Dataset, minari_sets, open_data
+from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
 from framework.dataset.fit import problems
 from framework.dataset.sources import files, naming_setting
@@ -141,15 +141,15 @@ def has_masks(wanted: DataSpec) -> bool:
 def _opened(wanted: DataSpec) -> Dataset:
     """Returns the data, read once as long as no file changes."""
     with naming_setting():
-        paths = files(wanted.paths)
+        paths = files(wanted.paths, wanted.start)
         parts = [part for path in paths for part in (minari_sets.contents(path) if path.is_dir() else [path])]
-        return _read(wanted.paths, tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))
+        return _read(tuple(paths), tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))
 
 
 @functools.lru_cache(maxsize=1)
-def _read(paths: tuple[str, ...], stamps: tuple[tuple[Path, int, int], ...]) -> Dataset:
+def _read(paths: tuple[Path, ...], stamps: tuple[tuple[Path, int, int], ...]) -> Dataset:
     """Returns the data. stamps: each file, its size and the time of its last change."""
-    return open_data(paths)
+    return Dataset(paths)
 
 
 def learned_returns(summary: Summary, chosen: np.ndarray | None) -> np.ndarray:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import re
 import sys
 import time
 import traceback
@@ -21,6 +22,7 @@ from framework.fragment import RETURN, Episode
 from framework.iteration import Count, Row
 from framework.observer import Observer
 from framework.output import LOGGER, level_of, terminal
+from framework.output.csv_table import TAIL_BYTES
 from framework.output.formatting import (
     clock,
     counted,
@@ -143,6 +145,7 @@ class Console(Observer):
     def during(self, what: str) -> Iterator[None]:
         """Shows what keeps training waiting, such as an evaluation, until it is over."""
         head, self._waits_for = self._picture[1], (what, time.monotonic())
+        LOGGER.info(what)  # how other processes know, see `pausing_for`
         if not head and isinstance(self._screen, terminal.Plain):
             self._screen.say(what)
         self._next = 0.0
@@ -285,6 +288,19 @@ class Console(Observer):
             _of("update", count.update, cfg.max_update) + f" ({updates:,.0f}/s)",
         ]
         return ", ".join(parts)
+
+
+def pausing_for(log: Path) -> str:
+    """Returns what keeps a run from training, such as an evaluation, by the newest line of its logs/log.txt; empty if
+    it trains."""
+    try:
+        with open(log, "rb", opener=regular) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            lines = file.read(TAIL_BYTES).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    newest = re.fullmatch(r"\S+ \S+ INFO ((?:evaluating|measuring|filming) .*)", lines[-1]) if lines else None
+    return newest[1] if newest else ""
 
 
 class _LogFile(logging.FileHandler):

@@ -115,7 +115,7 @@ class Experiment:
                     f"task directory: {as_written(self.task.path)}",
                     f"seed: {self.config.general.seed}",
                     *self._compile_notes(),
-                    *build.mask_notes(self.config, self.env),
+                    *build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None),
                 ):
                     self.console.note(note)
                 self._load()
@@ -421,6 +421,7 @@ class Experiment:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.trainer.log.flush()
+                record.write_failure(self.task, str(error) or type(error).__name__)
             raise
 
     def _check(self) -> None:

@@ -15,6 +15,7 @@ from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.checkpoint.store import CheckpointStore
 from framework.output import terminal
+from framework.output.console import pausing_for
 from framework.output.csv_table import last_row
 from framework.output.formatting import (
     begin_command,
@@ -212,7 +213,7 @@ class _Group:
         return group_page.Group(
             title=f"{what}, {counts}" if what else counts,
             runs=[
-                group_page.Member(run.member.label, _state(run, self._over), one)
+                group_page.Member(run.member.label, _state(run, self._over), one, _reason(run.child))
                 for run, one in zip(self.runs, results, strict=True)
             ],
             experiments=experiments,
@@ -328,6 +329,11 @@ def _state(run: Run, over: bool) -> str:
     return "finished" if child.status == 0 else "stopped" if child.stopped else f"failed (status {child.status})"
 
 
+def _reason(child: Child) -> str:
+    """Returns the first line of what a run that failed complained of; empty if it did not fail."""
+    return child.complaint().splitlines()[0] if child.status and not child.stopped else ""
+
+
 def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
     """Returns the share of a run that is done, from 0 to 1, and its progress in words."""
     child = run.child
@@ -336,8 +342,6 @@ def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
     if child.process is None:
         return 0.0, "waiting"
     share, text = progress(run.task, cfg)
-    if share >= 1:
-        text += "   evaluating"
     if text and cfg.max_time > 0:
         share = max(share, min(1.0, (time.monotonic() - child.began) / cfg.max_time))
     return share, f"{share:4.0%}   {text}" if text else "starting"
@@ -351,8 +355,8 @@ def _ended(child: Child) -> str:
 
 
 def progress(task: TaskDir, cfg: GeneralConfig) -> tuple[float, str]:
-    """Returns the share of the planned run that is done, and in words its newest episode and evaluation; no words
-    before its first episode."""
+    """Returns the share of the planned run that is done, and in words its newest episode and evaluation, and what
+    keeps it from training; no words before its first episode."""
     episode: Any = last_row(task.results / "train.csv")
     if episode is None:
         return 0.0, ""
@@ -360,4 +364,5 @@ def progress(task: TaskDir, cfg: GeneralConfig) -> tuple[float, str]:
     evaluation: Any = last_row(task.results / "eval.csv")
     if evaluation:
         parts.append(f"evaluation {spread(evaluation)}")
+    parts += filter(None, [pausing_for(task.logs / "log.txt")])
     return cfg.share(episode["step"], episode["episode"], episode["update"]), "   ".join(parts)

@@ -44,6 +44,8 @@ class Member(NamedTuple):
     state: str
     """waiting, running, finished, stopped or failed."""
     result: Result
+    reason: str = ""
+    """Why it failed; empty if it did not."""
 
 
 class Group(NamedTuple):
@@ -190,12 +192,14 @@ def _scores(experiments: Mapping[str, Sequence[Result]]) -> str:
 def _runs(folder: Path, group: Group) -> str:
     heads = ("run", "state", "mean ± std", "min", "max", "best", "steps", "time")
     rows = []
-    for label, state, one in group.runs:
+    for label, state, one, reason in group.runs:
         report = address(folder / one.folder / REPORT, folder)
         score = None if one.mean is None else Number(f"{short(one.mean)} ± {short(one.std or 0.0)}")
         lasted = None if one.seconds is None else Number(clock(one.seconds))
         name = Link(label, report) if report else label
-        rows.append((name, state, score, one.min, one.max, one.best, one.step, lasted))
+        rows.append(
+            (name, f"{state}: {reason}" if reason else state, score, one.min, one.max, one.best, one.step, lasted)
+        )
     episodes = {run.result.episodes for run in group.runs if run.result.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
     note = f"Scores come from the last evaluation{each}. The name of a run leads to its report."

@@ -8,6 +8,7 @@ from torch.nn import Module
 from algos.base import Agent, Array, Tree
 from config import tasks
 from config.loader import ConfigError, RunConfig
+from config.paths import as_written
 from framework.checkpoint.store import BAD_CONTENT, CheckpointStore
 from framework.errors import JoystickError
 from framework.runs.task_dir import ROOT, TaskDir
@@ -35,7 +36,7 @@ def fitting(config: RunConfig, agent: Agent) -> Fitting | None:
     try:
         if config.policies:
             raise JoystickError("is for a single policy; with several, policies_cfg.NAME.load names the run of each")
-        theirs, saved = _state(name, "")
+        theirs, saved = _state(config, name, "")
     except (tasks.TaskError, JoystickError) as error:
         raise ConfigError([f"{place}: general_cfg.start_from: {error}"]) from error
     state = agent.state()
@@ -95,7 +96,7 @@ def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:
         if policy.load is None:
             continue
         try:
-            found[name] = _state(policy.load, name)
+            found[name] = _state(config, policy.load, name)
         except (tasks.TaskError, JoystickError) as error:
             problems.append(f"policies_cfg.{name}.load: {error}")
     if problems:
@@ -103,10 +104,10 @@ def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:
     return found
 
 
-def _state(load: str, name: str) -> tuple[Tree, str]:
+def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
     """Returns the state of an agent in the best model of a run, or in its newest one."""
     task, _, policy = load.rpartition(":") if ":" in load else (load, "", "")
-    folder = tasks.find(task, ROOT)
+    folder = tasks.find(task, ROOT, config.start)
     TaskDir(folder).check()
     store = CheckpointStore(folder / "models")
     saved = store.read("best", with_journal=False) if store.has_best() else store.newest(lambda text: None)
@@ -114,14 +115,14 @@ def _state(load: str, name: str) -> tuple[Tree, str]:
     policies = agent.get("policies")
     if not isinstance(policies, Mapping):
         if policy:
-            raise JoystickError(f"{folder} has a single policy without a name; leave out :{policy}")
-        return agent, str(saved.path)
+            raise JoystickError(f"{as_written(folder)} has a single policy without a name; leave out :{policy}")
+        return agent, str(as_written(saved.path))
     chosen = policy or (name if name in policies else "")
     if not chosen and len(policies) == 1:
         chosen = next(iter(policies))
     if chosen not in policies:
-        raise JoystickError(f"{folder} has the policies {', '.join(policies)}; write {task}:POLICY")
-    return policies[chosen], str(saved.path)
+        raise JoystickError(f"{as_written(folder)} has the policies {', '.join(policies)}; write {task}:POLICY")
+    return policies[chosen], str(as_written(saved.path))
 
 
 def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:

@@ -36,7 +36,8 @@ class TrainedPolicy:
 
     def act(self, obs: Any, mask: Array | None = None, reward: float | None = None) -> Any:
         """Returns the best action for an observation, both as the environment itself has them. mask [A]: True for legal
-        actions. reward: of the step before, for a policy that is asked for a return; None before the first one."""
+        actions; None: the mask in the observation, if it has one. reward: of the step before, for a policy that is
+        asked for a return; None before the first one."""
         if reward is not None and self._state is not None:
             self._state = self.agent.rewarded(self._state, np.array([reward], np.float32))
         act = self.agent.predict_action(*self._encoded(obs, mask))
@@ -51,7 +52,8 @@ class TrainedPolicy:
 
     def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
         """Returns observations, states and masks of one row."""
-        return self._observation(obs)[None], self._state, None if mask is None else np.asarray(mask, bool)[None]
+        legal = self._env.mask_of(obs) if mask is None else mask
+        return self._observation(obs)[None], self._state, None if legal is None else np.asarray(legal, bool)[None]
 
     def _observation(self, obs: Any) -> Array:
         """Returns an observation as the agent gets it. Raises JoystickError for one that does not fit its space."""

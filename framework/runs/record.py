@@ -16,7 +16,7 @@ from framework import build
 from framework.checkpoint.atomic import write_whole
 from framework.runs.exactness import Exactness
 from framework.runs.resume import HOW_TO_LOAD, Start
-from framework.runs.task_dir import TaskDir
+from framework.runs.task_dir import FAILED, TaskDir
 
 
 def repeatable(config: RunConfig) -> RunConfig:
@@ -51,6 +51,11 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
         if not path.is_file() or read_regular(path, MAX_BYTES) != data:
             write_whole(path, data)
     task.write_run(facts)
+
+
+def write_failure(task: TaskDir, error: str) -> None:
+    """Adds to run.json the first line of the error that has ended a run."""
+    task.write_run({"outcome": f"{FAILED} {error.splitlines()[0]}", "finished": False})
 
 
 def write_verdict(task: TaskDir, branch: bool, verdict: Exactness) -> None:

@@ -24,6 +24,8 @@ REPORT = "report.html"
 """Name of the page of a run, a test, a group or a tuning."""
 CLOSED = "closed by the program"
 """Outcome of a run that Python code has closed before a stop rule was met."""
+FAILED = "failed:"
+"""Beginning of the outcome in run.json of a run that an error has ended; the error's sentence follows."""
 PAUSED = "paused at step"
 """Outcome of a run that has paused, before the step."""
 MOST_BYTES = 2**24

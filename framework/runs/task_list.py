@@ -14,13 +14,17 @@ from typing import Any, NamedTuple
 
 from config import policies
 from config.names import printable
-from config.opening import entries_below, read_regular
+from config.opening import entries_below, read_regular, unreadable
 from config.yaml_reader import MAX_BYTES, DocumentError, parse
 from framework.output.formatting import byte_size, number, short
-from framework.runs.task_dir import CLOSED, PAUSED, ROOT, TaskDir, is_locked
+from framework.runs.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, ROOT, TaskDir, is_locked
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
+MOST_CHARACTERS = 500
+"""Characters of an error that are shown; run.json of a stranger may hold any number."""
+READ = {"config.yaml": MAX_BYTES, "run.json": MOST_BYTES}
+"""Files of a run that are read -> the size of the largest one that is."""
 _NAMES = re.compile(r"^(?:(?:  )?\w+:|  (?:  )?algo_name: .*|  (?:env_name|id): .*)$", re.MULTILINE)
 """Lines of a config.yaml that name algorithm and environment: reading all of it takes 10 ms."""
 
@@ -39,6 +43,9 @@ class Listed(NamedTuple):
     """Seconds since the last change in its folder."""
     size: int
     """Bytes of its files."""
+    reason: str = ""
+    """Which of its files are not read, and why; else the first line of the error of a run that failed. Empty if it left
+    none, as a killed one does."""
 
 
 def listing(wanted: str = "", root: Path = ROOT) -> str:
@@ -47,13 +54,14 @@ def listing(wanted: str = "", root: Path = ROOT) -> str:
     runs = found(wanted, root)
     if not runs:
         return f"no runs{f' with {wanted!r} in their name' if wanted else ''} in {root.absolute()}\n"
-    rows = [Listed._fields, *map(_cells, runs)]
+    rows = [Listed._fields[:-1], *map(_cells, runs)]
     lines = _columns(rows)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     if max(map(len, lines)) > width:
         rest = _columns([row[1:] for row in rows])
-        lines = [line for row, details in zip(rows, rest, strict=True) for line in (row[0], f"  {details}")]
-    return "".join(f"{line}\n" for line in lines)
+        lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, rest, strict=True)]
+    reasons = ["", *(f"  {run.reason}\n" if run.reason else "" for run in runs)]
+    return "".join(f"{line}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
 
 
 def as_json(wanted: str = "", root: Path = ROOT) -> str:
@@ -95,15 +103,23 @@ def _listed(name: str, folder: Path) -> Listed | None:
         return None
     facts = TaskDir(folder).read_run()
     algorithm, environment = names_of(folder)
+    state = state_of(folder, facts)
     return Listed(
         name=printable(name),
         algorithm=printable(algorithm),
         environment=printable(environment),
-        state=state_of(folder, facts),
+        state=state,
         score=score_of(facts),
         age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
         size=_size(folder),
+        reason=_unread(folder) or (_reason(facts) if state == "failed" else ""),
     )
+
+
+def _unread(folder: Path) -> str:
+    """Returns which files of a run are not read, and why; empty if all are."""
+    faults = ((name, unreadable(folder / name, most)) for name, most in READ.items())
+    return "; ".join(f"{name} is not read: {fault}" for name, fault in faults if fault)
 
 
 def names_of(folder: Path) -> tuple[str, str]:
@@ -134,6 +150,12 @@ def state_of(folder: Path, facts: dict[str, Any]) -> str:
     if str(facts.get("outcome")).startswith(PAUSED):
         return printable(str(facts["outcome"]))
     return "interrupted" if facts.get("outcome") in ("interrupted", CLOSED) else "failed"
+
+
+def _reason(facts: dict[str, Any]) -> str:
+    """Returns the error that has ended a run; empty if it left none."""
+    text = str(facts.get("outcome"))
+    return printable(text.removeprefix(FAILED).strip()[:MOST_CHARACTERS]) if text.startswith(FAILED) else ""
 
 
 def score_of(facts: dict[str, Any]) -> float | None:

@@ -7,6 +7,7 @@ from envs.base import EnvError
 from framework.errors import MISTAKE, JoystickError
 from framework.output.formatting import resume_command
 from framework.output.wrap_up import guarded
+from framework.runs import record
 from framework.runs.api import Run
 from framework.runs.experiment import Experiment
 from framework.runs.signals import StopSignals, Watchdog, leave
@@ -45,7 +46,7 @@ def _hangs(training: Experiment) -> None:
     the last complete round first, unless the training is complete and saved."""
     config, watch = training.config, training.watch
     name, limit = getattr(config.env, "id", config.general.env_name), config.general.env_timeout
-    lines = [f"{name} has not answered for {limit:g} s, {watch.describe()}"]
+    lines = [why := f"{name} has not answered for {limit:g} s, {watch.describe()}"]
     if training.trained:
         lines[0] = f"warning: {lines[0]}. The training is complete and saved"
         facts = {"outcome": "trained; the environment hung at the end", "finished": True}
@@ -55,6 +56,8 @@ def _hangs(training: Experiment) -> None:
         lines[0] = f"error: {lines[0]}. {'The run was NOT saved' if training.trainer.unsaved else 'The run was saved'}"
     else:
         lines[0] = f"error: {lines[0]}"
+    if training.opened and not training.trained:
+        guarded(training.console, "run.json could not be written", lambda: record.write_failure(training.task, why))
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
     if training.opened:
         training.console.close()

@@ -28,7 +28,7 @@ def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
         *_budget(plan),
         *_machine(plan, checked),
         f"disk          {session.room(plan, checked, place)}; {byte_size(free)} free",
-        *([f"note          {note}" for note in dict.fromkeys([*tuning.notes, *config.notes])]),
+        *([f"note          {note}" for note in plan.notes]),
         "",
         *_trials(plan),
         "",

@@ -17,7 +17,7 @@ from config.space import LISTS, Domain
 from config.tuning import TuneConfig, Tuning
 from envs.base import EnvError
 from framework.errors import JoystickError
-from framework.output.formatting import tune_command
+from framework.output.formatting import counted, tune_command
 from framework.runs.many_runs import Checked, beside_others, checked, refuse_loaded
 from framework.runs.resume import adjustable
 from framework.runs.task_dir import check_new
@@ -29,6 +29,8 @@ ANEW = 0.25
 """Probability that a copy draws a setting anew."""
 FACTORS = (0.8, 1.25)
 """Factors of the settings of a copy that are not drawn anew."""
+MOST_NOTES = 20
+"""Number of notes that are shown; each trial may have one of its own."""
 SCORES = ("evaluation", "best")
 """Scores that are no column of progress.csv."""
 
@@ -144,6 +146,14 @@ class RunPlan(Plan):
     def resume_command(self, folder: Path) -> str:
         words = [f"tune_cfg.ray_address={self.cfg.ray_address}"] if self.cfg.ray_address else []
         return " ".join([tune_command(folder, tuple(self.tuning.options.get("allow_import", ()))), *words])
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on how the configurations of the first trials were decided, each once."""
+        of_trials = [note for settings in self.first for note in self.config(settings).notes]
+        notes = list(dict.fromkeys([*self.tuning.notes, *of_trials]))
+        more = len(notes) - MOST_NOTES
+        return [*notes[:MOST_NOTES], *([f"and {counted(more, 'other note')}"] if more > 0 else [])]
 
     # checks -----------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, 
     folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into, tuning.start)
     add_facts(folder / "tune.json", circumstances(command_line))
     write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
-    for note in dict.fromkeys([*tuning.notes, *config.notes]):
+    for note in plan.notes:
         screen.say(note)
     return folder
 
