@@ -119,7 +119,7 @@ def _trust(forget: str | None) -> int:
 
 
 FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config",
-         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
+         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated", "of_rllib")  # fmt: skip
 """Flags that become settings."""
 
 

@@ -154,6 +154,17 @@ def linear(size: Any, activation: Any) -> Settings:
     return {"layer_type": "linear", "layer_size": size, "activation": activation}
 
 
+def layers_with(word: str) -> Callable[[Any, Scope], Meaning]:
+    """Returns a translation of a word of layers that is read with another word of `model`."""
+
+    def translation(value: Any, scope: Scope) -> Meaning:
+        if _model(scope, word) or (word == "conv_filters" and of_ale(scope)):
+            return layers(value, scope)
+        return Meaning({}, f"it is read with {word}")
+
+    return translation
+
+
 def model(value: Any, scope: Scope) -> Meaning:
     """Translates an empty `model`; the words of any other are translated one by one."""
     if not isinstance(value, dict):
@@ -421,10 +432,12 @@ def train_batch(value: Any, scope: Scope) -> Meaning:
             "write algo_cfg.batch_episode: it learns from whole episodes, and this is their number"
         )
     settings = dict.fromkeys(scope.algo("batch_size"), value)
-    minibatch = any(written(scope, word) is not None for word in ("sgd_minibatch_size", "minibatch_size", "sgd_batchsize"))
-    if scope.has("algo_cfg.sgd_batch_size") and not minibatch and type(value) is int:
-        if 0 < value < scope.number("algo_cfg.sgd_batch_size"):
-            settings["algo_cfg.sgd_batch_size"] = value
+    minibatch = any(
+        written(scope, word) is not None for word in ("sgd_minibatch_size", "minibatch_size", "sgd_batchsize")
+    )
+    whole = scope.has("algo_cfg.sgd_batch_size") and not minibatch and type(value) is int and value > 0
+    if whole and value < scope.number("algo_cfg.sgd_batch_size"):
+        settings["algo_cfg.sgd_batch_size"] = value
     return Meaning(settings)
 
 
@@ -635,9 +648,12 @@ def evaluation_interval(value: Any, scope: Scope) -> Meaning:
     return Meaning({"general_cfg.online_eval": True, **saves}, "each evaluation saves a checkpoint too")
 
 
+CHECKPOINTS = "checkpoints are written as general_cfg.model_save_fre says, and at the end, so that a run can go on"
+
+
 def checkpoint_freq(value: Any, scope: Scope) -> Meaning:
     if value == 0:
-        return Meaning({}, "checkpoints are written as general_cfg.model_save_fre says, and at the end")
+        return Meaning({}, CHECKPOINTS)
     if written(scope, "evaluation_interval"):
         return Meaning({}, "each evaluation saves a checkpoint, and evaluation_interval says when")
     return Meaning({"general_cfg.model_save_unit": "iteration", "general_cfg.model_save_fre": value})

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from config.sources import Source, merge
 from config.schema import Strict
+from config.sources import Source, merge
 
 
 class Meaning(NamedTuple):
