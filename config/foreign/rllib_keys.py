@@ -828,7 +828,7 @@ EVALUATION = (
 RESOURCES = (
     _ours(
         "num_gpus",
-        "general_cfg.device",
+        "general_cfg.device general_cfg.num_gpus_per_learner",
         "cpu, cuda, cuda:1 or auto; a number above 0 is auto, and `general_cfg.num_gpus_per_learner`",
         translate=values.gpus,
     ),

@@ -35,7 +35,7 @@ def _env(scope: Scope, key: str) -> Any:
 
 def of_ale(scope: Scope) -> bool:
     """Returns True for a game of ale_py on its own vector environment, which scales, stacks and grays the pictures."""
-    return str(_env(scope, "id")).startswith(_ALE) and _env(scope, "vectorization") == "native"
+    return _ALE in str(_env(scope, "id")) and _env(scope, "vectorization") == "native"
 
 
 def constant(key: str, settings: Settings, remark: str = "") -> Callable[[Any, Scope], Meaning]:
