@@ -183,7 +183,7 @@ def test_an_id_that_has_gone_is_replaced_with_a_note(tmp_path: Path) -> None:
     [
         ("PG", "CartPole-v1", "{}", "REINFORCE", {}),
         ("APEX", "CartPole-v1", "{}", "DQN", {"buffer_type": "PER", "n_step": 3, "double": True}),
-        ("APEX", "CartPole-v1", "{n_step: 1, double_q: false}", "DQN", {"buffer_type": "PER", "n_step": 1, "double": False}),
+        ("APEX", "CartPole-v1", "{n_step: 1, double_q: false}", "DQN", {"n_step": 1, "double": False}),
         ("APPO", "CartPole-v1", "{vtrace: true}", "PPO", {}),
         ("DQN", "CartPole-v1", "{num_atoms: 51}", "C51", {"n_atoms": 51}),
         ("SAC", "CartPole-v1", "{}", "SAC_D", {}),
@@ -197,7 +197,7 @@ def test_an_algorithm_with_another_name_is_replaced_with_a_note(
 ) -> None:
     path = file(tmp_path, f"a: {{run: {run}, env: {env}, config: {config}}}")
     [found] = load_all(path, **FIND).values()
-    assert found.algo_package.NAME == ours
+    assert ours == found.algo_package.NAME
     assert {key: getattr(found.algo, key) for key in settings} == settings
     assert [note for note in found.notes if f"{run} " in note and (ours in note or "num_atoms" in note)], found.notes
 

@@ -13,6 +13,7 @@ from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, row_of
 from config.foreign.rllib_values import CHECKPOINTS, algorithm_here, example_here
 from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
 from config.names import did_you_mean
+from config.program import PROGRAM
 from config.sources import Source
 from config.yaml_reader import Document, DocumentError, Place, parse
 
@@ -49,12 +50,21 @@ def from_settings(document: Document) -> Source:
         value, place = document.value[key], document.place.parts[key]
         if key == "env":  # the choice of the preset depends on it, before the names are translated
             source.put("env_cfg", "id", value, place)
+        if isinstance(value, dict) and set(value) == {"eval"}:
+            source.problems.append(f"{place.text}: {place.path}: {_EXPRESSION}")
+            continue
         word = _spelled(key)
         source.foreign[word] = (value, place)
         if word in NESTED and isinstance(value, dict):
             source.foreign |= {f"{word}.{part}": (value[part], place.parts[part]) for part in value}
     source.strays.clear()
     return source
+
+
+_EXPRESSION = (
+    "an expression is not evaluated; write values to try, such as {choice: [1, 2]} or {log: [1e-5, 1e-2]} "
+    f"({PROGRAM} tune -f FILE)"
+)
 
 
 def _spelled(key: str) -> str:

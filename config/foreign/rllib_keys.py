@@ -1016,6 +1016,8 @@ MAPPINGS: Mapping[str, tuple[Key, ...]] = {
         _ours("explore", "", "evaluation does not explore", "-", translate=values.explored_evaluation),
         _ours("input", "", "evaluation plays episodes", "-", translate=values.evaluation_input),
         _nothing("multiagent", "all policies are played"),
+        _refused("env_config", "-", "evaluation plays the environment of the run; write it under env_config", {}),
+        _nothing("num_workers num_env_runners num_gpus", _EVALUATED),
     ),
 }
 
