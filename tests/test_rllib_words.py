@@ -209,6 +209,14 @@ def test_exploration_of_old_files_is_a_line_in_steps() -> None:
     assert of("DQN", exploration_fraction=0.5).algo.epsilon_decay == 50_000
 
 
+def test_a_falling_rate_ends_with_the_run() -> None:
+    line = [[0, 5e-4], [20_000_000, 1e-12]]
+    run = of("IMPALA", lr_schedule=line)
+    assert (run.algo.lr, run.algo.lr_schedule, run.general.max_total_step) == (5e-4, "linear", 20_000_000)
+    limited = loaded(algo="IMPALA", config=json.dumps({"lr_schedule": line}), stop='{"timesteps_total": 500}')
+    assert limited.general.max_total_step == 500
+
+
 def test_parts_of_an_experiment_that_need_nothing_are_notes(tmp_path: Path) -> None:
     text = "a: {run: PPO, env: CartPole-v1, repeat: 3, trial_resources: {cpu: 1}, local_dir: x, checkpoint_freq: 0}"
     [config] = load_all(file(tmp_path, text), **FIND).values()

@@ -374,15 +374,18 @@ def rate_schedule(value: Any, scope: Scope) -> Meaning:
     """Translates a straight line to a rate near 0."""
     line = isinstance(value, list) and len(value) == 2 and all(isinstance(p, list) and len(p) == 2 for p in value)
     try:
-        (start, first), (_, last) = [[float(number) for number in point] for point in value] if line else [(1, 0)] * 2
+        (start, first), (end, last) = [[float(number) for number in point] for point in value] if line else [(1, 0)] * 2
     except (TypeError, ValueError):
-        start, first, last = 1.0, 0.0, 0.0
+        start, first, end, last = 1.0, 0.0, 0.0, 0.0
     if start != 0 or not 0 <= last <= first / 10:
         near = "write algo_cfg.lr_schedule: linear or cosine, which fall to 0 at the end of the run, and algo_cfg.lr"
         raise NoCounterpartError(near)
     rates = scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES)
     settings = {**dict.fromkeys(rates, first), scope.algo("lr_schedule")[0]: "linear"}
-    return Meaning(settings, "it falls to 0 at the end of the run")
+    limits = ("timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "episodes_total")
+    if any(written(scope, rule) is not None for rule in limits):
+        return Meaning(settings, "it falls to 0 at the end of the run")
+    return Meaning({**settings, "general_cfg.max_total_step": round(end)}, "it falls to 0 at the end of the run")
 
 
 def optimizer(value: Any, scope: Scope) -> Meaning:
