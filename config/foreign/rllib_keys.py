@@ -573,6 +573,12 @@ ALGORITHMS = (
     ),
     _nothing("_separate_vf_optimizer", "`actor_lr` and `critic_lr` are two rates"),
     _ours("_lr_vf", "critic_lr"),
+    _refused(
+        "num_sgd_iter_policy num_sgd_iter_vf sgd_stepsize_policy sgd_stepsize_vf timesteps_per_batch_policy "
+        "timesteps_per_batch_vf",
+        "`k_epochs`, `batch_size`, `actor_lr`, `critic_lr`",
+        "policy and value are learned from one batch: algo_cfg.batch_size and k_epochs, with actor_lr and critic_lr",
+    ),
     _ours("n_step", "n_step"),
     _ours("dueling", "dueling"),
     _ours("double_q", "double"),
@@ -1068,7 +1074,7 @@ EXPERIMENT = (
         translate=values.checkpoint_config,
     ),
     _nothing("checkpoint_at_end", "a checkpoint is written at the end"),
-    _nothing("local_dir storage_path", "--into FOLDER names the task directory"),
+    _nothing("local_dir storage_path upload_dir", "--into FOLDER names the task directory"),
     _nothing("pass_criteria", "stop has the rules by which a run ends"),
     _ours(
         "num_samples repeat num_trials",
