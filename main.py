@@ -86,10 +86,10 @@ def _look_up(request: argparse.Namespace) -> int:
             command: Callable[[argparse.Namespace], int] = getattr(entry, request.command)
             return command(request)
         elif request.command == "convert":
-            from config.foreign import convert, zoo
+            from config.foreign import convert
 
-            text = zoo.converted_file(request.file, request.algo, request.env, ALGOS, ENVS)
-            print(text or convert.converted(request.file, ALGOS, ENVS), end="")
+            words = {"name": getattr(request, "name", None) or "", "algo": request.algo, "env": request.env}
+            print(convert.converted(request.file, ALGOS, ENVS, **words), end="")
         elif request.command == "trust":
             return _trust(request.forget)
         elif request.command == "runs":
@@ -123,7 +123,7 @@ def _trust(forget: str | None) -> int:
 
 
 FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config",
-         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated")  # fmt: skip
+         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated", "of_rllib")  # fmt: skip
 """Flags that become settings."""
 
 

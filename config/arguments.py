@@ -75,6 +75,11 @@ def count(words: str) -> int:
     return int(words)
 
 
+def count_or_none(words: str) -> int:
+    """Returns a whole number, 0 or more."""
+    return 0 if words.isascii() and words.isdecimal() and not int(words[:18]) else count(words)
+
+
 def score(words: str) -> float:
     """Returns a finite number."""
     with contextlib.suppress(ValueError):

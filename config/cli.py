@@ -1,6 +1,7 @@
 """The command line: words in, a request out. A word that is not understood is answered with the nearest one."""
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -10,10 +11,12 @@ from config.foreign.joyrl import SECTIONS
 from config.names import FULL_WIDTH, did_you_mean, full_width, halved, printable
 from config.program import PROGRAM, version
 
-WORDS = ("train", "test", "resume", "film", "evaluate", "export", "talk")
-"""Commands that play, train or export. All but train are followed by the name of a run."""
+WORDS = ("train", "test", "resume", "film", "evaluate", "rollout", "export", "talk")
+"""Commands that play, train or export. All but train are followed by the name of a run. rollout is RLlib's word for
+evaluate."""
 LOOKUPS = ("runs", "watch", "compare", "list", "describe", "schema", "convert", "data", "doctor", "trust")
 COMMANDS = (*WORDS, "bench", "tune", *LOOKUPS)
+SETTINGS_ENDINGS = (".yaml", ".yml", ".json")
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 KINDS = ("algos", "envs", "presets", "tasks")
 
@@ -24,6 +27,9 @@ _INSTEAD = {
     "resume_path": "python main.py resume NAME", "watch": "python main.py watch, or film NAME",
     "load": "python main.py resume NAME or test NAME", "checkpoint": "python main.py resume NAME or test NAME",
     "trained_agent": "python main.py resume NAME", "i": "python main.py resume NAME",
+    "video_dir": "python main.py film NAME --into FOLDER", "use_shelve": "--out FILE.jsonl",
+    "save_info": "--out FILE.jsonl", "track_progress": "nothing: progress is always shown",
+    "local_mode": "general_cfg.mp_backend=single, the default",
     "params": "section.key=VALUE, such as algo_cfg.lr=0.001", "hyperparams": "section.key=VALUE, or --yaml FILE",
     "n_trials": "--samples N of python main.py tune --yaml FILE", "n_jobs": "--jobs N",
     "optimize": "python main.py tune --yaml FILE", "optimize_hyperparameters": "python main.py tune --yaml FILE",
@@ -68,6 +74,9 @@ with a run, by the name of its folder under tasks/:
                                                   a page; groups of seeds, too
   python main.py evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
                                                   score it, and write no folder
+  python main.py rollout CHECKPOINT --run DQN --env ENV --steps N
+                                                  the same for a checkpoint,
+                                                  such as tasks/NAME/models/500
   python main.py export NAME --to onnx [--policy P] [--out FILE]
                                                   write its policy for other
                                                   programs; --to safetensors
@@ -121,6 +130,14 @@ class _Once(argparse.Action):
         if getattr(request, self.dest) not in (None, ()):
             parser.error(f"{self.option_strings[0]} is given twice; give it once")
         setattr(request, self.dest, value)
+
+
+class _Algorithm(_Once):
+    """Stores the name of an algorithm, and with --run that it is one of RLlib's."""
+
+    def __call__(self, parser: argparse.ArgumentParser, request: argparse.Namespace, value: Any, *more: Any) -> None:
+        super().__call__(parser, request, value)
+        request.of_rllib = more == ("--run",)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -212,12 +229,25 @@ def _take_name(parser: _Parser, request: argparse.Namespace, word: str) -> None:
         parser.error(f"{word} {name} names the run; leave out --test and --resume")
     del request.overrides[0]
     request.word = word
+    name = _without_model(parser, request, name)
     setattr(request, "resume" if word == "resume" else "test", name)
     request.video = request.video or word == "film"
     if request.grid and not (request.worst or request.episodes):
         request.episodes = request.grid[0] * request.grid[1]
-    if word in ("evaluate", "export", "talk"):
-        request.command = word
+    if word in ("evaluate", "rollout", "export", "talk"):
+        request.command = "evaluate" if word == "rollout" else word
+
+
+def _without_model(parser: _Parser, request: argparse.Namespace, name: str) -> str:
+    """Returns the run of a checkpoint's folder, and takes the number of the folder as its model; any other name is
+    returned unchanged."""
+    checkpoint = re.fullmatch(r"(.+)/models/(\d+)/*", name)
+    if not checkpoint or request.word == "resume":
+        return name
+    if request.model is not None:
+        parser.error(f"{name} names a model, and --model another one; leave out --model")
+    request.model = int(checkpoint[2])
+    return checkpoint[1]
 
 
 def _behind_permissions(argv: Sequence[str]) -> int:
@@ -280,10 +310,14 @@ def _run_parser() -> _Parser:
         parser.add_argument(*flag.split(), metavar=metavar, type=kind, action=_Once, help=help_text)
 
     one("--yaml -f", "FILE", "settings of the run, or several experiments of RLlib")
-    one(
-        "--algo --run",
-        "NAME",
-        "algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each",
+    parser.set_defaults(of_rllib=False)
+    parser.add_argument(
+        "--algo",
+        "--run",
+        metavar="NAME",
+        type=arguments.text,
+        action=_Algorithm,
+        help="algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each",
     )
     one("--env", "ID", "environment, or my_env.py; without --yaml, with the nearest preset")
     one("--resume", "TASK", "the same as: resume TASK")
@@ -295,6 +329,7 @@ def _run_parser() -> _Parser:
     one("--grid", "3x3", "with film: rows and columns of episodes side by side", arguments.grid)
     one("--episode", "N", "with film: this episode of the training, from its trajectory", arguments.count)
     one("--steps", "N", "with evaluate: whole episodes, at least N steps", arguments.count)
+    parser.add_argument("--no-render", action="store_true", help="with rollout: as always")
     one("--out", "FILE", "with evaluate: a file for a JSON line per episode; with export: the file")
     one("--to", "FORMAT", "with export: onnx or safetensors", arguments.text)
     one("--policy", "NAME", "with export: one of several policies")
@@ -308,7 +343,7 @@ def _run_parser() -> _Parser:
     )
     one("--config", "JSON", "settings by RLlib's names, or in our sections")
     one("--stop", "JSON", "RLlib's stop rules, such as {training_iteration: 9}")
-    one("--checkpoint-freq", "N", "save every N iterations, as in RLlib", arguments.count)
+    one("--checkpoint-freq", "N", "save every N iterations, as in RLlib", arguments.count_or_none)
     convlab.add_flags(parser)
     _add_permission(parser)
     parser.add_argument("--print-config", action="store_true", help="show all settings as YAML, and stop")
@@ -345,7 +380,13 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
             parser.add_argument("what", metavar="TOPIC", nargs="?")
         case "convert":
             parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
-            parser.add_argument("target", metavar="NEW", type=arguments.text, nargs="?", help="data in another format")
+            parser.add_argument(
+                "target",
+                metavar="NEW|NAME",
+                type=arguments.text,
+                nargs="?",
+                help="data in another format; one of several experiments of RLlib",
+            )
             which = "with hyperparameters of rl-baselines3-zoo: the {}"
             parser.add_argument("--env", metavar="ID", type=arguments.text, help=which.format("environment"))
             algo = which.format("algorithm, by default from the file's name")
@@ -388,6 +429,9 @@ def _lookup(command: str, argv: Sequence[str]) -> argparse.Namespace:
     _add_permission(parser)
     _add_arguments(parser, command)
     request = parser.words(argv)
+    if command == "convert":
+        settings = request.file.lower().endswith(SETTINGS_ENDINGS) and not str(request.target).endswith(DATA_ENDINGS)
+        request.name, request.target = (request.target, None) if settings else (None, request.target)
     if command == "convert" and not request.target and request.file.endswith(DATA_ENDINGS):
         parser.error(f"{request.file!r} is data; name the new file too: python main.py convert DATA NEW.npz")
     if command == "list" and request.what in ("tasks", "runs"):

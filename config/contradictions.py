@@ -33,12 +33,15 @@ def found(request: argparse.Namespace) -> Iterator[str]:
         yield "--pause-at-step is for training one run; leave out --test and --seeds, and bench"
     if request.no_evaluation and (request.test or request.seeds or request.command == "bench"):
         yield "--no-evaluation is for training one run; leave out --test and --seeds, and bench"
-    if request.test and (request.resume or request.seeds or request.algo):
+    played = request.command == "evaluate"
+    if request.test and (request.resume or request.seeds or (request.algo and not played)):
         yield "--test plays the model of one run; leave out --resume, --seeds and --algo"
     keys = {word.partition("=")[0].strip() for word in request.overrides}
     for flag, key, what in TWICE:
         if getattr(request, flag) and key in keys:
             yield f"--{flag.replace('_', '-')} and {key} both set the {what}; leave one of them out"
+    if request.no_render and request.word != "rollout":
+        yield f"--no-render is for: {PROGRAM} rollout CHECKPOINT; env_cfg.render_mode=null renders nothing"
     yield from _of_playing(request)
 
 
@@ -49,7 +52,8 @@ def _of_playing(request: argparse.Namespace) -> Iterator[str]:
     if request.model is not None and not request.test:
         yield "--model is for test, film and evaluate; another start of training is general_cfg.load_model_step"
     if request.steps and not request.test:
-        yield f"--steps is for evaluate; training ends at general_cfg.max_total_step={request.steps}"
+        rllib = f"after {request.steps} iterations of RLlib with --stop '{{\"training_iteration\": {request.steps}}}'"
+        yield f"--steps is for evaluate; training ends at general_cfg.max_total_step={request.steps}, or {rllib}"
     if request.command != "evaluate" and request.steps:
         yield f"--steps is for: {PROGRAM} evaluate NAME"
     if request.command not in ("evaluate", "export") and request.out:

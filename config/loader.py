@@ -63,23 +63,28 @@ def load(
     model: str | int | None = None,
     word: str = "",
     abbreviated: Sequence[convlab.Abbreviated] = (),
+    of_rllib: bool = False,
     file: Document | sources.Source | None = None,
     task_root: Path = Path("tasks"),
     preset_root: Path = presets.PRESETS,
 ) -> RunConfig:
     """Returns the configuration of a run; the arguments from algo to model are the flags of these names. values:
     settings by section from a Python program. word: the command that stands for --resume or --test. abbreviated: flags
-    that stand for settings. file: what was read from yaml_path, if it has been read: all of it, or one of its
-    experiments."""
+    that stand for settings. of_rllib: algo and env are RLlib's. file: what was read from yaml_path, if it has been
+    read: all of it, or one of its experiments."""
     work = _Assembly(find_algo, find_env, tuple(allow_import), preset_root)
     env_class = own_class(env, "Python: env" if values is not None else "--env")
-    flags = sources.flags(algo, env_class or env, resume, test, video, checkpoint_freq, episodes, model, word)
+    expected_env = (env_class or env or "") if test and (algo or word == "rollout") else ""
+    own_env_id = None if expected_env else env_class or env
+    flags = sources.flags(algo, own_env_id, resume, test, video, checkpoint_freq, episodes, model, word)
     flags += abbreviated
     work.notes.append(convlab.note(abbreviated))
     if values is not None:
         flags = [("Python", path, value) for _, path, value in flags]
     typed = sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))
     work.sources = [*rllib.from_flags(config, stop), typed]
+    of_flags = (algo, env) if of_rllib else (None, None)
+    work.notes += rllib.put_flags(typed, *of_flags, checkpoint_freq, work.sources)
     document = file if isinstance(file, Document) else _read(yaml_path) if yaml_path and file is None else None
     if document:
         work.add_file(document, str(yaml_path))
@@ -103,7 +108,7 @@ def load(
                 f"the cluster of the earlier run is not used: add general_cfg.ray_address={address} to connect to it"
             )
         work.sources.insert(0, sources.from_task(earlier, testing=work.general("mode") == "test"))
-        work.compare(earlier, task)
+        work.compare(earlier, task, expected_env)
     return work.finish(
         expected_return=work.promised(document or earlier, preset),
         preset=str(work.used) if work.used else None,
@@ -228,8 +233,9 @@ class _Assembly(Written):
             self.notes.append(config.note)
         return config.document
 
-    def compare(self, earlier: Document, task: Path | None) -> None:
-        """Refuses a model of another algorithm with one problem in place of one for each of its settings."""
+    def compare(self, earlier: Document, task: Path | None, env: str = "") -> None:
+        """Refuses a model of another algorithm with one problem in place of one for each of its settings. env: the
+        environment that the run has to have; empty for any."""
         sections = sources.from_document(earlier, written=False).sections
         usual = sections.get("general_cfg", {}).get("algo_name")
         problems = []
@@ -238,6 +244,10 @@ class _Assembly(Written):
             if self.find("algo_name", str(past))[0] is not self.find("algo_name", now)[0]:
                 key = "algo_name" if section == "general_cfg" else f"{section}.algo_name"
                 problems.append(f"{task} was trained with {past}, and {key} is {now}")
+        kind, _ = self.find("env_name", str(self.general("env_name")))
+        id_then = sections.get("env_cfg", {}).get("id", getattr(kind and kind.Config(), "id", ""))
+        if env and id_then not in (env, rllib.present_id(env, kind)[0]):
+            problems.append(f"{task} was trained in {id_then}, and --env is {env}; leave out --env")
         if problems:
             raise ConfigError([*self.problems, *problems])
 
@@ -464,7 +474,9 @@ class _Assembly(Written):
             self.sources.insert(0, self.unrecorded())
         scope = Scope(self.three_models(), self.sources)
         for source in self.sources:
-            self.notes += rllib.translate(source, scope, lambda key: self.hint("algo_cfg", key), found["env_cfg"])
+            rllib.put_present_env(source, scope, found["env_cfg"])
+        for source in self.sources:
+            self.notes += rllib.translate(source, scope, lambda key: self.hint("algo_cfg", key))
             self._put_words(source, scope)
             self.notes += source.notes
             self.problems += source.problems

@@ -106,7 +106,9 @@ class Tuning:
         filled = replace(self.document, value=space.filled(self.document.value, self.domains, settings))
         several = experiments(filled)
         if len(several) > 1:
-            raise ConfigError([f"{self.name} has {len(several)} experiments; tune one of them at a time"])
+            raise ConfigError(
+                [f"{self.name} has {len(several)} experiments; copy the one to tune into a file of its own"]
+            )
         found = load(self.name, file=next(iter(several.values()), filled), **self.options)
         if found.objects:
             raise ConfigError(

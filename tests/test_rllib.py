@@ -1,4 +1,5 @@
-"""docs/rllib.md names every key of RLlib's model and common config, and only settings that exist."""
+"""docs/rllib.md names every key of RLlib's model and common config, only settings that exist, and what the program
+does with each key."""
 
 import re
 import shlex
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter
 
 import algos
 from config.config import GeneralConfig
+from config.foreign import rllib_page
 from config.layers import Layer
 from config.loader import load
 from config.schema import Custom
@@ -39,6 +41,11 @@ def test_every_key_is_in_one_row() -> None:
     assert len(KEYS) > 350
     assert sorted(set(KEYS) - set(found)) == []
     assert [key for key in set(found) if found.count(key) > 1] == []
+
+
+def test_the_tables_of_the_page_are_those_of_the_program() -> None:
+    assert rllib_page.written(PAGE) == PAGE
+    assert set(rllib_page.tables()) <= set(re.findall(r"^## (.*)$", PAGE, re.MULTILINE))
 
 
 def test_a_row_without_a_setting_gives_the_reason() -> None:

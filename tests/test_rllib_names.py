@@ -164,13 +164,22 @@ def test_our_sections_can_stand_beside_rllibs_names_and_a_word_wins_over_both() 
             "--config: sgd_minibatch_size: it is called sgd_batch_size here, a setting of AIRL, GAIL, MAPPO, PPO",
         ),
         ('{"explore": false}', "--config: explore: training explores; python main.py evaluate NAME plays without"),
-        ('{"model": {"conv_filters": [3]}}', "--config: model.conv_filters: expected a list of [filters, kernel, stride]"),
+        (
+            '{"model": {"conv_filters": [3]}}',
+            "--config: model.conv_filters: expected a list of [filters, kernel, stride]",
+        ),
         ('{"model": 3}', "--config: model: expected a mapping such as {fcnet_hiddens: [64, 64]"),
         ('{"env_config": 3}', "--config: env_config: expected a mapping (name: value)"),
         ('{"lr": 1, "algo_cfg": {"lr": 2}}', "--config: lr: sets algo_cfg.lr, which algo_cfg.lr sets too; keep one"),
-        ('{"num_workers": 1, "num_env_runners": 2}', "--config: num_env_runners: sets general_cfg.n_workers, which num_workers sets too; keep one"),
+        (
+            '{"num_workers": 1, "num_env_runners": 2}',
+            "--config: num_env_runners: sets general_cfg.n_workers, which num_workers sets too; keep one",
+        ),
         ('{"lr": 1, "lr": 2}', "--config: lr: written twice, first at --config; keep one"),
-        ('{"exploration_config": {"type": "Curiosity"}}', "--config: exploration_config.type: write exploration_type and"),
+        (
+            '{"exploration_config": {"type": "Curiosity"}}',
+            "--config: exploration_config.type: write exploration_type and",
+        ),
     ],
 )
 def test_what_cannot_be_understood_is_one_sentence(text: str, answer: str) -> None:

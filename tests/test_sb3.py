@@ -9,7 +9,7 @@ import yaml
 
 import main
 from config.error_text import shown
-from config.foreign import sb3, zoo
+from config.foreign import convert, sb3, zoo
 from config.foreign.sb3_values import Entry, keywords
 from config.foreign.table import NoCounterpartError
 from config.loader import ConfigError, load
@@ -19,7 +19,7 @@ from framework.catalog import ALGOS, ENVS
 def converted(folder: Path, text: str, name: str = "ppo", env: str | None = None, algo: str | None = None) -> str:
     path = folder / f"{name}.yml"
     path.write_text(text, encoding="utf-8")
-    new = zoo.converted_file(str(path), algo, env, ALGOS, ENVS)
+    new = convert.converted(str(path), ALGOS, ENVS, algo=algo, env=env)
     assert new is not None
     return new
 

@@ -182,7 +182,6 @@ FLAGS = [
     ("PPO", "-P", "progress is always shown"),
     ("PPO", "--verbose 1", "progress is always shown, and logs/log.txt has everything"),
     ("PPO", "-uuid", "every task directory has a name of its own"),
-    ("PPO", "--no-render", f"{_TEST}, which opens no window"),
     ("PPO", "--load-best", _TEST),
     ("PPO", "--load-last-checkpoint", "use --model latest, with test NAME"),
     ("PPO", "--deterministic", "evaluation and test do not explore"),

@@ -200,7 +200,7 @@ def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFix
     assert len(err.splitlines()) == 1
     written(f"one: {text}two: {text}")
     assert run("tune", "--yaml", "tune.yaml") == 2
-    assert "tune.yaml has 2 experiments; tune one of them at a time" in capsys.readouterr().err
+    assert "tune.yaml has 2 experiments; copy the one to tune into a file of its own" in capsys.readouterr().err
 
 
 def test_without_the_word_tune_values_to_try_are_the_wrong_type(capsys: pytest.CaptureFixture[str]) -> None:

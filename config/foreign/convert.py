@@ -1,17 +1,18 @@
-"""Converts a YAML file of JoyRL: python main.py convert OLD.yaml > NEW.yaml, with a comment for each change."""
+"""Converts a file of another library: python main.py convert OLD.yaml > NEW.yaml, with a comment for each change."""
 
 import yaml
 
 from config import policies, sources
 from config.error_text import shown
 from config.finder import Finder
+from config.foreign import convlab, rllib_convert, zoo
 from config.foreign import names as foreign_names
 from config.foreign.joyrl_settings import LOST, NEEDLESS, UNREAD, Omission, Rewriting
 from config.loader import ConfigError
 from config.names import printable
 from config.opening import named
 from config.run_config import SECTIONS
-from config.yaml_reader import DocumentError, Dumper, read
+from config.yaml_reader import Document, DocumentError, Dumper, read
 
 HEADINGS = {
     LOST: "Not converted; look for a setting that does the same:",
@@ -20,18 +21,52 @@ HEADINGS = {
 }
 
 
-def converted(path: str, find_algo: Finder, find_env: Finder) -> str:
-    """Returns the text of the new file. Keys without a counterpart become comments at its top."""
+def converted(
+    path: str,
+    find_algo: Finder,
+    find_env: Finder,
+    *,
+    name: str = "",
+    algo: str | None = None,
+    env: str | None = None,
+) -> str:
+    """Returns the text of the new file, with a comment for each change. name: of one of several experiments of RLlib.
+    algo, env: flags, for hyperparameters of rl-baselines3-zoo."""
     try:
         document = read(path, named)
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
+    of_zoo, of_rllib = zoo.understands(document), rllib_convert.understands(document)
+    if not of_zoo and (flag := next((flag for flag, value in (("--env", env), ("--algo", algo)) if value), "")):
+        raise ConfigError([f"{path}: {flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out"])
+    if name and not of_rllib:
+        raise ConfigError([f"{path}: {name!r} would name one of several experiments of RLlib; leave it out"])
+    if of_zoo:
+        return zoo.converted(document, algo, env, find_algo, find_env)
+    if of_rllib:
+        return rllib_convert.converted(document, find_algo, find_env, name)
+    if kind := convlab.kind_of(document.value):
+        return _of_convlab(convlab.from_document(document, kind), convlab.POLICIES.get(kind, ""))
+    return _of_joyrl(document, path, find_algo, find_env)
+
+
+def _of_convlab(source: sources.Source, algo: str) -> str:
+    """Returns the settings of a config.json of ConvLab-2 as a file: those of the algorithm, for dialogues."""
+    if source.problems:
+        raise ConfigError(source.problems)
+    notes = "".join(f"# {printable(note)}\n" for note in source.notes)
+    sections = {"general_cfg": {"algo_name": algo, "env_name": "dialog"}, **source.sections}
+    return notes + yaml.dump(sections, Dumper=Dumper, sort_keys=False, allow_unicode=True)
+
+
+def _of_joyrl(document: Document, path: str, find_algo: Finder, find_env: Finder) -> str:
+    """Returns the settings of a file of JoyRL. Keys without a counterpart become comments at the top."""
     value = document.value
     if not isinstance(value, dict):
         raise ConfigError([f"{path}: got {shown(value)}; expected the sections {', '.join(SECTIONS)}"])
     if not any(name in value for name in SECTIONS):
         message = f"has none of the sections {', '.join(SECTIONS)}: it is not a file of JoyRL"
-        raise ConfigError([f"{path}: {message}{foreign_names.origin(value)}"])
+        raise ConfigError([f"{path}: {message}{foreign_names.origin(value, path)}"])
     if wrong := [name for name in SECTIONS if not isinstance(value.get(name) or {}, dict)]:
         raise ConfigError([f"{path}: {name}: expected lines of the form name: value" for name in wrong])
     work = Rewriting(sources.from_document(document, written=True), find_algo, find_env).run()

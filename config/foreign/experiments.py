@@ -43,7 +43,7 @@ def load_all(
         document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
-    if document and _is_config(document):
+    if document and is_config(document):
         if not algo:
             what = "settings of RLlib without the name of an algorithm"
             raise ConfigError([f"{yaml_path}: {what}: {PROGRAM} --run NAME -f {yaml_path}"])
@@ -87,7 +87,7 @@ def _each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:
     return configs
 
 
-def _is_config(document: Document) -> bool:
+def is_config(document: Document) -> bool:
     """Returns True for a file with RLlib's words outside of any section, such as its params.json."""
     value = document.value
     if not isinstance(value, dict) or set(value) & {*SECTIONS, policies.SECTION} or len(value) < 2:

@@ -167,11 +167,8 @@ _ALGO = {
     ),
     "train_iterations": Row("general_cfg.max_update", "general_cfg.max_update"),
     "memory_capacity": Row("buffer_size", "buffer_size"),
-    "train_batch_size": Row("batch_size", "batch_size"),
     "target_update_fre": Row("target_update", "target_update, in gradient updates"),
-    "n_epochs": Row("k_epochs", "k_epochs"),
     "update_freq": Row("batch_size", "batch_size, in steps of the environment"),
-    "normalize": Row("normalize_obs", "normalize_obs"),
     "lmbda": Row("min_weight", "min_weight"),
     # networks, which are rewritten as a whole
     **{name: Row(remark=_NETWORK) for name in NETWORKS},
@@ -182,6 +179,12 @@ _ENV = {
     "ignore_params": Row(needless="settings and constructor arguments are told apart by name"),
     "render": Row(translate=_render, needless="env_cfg.render_mode selects rendering", values=(False, None)),
 }
+SHARED = {
+    "train_batch_size": Row("batch_size", "batch_size"),
+    "n_epochs": Row("k_epochs", "k_epochs"),
+    "normalize": Row("normalize_obs", "normalize_obs"),
+}
+"""Keys of algo_cfg that other libraries have too, with meanings of their own: read so in a file of JoyRL alone."""
 KEYS: dict[str, dict[str, Row]] = {"general_cfg": _GENERAL | _BOTH, "algo_cfg": _BOTH | _ALGO, "env_cfg": _ENV}
 """Section -> key of JoyRL there -> what it is here."""
 
@@ -250,7 +253,8 @@ def page() -> Iterator[str]:
     yield "| section | key of JoyRL | here |"
     yield "|---|---|---|"
     for section, rows in KEYS.items():
-        for name, row in sorted(rows.items(), key=lambda item: (not spelling(section, item[1]), item[0].lower())):
+        every = rows | SHARED if section == "algo_cfg" else rows
+        for name, row in sorted(every.items(), key=lambda item: (not spelling(section, item[1]), item[0].lower())):
             yield f"| `{section}` | `{name}` | {_here(section, name, row)} |"
 
 

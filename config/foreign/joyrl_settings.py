@@ -10,7 +10,7 @@ from config.error_text import shown
 from config.fields import steps_of_factor
 from config.finder import Finder
 from config.foreign import joyrl
-from config.foreign.row import Meaning, NoCounterpartError
+from config.foreign.row import Meaning, NoCounterpartError, Row
 from config.foreign.table import Scope
 from config.run_config import SECTIONS
 from config.schema import AlgoConfig, EnvConfig, Strict
@@ -238,8 +238,8 @@ class Rewriting:
             self.omit(NEEDLESS if name == "max_episode" else UNREAD, section, key, value, why)
         elif name in model.model_fields:
             self.put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
-        elif joyrl.row_of(section, key):
-            self._row(section, key, value)
+        elif row := joyrl.row_of(section, key) or (joyrl.SHARED.get(key) if section == "algo_cfg" else None):
+            self._row(section, key, value, row)
         elif owner := next((other for other in self.models if key in self.models[other].spellings()), None):
             name = self.models[owner].field_name(key)
             self.put(owner, name, self._value(owner, name, value), f"was under {section}")
@@ -260,9 +260,8 @@ class Rewriting:
             return "return_form decides"
         return ""
 
-    def _row(self, section: str, key: str, value: Any) -> None:
+    def _row(self, section: str, key: str, value: Any, row: Row) -> None:
         """Rewrites a key of JoyRL by its row."""
-        row = joyrl.KEYS[section][key]
         try:
             meaning = row.meaning(value, self.scope)
         except NoCounterpartError as error:

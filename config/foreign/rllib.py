@@ -11,9 +11,10 @@ from config.error_text import shown
 from config.foreign import convlab
 from config.foreign import names as foreign_names
 from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, row_of
-from config.foreign.rllib_values import algorithm_here, example_here
+from config.foreign.rllib_values import CHECKPOINTS, algorithm_here, example_here
 from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
 from config.names import did_you_mean
+from config.program import PROGRAM
 from config.sources import Source
 from config.yaml_reader import Document, DocumentError, Place, parse
 
@@ -53,12 +54,21 @@ def from_settings(document: Document) -> Source:
         value, place = document.value[key], document.place.parts[key]
         if key == "env":  # the choice of the preset depends on it, before the names are translated
             source.put("env_cfg", "id", value, place)
+        if isinstance(value, dict) and set(value) == {"eval"}:
+            source.problems.append(f"{place.text}: {place.path}: {_EXPRESSION}")
+            continue
         word = _spelled(key)
         source.foreign[word] = (value, place)
         if word in NESTED and isinstance(value, dict):
             source.foreign |= {f"{word}.{part}": (value[part], place.parts[part]) for part in value}
     source.strays.clear()
     return source
+
+
+_EXPRESSION = (
+    "an expression is not evaluated; write values to try, such as {choice: [1, 2]} or {log: [1e-5, 1e-2]} "
+    f"({PROGRAM} tune -f FILE)"
+)
 
 
 def _spelled(key: str) -> str:
@@ -89,15 +99,26 @@ def name_algorithm(source: Source, others: Iterable[Source] = ()) -> None:
         source.put("general_cfg", "algo_name", name, source.foreign["run"][1])
 
 
+def put_flags(
+    source: Source, algo: str | None, env: str | None, checkpoint_freq: int | None, others: Iterable[Source]
+) -> Iterator[str]:
+    """Adds --run and --env of RLlib, and yields what is to be said of --checkpoint-freq. others: sources that the
+    choice of the algorithm depends on, too."""
+    id_written = source.sections.get("env_cfg", {}).get("id")
+    for word, flag, value in (("run", "--run", algo), ("env", "--env", env if id_written == env else None)):
+        if value:
+            source.foreign[word] = (value, Place(flag, word))
+    name_algorithm(source, others)
+    if checkpoint_freq == 0:
+        yield f"--checkpoint-freq 0: {CHECKPOINTS}"
+
+
 # -------------------------------------------------------------------------------------------------- translation
 
 
-def translate(
-    source: Source, scope: Scope, hint: Callable[[str], str], kind: ModuleType | None = None
-) -> Iterator[str]:
+def translate(source: Source, scope: Scope, hint: Callable[[str], str]) -> Iterator[str]:
     """Puts the settings that have RLlib's names under ours, and yields a note on each. hint: end of a sentence about an
-    unknown setting; kind: package of the environment."""
-    _put_present_env(source, scope, kind)
+    unknown setting."""
     for key in sorted(source.foreign, key=lambda key: key in LAST):
         value, place = source.foreign[key]
         try:
@@ -164,21 +185,28 @@ def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
     return near or "has no counterpart here"
 
 
-def _put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> None:
-    """Puts the present id of an environment in the place of one that has gone. A game of ale_py is played on its own
-    vector environment, unless another way is written."""
+def put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> None:
+    """Puts the present id of an environment in the place of one that has gone, before anything is translated. A game of
+    ale_py is played on its own vector environment, unless another way is written. kind: package of the environment."""
     if "env" not in source.foreign or not hasattr(kind, "current_id"):
         return
     value, place = source.foreign["env"]
-    if not isinstance(value, str) or kind is None:
+    if not isinstance(value, str):
         return
-    old, settings = example_here(value.removeprefix("ale_py:") if value.startswith("ale_py:ALE/") else value)
-    present = kind.current_id(kind.present_name(old))
+    present, settings = present_id(value, kind)
     for key, setting in {"id": present, **settings}.items():
         source.put("env_cfg", key, setting, place)
     free = not any({"vectorization", "wrappers"} & set(each.sections.get("env_cfg", {})) for each in scope.sources)
     if present.startswith("ALE/") and free:
         source.put("env_cfg", "vectorization", "native", place)
+
+
+def present_id(name: str, kind: ModuleType | None) -> tuple[str, dict[str, Any]]:
+    """Returns the id here for an environment of RLlib's files, and further settings of env_cfg."""
+    old, settings = example_here(name.removeprefix("ale_py:") if name.startswith("ale_py:ALE/") else name)
+    if kind is None or not hasattr(kind, "current_id"):
+        return old, settings
+    return kind.current_id(kind.present_name(old)), settings
 
 
 def _put_implied(source: Source, scope: Scope) -> Iterator[str]:

@@ -33,7 +33,7 @@ def _env(scope: Scope, key: str) -> Any:
 
 def of_ale(scope: Scope) -> bool:
     """Returns True for a game of ale_py on its own vector environment, which scales, stacks and grays the pictures."""
-    return str(_env(scope, "id")).startswith(_ALE) and _env(scope, "vectorization") == "native"
+    return _ALE in str(_env(scope, "id")) and _env(scope, "vectorization") == "native"
 
 
 def constant(key: str, settings: Settings, remark: str = "") -> Callable[[Any, Scope], Meaning]:
@@ -150,6 +150,17 @@ def activation_of(name: Any) -> Any:
 
 def linear(size: Any, activation: Any) -> Settings:
     return {"layer_type": "linear", "layer_size": size, "activation": activation}
+
+
+def layers_with(word: str) -> Callable[[Any, Scope], Meaning]:
+    """Returns a translation of a word of layers that is read with another word of `model`."""
+
+    def translation(value: Any, scope: Scope) -> Meaning:
+        if _model(scope, word) or (word == "conv_filters" and of_ale(scope)):
+            return layers(value, scope)
+        return Meaning({}, f"it is read with {word}")
+
+    return translation
 
 
 def model(value: Any, scope: Scope) -> Meaning:
@@ -361,15 +372,18 @@ def rate_schedule(value: Any, scope: Scope) -> Meaning:
     """Translates a straight line to a rate near 0."""
     line = isinstance(value, list) and len(value) == 2 and all(isinstance(p, list) and len(p) == 2 for p in value)
     try:
-        (start, first), (_, last) = [[float(number) for number in point] for point in value] if line else [(1, 0)] * 2
+        (start, first), (end, last) = [[float(number) for number in point] for point in value] if line else [(1, 0)] * 2
     except (TypeError, ValueError):
-        start, first, last = 1.0, 0.0, 0.0
+        start, first, end, last = 1.0, 0.0, 0.0, 0.0
     if start != 0 or not 0 <= last <= first / 10:
         near = "write algo_cfg.lr_schedule: linear or cosine, which fall to 0 at the end of the run, and algo_cfg.lr"
         raise NoCounterpartError(near)
     rates = scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES)
     settings = {**dict.fromkeys(rates, first), scope.algo("lr_schedule")[0]: "linear"}
-    return Meaning(settings, "it falls to 0 at the end of the run")
+    limits = ("timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "episodes_total")
+    if any(written(scope, rule) is not None for rule in limits):
+        return Meaning(settings, "it falls to 0 at the end of the run")
+    return Meaning({**settings, "general_cfg.max_total_step": round(end)}, "it falls to 0 at the end of the run")
 
 
 def optimizer(value: Any, scope: Scope) -> Meaning:
@@ -422,9 +436,9 @@ def train_batch(value: Any, scope: Scope) -> Meaning:
     minibatch = any(
         written(scope, word) is not None for word in ("sgd_minibatch_size", "minibatch_size", "sgd_batchsize")
     )
-    if scope.has("algo_cfg.sgd_batch_size") and not minibatch and type(value) is int:
-        if 0 < value < scope.number("algo_cfg.sgd_batch_size"):
-            settings["algo_cfg.sgd_batch_size"] = value
+    whole = scope.has("algo_cfg.sgd_batch_size") and not minibatch and type(value) is int and value > 0
+    if whole and value < scope.number("algo_cfg.sgd_batch_size"):
+        settings["algo_cfg.sgd_batch_size"] = value
     return Meaning(settings)
 
 
@@ -635,9 +649,12 @@ def evaluation_interval(value: Any, scope: Scope) -> Meaning:
     return Meaning({"general_cfg.online_eval": True, **saves}, "each evaluation saves a checkpoint too")
 
 
+CHECKPOINTS = "checkpoints are written as general_cfg.model_save_fre says, and at the end, so that a run can go on"
+
+
 def checkpoint_freq(value: Any, scope: Scope) -> Meaning:
     if value == 0:
-        return Meaning({}, "checkpoints are written as general_cfg.model_save_fre says, and at the end")
+        return Meaning({}, CHECKPOINTS)
     if written(scope, "evaluation_interval"):
         return Meaning({}, "each evaluation saves a checkpoint, and evaluation_interval says when")
     return Meaning({"general_cfg.model_save_unit": "iteration", "general_cfg.model_save_fre": value})

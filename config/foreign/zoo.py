@@ -16,11 +16,10 @@ from config.foreign.sb3_values import Entry, keywords, number, unsaid
 from config.foreign.table import Meaning, NoCounterpartError
 from config.loader import ConfigError
 from config.names import did_you_mean, printable
-from config.opening import named
 from config.program import PROGRAM
 from config.run_config import SECTIONS
 from config.sources import Source
-from config.yaml_reader import Document, DocumentError, Dumper, Place, read
+from config.yaml_reader import Document, Dumper, Place
 
 Words = dict[str, Any]
 LOST = "Not converted, since there is no counterpart here:"
@@ -37,17 +36,10 @@ _SEEN = {
 """Environment that exists as NAMENoVel too -> the parts of its observation that are no velocity."""
 
 
-def converted_file(path: str, algo: str | None, env: str | None, find_algo: Finder, find_env: Finder) -> str | None:
-    """Returns the text of the new file; None if the file is not of rl-baselines3-zoo. algo, env: flags."""
-    try:
-        document = read(path, named)
-    except DocumentError as error:
-        raise ConfigError([str(error)]) from None
-    if isinstance(document.value, dict) and entries(document.value) and not set(SECTIONS) & set(document.value):
-        return converted(document, algo, env, find_algo, find_env)
-    if flag := next((flag for flag, value in (("--env", env), ("--algo", algo)) if value), ""):
-        raise ConfigError([f"{path}: {flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out"])
-    return None
+def understands(document: Document) -> bool:
+    """Returns True for hyperparameters of rl-baselines3-zoo."""
+    value = document.value
+    return isinstance(value, dict) and bool(entries(value)) and not set(SECTIONS) & set(value)
 
 
 def converted(document: Document, algo: str | None, env: str | None, find_algo: Finder, find_env: Finder) -> str:

@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
             line for line in self.text.splitlines() if line and not line.startswith(("Nothing was started", "See: "))
         ]
         if "Nothing was started" not in self.text:  # it was understood, and could not be built
-            lines = lines[-1:]
+            lines = [line for line in lines if line.startswith("error: ")] or lines[-1:]
         return [_reason(line, self.file) for line in lines] or ["nothing is said"]
 
     @property
@@ -134,7 +134,7 @@ def _checked(path: Path, as_training: bool, steps: int, folder: Path) -> Outcome
     words = ["--yaml", str(file)]
     status, text = _run([*words, "--dry-run"])
     if status and (other := _named_command(text, file)):
-        words = other
+        words = [_algorithm_of(path) if word == "NAME" else word for word in other]
         status, text = _run([*words, "--dry-run"])
     kind = LOADS
     if status and TOO_LARGE.search(text):
@@ -162,6 +162,12 @@ def _named_command(text: str, file: Path) -> list[str]:
     command = re.search(rf"{start}((?:[^;,\n]*? )?{re.escape(str(file))}(?: --\w+ [^ ;,\n]+)*)", text)
     words = shlex.split(command[1]) if command else []
     return words if words and words[0] != "convert" else []
+
+
+def _algorithm_of(path: Path) -> str:
+    """Returns the algorithm that the name of a file has in it, in capitals as RLlib writes them."""
+    known = ("APPO", "DDPG", "IMPALA", "A2C", "DQN", "PPO", "SAC", "TD3", "ES", "ARS")
+    return next((name for name in known if name in re.split(r"[^A-Z0-9]", path.stem)), "NAME")
 
 
 def _for_training(path: Path, target: Path) -> Path:
