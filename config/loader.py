@@ -188,6 +188,27 @@ class _Assembly(Written):
             self.promises = False
             why = f"policies with other names are written: {', '.join(ours)}"
             self.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
+        else:
+            self._leave_out_settings(preset)
+
+    def _leave_out_settings(self, preset: sources.Source) -> None:
+        """Drops the settings that a preset gives to the algorithm of a policy which has another one now."""
+        usual = preset.sections.get("general_cfg", {}).get("algo_name") or self.general("algo_name")
+        for section in [*preset.sections]:
+            theirs = preset.sections[section].get("algo_name") or usual
+            if not policies.name_of(section) or self.find("algo_name", theirs) == self._package_of(section):
+                continue
+            dropped = [key for key in preset.sections[section] if key not in PolicyConfig.model_fields]
+            for key in dropped:
+                del preset.sections[section][key], preset.places[section].parts[key]
+            self.promises = False
+            if dropped:
+                why = f"they are for {theirs}: {', '.join(dropped)}"
+                self.notes.append(f"settings of the preset for {section} are not used, since {why}")
+
+    def _package_of(self, section: str) -> tuple[ModuleType | None, str]:
+        """Returns the package of the algorithm of a policy, or None and why."""
+        return self.find("algo_name", self.algo_of(section))
 
     # names ------------------------------------------------------------------------------------------------
 
@@ -239,7 +260,8 @@ class _Assembly(Written):
         document = _read(self.used)
         preset = sources.from_document(document, written=False)
         written = self._with_id()
-        if "id" in written and presets.named(self.used, str(written["id"])):  # its folder may be another spelling
+        folder_is_id = "id" in written and presets.named(self.used, str(written["id"]))
+        if folder_is_id and self._is_for_kind(self.used):  # its folder may be another spelling
             written["id"] = preset.sections.get("env_cfg", {}).get("id", written["id"])
         self.sources.insert(0, preset)
         self._leave_out_policies(preset)
@@ -287,9 +309,18 @@ class _Assembly(Written):
         kind, _ = self.find("env_name", str(self.general("env_name")))
         env = str(self._with_id().get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
-        path = presets.find(package.NAME if package else algo, family_name, self.preset_root)
+        name = package.NAME if package else algo
+        path = presets.find(name, family_name, self.preset_root, self._is_for_kind)
         self.notes += presets.notes(path, algo, family_name, self.preset_root) if say else ()
         return path
+
+    def _is_for_kind(self, preset: Path) -> bool:
+        """Returns True if a preset is for the kind of environment that is written, or none is written."""
+        if not self.writes("general_cfg", "env_name"):
+            return True
+        general = sources.from_document(_read(preset), written=False).sections.get("general_cfg", {})
+        theirs = general.get("env_name", GeneralConfig.model_fields["env_name"].default)
+        return self.find("env_name", theirs)[0] is self.find("env_name", self.general("env_name"))[0]
 
     def _with_id(self) -> dict[str, Any]:
         """Returns the strongest section env_cfg that names the environment; an empty one if none does."""

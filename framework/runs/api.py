@@ -111,7 +111,8 @@ class Run:
         Python defaults below these settings. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
-        if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
+        maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
+        if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
             env_name = "python"
         general = {"env_name": env_name, "seed": seed}
         sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
