@@ -101,3 +101,191 @@ def test_a_policy_of_the_same_algorithm_keeps_them():
     config = traffic(cars={"algo_name": "ppo", "lr": 0.5})
     assert (config.policies["cars"].batch_size, config.policies["cars"].lr) == (1024, 0.5)
     assert config.policies["lights"].train_fre == 8
+
+
+# ------------------------------------------------------------------------------------------------ the old interface
+
+
+class OldAlone:
+    """One agent: reset gives an observation, step four values."""
+
+    observation_space, action_space = Box(-1, 1, (2,)), Discrete(2)
+
+    def reset(self):
+        self.time = 0
+        return np.zeros(2, np.float32)
+
+    def step(self, action):
+        self.time += 1
+        return np.full(2, self.time / 10, np.float32), float(action), self.time == 5, {}
+
+
+class OldTraffic:
+    """Two cars and a light. car_2 leaves in step 3, the episode ends in step 6."""
+
+    CAR, LIGHT = (Box(0, 1, (3,)), Discrete(2)), (Box(0, 1, (1,)), Discrete(3))
+
+    def reset(self):
+        self.time = 0
+        return self._seen(["car_1", "car_2", "traffic_light_1"])
+
+    def step(self, actions):
+        self.time += 1
+        self.actions = actions
+        agents = ["car_1", "car_2", "traffic_light_1"] if self.time <= 3 else ["car_1", "traffic_light_1"]
+        dones = {"car_2": True} if self.time == 3 else {}
+        rewards = {name: float(actions[name]) for name in agents}
+        return self._seen(agents), rewards, {**dones, "__all__": self.time == 6}, {name: {} for name in agents}
+
+    def _seen(self, agents):
+        sizes = {name: 1 if "light" in name else 3 for name in agents}
+        return {name: np.full(size, self.time / 6, np.float32) for name, size in sizes.items()}
+
+
+class ListedTraffic(OldTraffic):
+    """The same, with spaces by methods."""
+
+    possible_agents = ("car_1", "car_2", "traffic_light_1")
+
+    def observation_space(self, agent):
+        return (self.LIGHT if "light" in agent else self.CAR)[0]
+
+    def action_space(self, agent):
+        return (self.LIGHT if "light" in agent else self.CAR)[1]
+
+
+class DictTraffic(OldTraffic):
+    """The same, with spaces by mappings."""
+
+    observation_spaces = {"car_1": OldTraffic.CAR[0], "car_2": OldTraffic.CAR[0], "traffic_light_1": OldTraffic.LIGHT[0]}
+    action_spaces = {"car_1": OldTraffic.CAR[1], "car_2": OldTraffic.CAR[1], "traffic_light_1": OldTraffic.LIGHT[1]}
+
+
+class SeededTraffic(ListedTraffic):
+    """The same, with the reset of today and the step of four values."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(), {}
+
+
+class BareReset(ListedTraffic):
+    def reset(self, *, seed=None, options=None):
+        return super().reset()
+
+
+class Inherits(gymnasium.Env, OldAlone):
+    reset, step = OldAlone.reset, OldAlone.step
+
+
+TRAFFIC_SPACES = {"car_*": OldTraffic.CAR, "traffic_light_*": OldTraffic.LIGHT}
+WRAPPED = {
+    "spaces by pattern": lambda: joystick.OldGym(OldTraffic(), spaces=TRAFFIC_SPACES),
+    "spaces by method": lambda: joystick.OldGym(ListedTraffic()),
+    "spaces by mapping": lambda: joystick.OldGym(DictTraffic()),
+    "new reset": lambda: joystick.OldGym(SeededTraffic()),
+}
+POLICIES = {"cars": {"agents": "car_*"}, "lights": {"agents": "traffic_light_*", "algo_name": "DQN"}}
+SMALL = {"batch_size": 40, "sgd_batch_size": 20}
+PLAIN = {"normalize_obs": False}
+"""What a window of older weights needs."""
+
+
+@pytest.mark.parametrize(
+    ("maker", "start"),
+    [
+        (ListedTraffic, "reset has no argument seed and no argument options; joystick.OldGym(env) around it accepts"),
+        (BareReset, "reset returned observations without infos; joystick.OldGym(env) around it accepts"),
+        (DictTraffic, "observation_space(agent), action_space(agent), reset and step; joystick.OldGym(env) accepts the"),
+        (OldTraffic, "the old step of 4 values is accepted in joystick.OldGym(env)"),
+        (OldAlone, "the old step of 4 values is accepted in joystick.OldGym(env)"),
+        (Inherits, "joystick.OldGym(env) accepts it as it is"),
+    ],
+)
+def test_the_old_interface_without_a_wrapper_names_the_wrapper_at_the_first_look(maker, start):
+    with pytest.raises((joystick.EnvError, joystick.ConfigError, joystick.JoystickError)) as caught:
+        joystick.Run("PPO", lambda: maker(), general_cfg=QUICK, into="never")
+    assert start in str(caught.value)
+    assert str(caught.value).count("OldGym") == 1
+
+
+def test_an_old_step_behind_a_new_reset_names_the_wrapper_too():
+    with (
+        pytest.raises(joystick.EnvError, match=r"step returned 4 values, with dones; joystick.OldGym\(env\)"),
+        joystick.Run("PPO", SeededTraffic, env_cfg={"n_envs": 1}, general_cfg=QUICK, policies_cfg=POLICIES) as run,
+    ):
+        run.train(40)
+
+
+@pytest.mark.parametrize("maker", WRAPPED.values(), ids=WRAPPED)
+def test_old_agents_train_and_are_evaluated(maker):
+    settings = {"general_cfg": {**QUICK, "online_eval_episode": 2}, "algo_cfg": SMALL, "env_cfg": {"n_envs": 2}}
+    with joystick.Run("PPO", lambda: maker(), **settings, policies_cfg=POLICIES) as run:
+        result = run.train(80)
+        score = run.evaluate(2)
+    assert result["step"] >= 80
+    assert set(result["policies"]) == {"cars", "lights"}
+    assert score["episodes"] == 2
+
+
+def test_old_flags_become_terminations_and_truncations_by_hand():
+    env = joystick.OldGym(ListedTraffic())
+    obs, infos = env.reset(seed=1)
+    assert [*obs] == [*env.possible_agents] == ["car_1", "car_2", "traffic_light_1"]
+    assert infos == {}
+    for _ in range(2):
+        assert env.step(dict.fromkeys(obs, 1))[2:4] == ({"__all__": False}, {"__all__": False})
+    _, rewards, terminated, truncated, _ = env.step(dict.fromkeys(obs, 1))
+    assert rewards == {"car_1": 1, "car_2": 1, "traffic_light_1": 1}
+    assert (terminated, truncated) == ({"car_2": True, "__all__": False}, {"car_2": False, "__all__": False})
+
+
+def test_a_time_limit_in_all_infos_cuts_the_episode():
+    from envs.python.old_agents import ends
+
+    cut = {"TimeLimit.truncated": True}
+    assert ends({"a": True, "__all__": True}, {"a": cut, "b": cut}) == (
+        {"a": False, "__all__": False},
+        {"a": True, "__all__": True},
+    )
+    assert ends({"__all__": True}, {"a": cut, "b": {}}) == ({"__all__": True}, {"__all__": False})
+    assert ends({"__all__": True}, {}) == ({"__all__": True}, {"__all__": False})
+
+
+@pytest.mark.parametrize(
+    ("env", "spaces", "message"),
+    [
+        (OldTraffic(), None, r"OldTraffic has no observation_space; set self.observation_space in its __init__, or, if"),
+        (OldTraffic(), {"car_*": OldTraffic.CAR}, r"OldTraffic has no spaces of agent 'traffic_light_1'; write joystick"),
+        (OldAlone(), {"a*": OldTraffic.CAR}, r"reset of OldAlone gives a ndarray; expected observations by agent"),
+        (type("E", (OldTraffic,), {"observation_space": Box(0, 1, (3,)), "action_space": Discrete(2)})(), None,
+         r"reset of E gives a mapping \(car_1, car_2, traffic_light_1\) and its space is one for all; if these are"),
+        (type("F", (ListedTraffic,), {"step": lambda self, actions: (1, 2, 3)})(), None, "step of F gives 3 values"),
+        (type("G", (ListedTraffic,), {"step": lambda self, actions: (1, 2, 3, 4)})(), None,
+         "step of G: observations: got a int; expected a mapping by agent"),
+    ],
+)  # fmt: skip
+def test_what_the_wrapper_cannot_use_is_a_sentence(env, spaces, message):
+    def play():
+        wrapped = joystick.OldGym(env, spaces=spaces)
+        wrapped.reset(seed=0)
+        [wrapped.observation_space(agent) for agent in wrapped.possible_agents]
+        wrapped.step({})
+
+    with pytest.raises(joystick.EnvError, match=message):
+        play()
+
+
+@pytest.mark.parametrize("run_ahead", [0, 1])
+def test_old_agents_train_under_ray_as_in_one_process(monkeypatch, run_ahead):
+    from helpers_distributed import fake_rays
+
+    fake_rays(monkeypatch)
+    ray = {"mp_backend": "ray", "n_workers": 1, "run_ahead": run_ahead}
+    weights = {}
+    for name, general in (("one", {}), ("ray", ray)):
+        options = {"general_cfg": {**QUICK, **general}, "env_cfg": {"n_envs": 2}, "policies_cfg": POLICIES}
+        with joystick.Run("PPO", WRAPPED["spaces by pattern"], **options, algo_cfg=SMALL | PLAIN, into=name) as run:
+            run.train(120)
+            weights[name] = run.weights()
+    if run_ahead == 0:
+        np.testing.assert_equal(weights["one"], weights["ray"])
