@@ -92,7 +92,9 @@ def test_a_policy_of_another_algorithm_drops_what_a_preset_gives_to_its_own():
     assert config.policies["lights"].lr == 0.1
     assert config.policies["lights"].agents == "light_*"
     [cars, lights] = [note for note in config.notes if "are not used" in note]
-    assert cars.startswith("settings of the preset for policies_cfg.cars are not used, since they are for PPO: batch_size")
+    assert cars.startswith(
+        "settings of the preset for policies_cfg.cars are not used, since they are for PPO: batch_size"
+    )
     assert "for DQN: value_layers, gamma" in lights
     assert config.expected_return is None
 
@@ -157,7 +159,11 @@ class ListedTraffic(OldTraffic):
 class DictTraffic(OldTraffic):
     """The same, with spaces by mappings."""
 
-    observation_spaces = {"car_1": OldTraffic.CAR[0], "car_2": OldTraffic.CAR[0], "traffic_light_1": OldTraffic.LIGHT[0]}
+    observation_spaces = {
+        "car_1": OldTraffic.CAR[0],
+        "car_2": OldTraffic.CAR[0],
+        "traffic_light_1": OldTraffic.LIGHT[0],
+    }
     action_spaces = {"car_1": OldTraffic.CAR[1], "car_2": OldTraffic.CAR[1], "traffic_light_1": OldTraffic.LIGHT[1]}
 
 
@@ -195,7 +201,10 @@ PLAIN = {"normalize_obs": False}
     [
         (ListedTraffic, "reset has no argument seed and no argument options; joystick.OldGym(env) around it accepts"),
         (BareReset, "reset returned observations without infos; joystick.OldGym(env) around it accepts"),
-        (DictTraffic, "observation_space(agent), action_space(agent), reset and step; joystick.OldGym(env) accepts the"),
+        (
+            DictTraffic,
+            "observation_space(agent), action_space(agent), reset and step; joystick.OldGym(env) accepts the",
+        ),
         (OldTraffic, "the old step of 4 values is accepted in joystick.OldGym(env)"),
         (OldAlone, "the old step of 4 values is accepted in joystick.OldGym(env)"),
         (Inherits, "joystick.OldGym(env) accepts it as it is"),
@@ -254,8 +263,8 @@ def test_a_time_limit_in_all_infos_cuts_the_episode():
 @pytest.mark.parametrize(
     ("env", "spaces", "message"),
     [
-        (OldTraffic(), None, r"OldTraffic has no observation_space; set self.observation_space in its __init__, or, if"),
-        (OldTraffic(), {"car_*": OldTraffic.CAR}, r"OldTraffic has no spaces of agent 'traffic_light_1'; write joystick"),
+        (OldTraffic(), None, r"OldTraffic has no observation_space; set self.observation_space in its __init__, or"),
+        (OldTraffic(), {"car_*": OldTraffic.CAR}, r"OldTraffic has no spaces of agent 'traffic_light_1'; write"),
         (OldAlone(), {"a*": OldTraffic.CAR}, r"reset of OldAlone gives a ndarray; expected observations by agent"),
         (type("E", (OldTraffic,), {"observation_space": Box(0, 1, (3,)), "action_space": Discrete(2)})(), None,
          r"reset of E gives a mapping \(car_1, car_2, traffic_light_1\) and its space is one for all; if these are"),

@@ -255,7 +255,9 @@ def _array_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
     expected = f"an array of {space.dtype} with shape {space.shape}"
     if isinstance(value, dict):
         mend = "Several agents need possible_agents, observation_space(agent) and action_space(agent)"
-        yield Fault(field, expected, f"a dict with the keys {[*value]}"[:80], f"{mend}, or joystick.OldGym(env) around it.")
+        yield Fault(
+            field, expected, f"a dict with the keys {[*value]}"[:80], f"{mend}, or joystick.OldGym(env) around it."
+        )
         return
     is_array = isinstance(value, np.ndarray | np.number | np.bool_)
     array = np.asarray(value) if is_array else _numbers(value)

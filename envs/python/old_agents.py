@@ -81,7 +81,7 @@ def ends(dones: Mapping[str, Any], infos: Mapping[str, Any]) -> tuple[dict[str, 
     """Returns terminated and truncated by agent. An end is a termination, unless the info of the agent has a true
     TimeLimit.truncated; that of the episode is one unless all infos have it."""
     cut = {name: _is_cut(infos.get(name)) for name in dones}
-    cut["__all__"] = _is_cut(infos.get("__all__")) or bool(infos) and all(map(_is_cut, infos.values()))
+    cut["__all__"] = _is_cut(infos.get("__all__")) or (bool(infos) and all(map(_is_cut, infos.values())))
     terminated = {name: bool(done) and not cut[name] for name, done in dones.items()}
     return terminated, {name: bool(done) and cut[name] for name, done in dones.items()}
 

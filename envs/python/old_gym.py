@@ -1,4 +1,4 @@
-"""Environments of gym before version 0.26, with one or several agents: a step of four values, a reset without a seed."""
+"""Environments of gym before version 0.26, one or several agents: a step of four values, a reset without a seed."""
 
 import inspect
 from collections.abc import Mapping
@@ -61,8 +61,8 @@ class OldGym(gymnasium.Env):
     def _by_agent(self, method: str, mapping: Mapping[str, Any]) -> str:
         """Returns a sentence about an environment that has several agents and does not say so."""
         return (
-            f"{method} of {self._name} gives a mapping ({', '.join(map(str, [*mapping][:3]))}) and its space is one for "
-            "all; if these are agents, write "
+            f"{method} of {self._name} gives a mapping ({', '.join(map(str, [*mapping][:3]))}) and its space is "
+            "one for all; if these are agents, write "
             'joystick.OldGym(env, spaces={"*": (env.observation_space, env.action_space)})'
         )
 
@@ -84,7 +84,9 @@ class OldGym(gymnasium.Env):
         """Returns the five mappings of the dict interface for the four old ones."""
         for name, part in zip(("observations", "rewards", "dones", "infos"), parts, strict=True):
             if not isinstance(part, Mapping):
-                raise EnvError(f"step of {self._name}: {name}: got a {type(part).__name__}; expected a mapping by agent")
+                raise EnvError(
+                    f"step of {self._name}: {name}: got a {type(part).__name__}; expected a mapping by agent"
+                )
         obs, reward, done, info = parts
         return obs, reward, *old_agents.ends(done, info), info
 
