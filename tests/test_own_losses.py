@@ -47,7 +47,7 @@ LISTS = [
 
 @pytest.mark.parametrize(("algo", "toy", "name"), LISTS)
 def test_every_list_of_every_algorithm_asks_for_the_loss_and_gives_the_statistics(algo, toy, name, monkeypatch):
-    rest = contract.small(algo)
+    rest = {**contract.small(algo), **({"baseline": "value"} if algo == "REINFORCE" else {})}
     layers = [{"layer_type": "custom", "module": "own_losses:Regularized"}, *rest[name]]
     monkeypatch.setattr(contract, "small", lambda algo: {**rest, name: layers})
     if (algo, name) == ("TRPO", "actor_layers"):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.opening import regular
-from framework.dataset import archives, lines, minari_sets, pickles, sources
+from framework.dataset import archives, lines, minari_sets, pickles, sources, traces
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions
 from framework.dataset.summary import Gathering, Summary
@@ -22,6 +22,7 @@ READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
     ".jsonl": lines.read,
     ".jsonl.gz": lines.read,
     ".jsonl.zst": lines.read,
+    traces.SUFFIX: traces.read,
     "": minari_sets.read,
 }
 """Ending of a file, empty for a folder -> what yields its steps."""
