@@ -379,7 +379,8 @@ def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | Non
         recorders.append(trajectories(config, env, None))
     if cfg.traces:
         by_policy = AgentSteps(_plan_in(config, env)) if env.joint else None
-        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy))
+        first_worker = 1 if cfg.mp_backend == "ray" else 0  # as in EnvContext.worker_index
+        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy, first_worker))
     if cfg.video_fre and env.replayable:
         recorders.append(Tape(env.rows))
     return recorders

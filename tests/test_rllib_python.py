@@ -1,5 +1,8 @@
 """Programs in RLlib's style: own classes and names, environments with the old interface, policies by agent."""
 
+import json
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
@@ -298,3 +301,45 @@ def test_old_agents_train_under_ray_as_in_one_process(monkeypatch, run_ahead):
             weights[name] = run.weights()
     if run_ahead == 0:
         np.testing.assert_equal(weights["one"], weights["ray"])
+
+
+# ------------------------------------------------------------------------------------------------ names of results
+
+
+def test_a_result_has_the_names_of_rllib_on_request_and_ours_too():
+    for names in ("joystick", "rllib"):
+        settings = {**QUICK, "result_names": names}
+        with joystick.Run("PPO", Plain, general_cfg=settings, algo_cfg=SMALL, into=names) as run:
+            results = [run.train(40), run.train(40)]
+        lines = [json.loads(line) for line in (run.task / "results/result.json").read_text().splitlines()]
+        assert [line["iteration"] for line in lines] == [1, 2]
+        assert ("episode_reward_mean" in lines[0]) is (names == "rllib")
+    first, last = results
+    assert (last["training_iteration"], last["timesteps_total"], last["episodes_total"]) == (2, 80, 8)
+    assert (first["timesteps_this_iter"], last["timesteps_this_iter"], last["episodes_this_iter"]) == (40, 40, 8)
+    assert last["episode_reward_mean"] == last["return_mean"]
+    assert (last["episode_reward_min"], last["episode_reward_max"]) == (last["return_min"], last["return_max"])
+    assert last["episode_len_mean"] == 10
+    assert last["time_total_s"] == lines[1]["time_total_s"] >= last["time_this_iter_s"] > 0
+    assert last["info"]["learner"]["default_policy"]["policy_loss"] == last["metrics"]["policy_loss"]
+    assert last["custom_metrics"] == last["policy_reward_mean"] == {}
+    assert Path("joystick/results/progress.csv").read_bytes() == Path("rllib/results/progress.csv").read_bytes()
+
+
+def test_several_policies_have_rewards_and_learners_by_name():
+    settings = {**QUICK, "result_names": "rllib"}
+    with joystick.Run("PPO", WRAPPED["spaces by method"], general_cfg=settings, policies_cfg=POLICIES) as run:
+        result = run.train(60)
+    assert set(result["policy_reward_mean"]) == set(result["policy_reward_max"]) == {"cars", "lights"}
+    assert set(result["info"]["learner"]) == {"cars", "lights"}
+
+
+def test_a_callback_reads_rllibs_names_and_another_name_is_refused():
+    read = []
+    settings = {**QUICK, "result_names": "RLlib"}
+    callbacks = {"on_train_result": lambda info: read.append(info["result"]["episode_reward_mean"])}
+    with joystick.Run("PPO", Plain, general_cfg=settings, algo_cfg=SMALL, callbacks=callbacks) as run:
+        result = run.train(40)
+    assert read == [result["return_mean"]]
+    with pytest.raises(ConfigError, match=r"general_cfg\.result_names"):
+        joystick.Run("PPO", Plain, general_cfg={"result_names": "tune"})

@@ -1,4 +1,4 @@
-"""Traces as data: what general_cfg.traces wrote, and what RLlib's writers wrote, is read, converted and learned from."""
+"""Traces as data: what general_cfg.traces wrote, and what RLlib's writers wrote, is read and learned from."""
 
 import base64
 import json
