@@ -486,6 +486,8 @@ class _Assembly(Written):
         decided = self.limits(built["general_cfg"], built["algo_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.notes += unread.notes(self, built, where, self.nothing_to_do)
         self.notes += self.remarks(found)
+        if hasattr(found["env_cfg"], "remark") and (remark := found["env_cfg"].remark(built["env_cfg"])):
+            self.notes.append(remark)
         if built["general_cfg"].mode == "train":
             general = built["general_cfg"].model_copy(update=decided)
             for section in self.policy_names() or ["algo_cfg"]:
