@@ -12,7 +12,7 @@ from config import limits, own, own_env, packages, policies, presets, sources, t
 from config.config import GeneralConfig
 from config.error_text import faults, locate
 from config.finder import Finder
-from config.foreign import convlab, joyrl, rllib
+from config.foreign import convlab, joyrl, rllib, rllib_multiagent
 from config.names import did_you_mean, nearest, printable, with_full_width_named
 from config.opening import fault_below, named
 from config.paths import fixed
@@ -55,7 +55,7 @@ def load(
     pause_at_step: int | None = None,
     no_evaluation: bool = False,
     values: Mapping[str, Mapping[str, Any]] | None = None,
-    config: str | None = None,
+    config: str | Mapping[str, Any] | None = None,
     stop: str | None = None,
     checkpoint_freq: int | None = None,
     episodes: int | None = None,
@@ -78,12 +78,13 @@ def load(
     if values is not None:
         flags = [("Python", path, value) for _, path, value in flags]
     typed = sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))
-    work.sources = [*rllib.from_flags(config, stop), typed]
+    work.sources = [*_by_rllib(config, stop), typed]
     document = file if isinstance(file, Document) else _read(yaml_path) if yaml_path and file is None else None
     if document:
         work.add_file(document, str(yaml_path))
     elif isinstance(file, sources.Source):
         work.sources.insert(0, file)
+    work.put_policies()
     if env_class and not work.writes("general_cfg", "env_name"):
         typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
     preset = work.add_preset(bool(algo or env) and not (yaml_path or resume or test))
@@ -111,6 +112,14 @@ def load(
         pause_at_step=pause_at_step,
         no_evaluation=no_evaluation,
     )
+
+
+def _by_rllib(config: str | Mapping[str, Any] | None, stop: str | None) -> Iterator[sources.Source]:
+    """Yields the settings by RLlib's names: of a text or a mapping, and of the stop rules."""
+    if isinstance(config, Mapping):
+        yield rllib.from_settings(sources.document_of(config, "Python: config"))
+        config = None
+    yield from rllib.from_flags(config, stop)
 
 
 def _read(path: str | Path) -> Document:
@@ -362,6 +371,16 @@ class _Assembly(Written):
             for key, value in source.sections.get("env_cfg", {}).items()
         )
 
+    def put_policies(self) -> None:
+        """Puts RLlib's policies under policies_cfg, before a preset and the algorithms are chosen."""
+        for source in self.sources:
+            rllib_multiagent.put_policies(source, self.our_name)
+
+    def our_name(self, algorithm: str) -> str | None:
+        """Returns our name of an algorithm; None for an unknown one."""
+        package, _ = self.find("algo_name", algorithm)
+        return None if package is None else str(package.NAME)
+
     def package(self, key: str) -> ModuleType | None:
         package, problem = self.find(key, self.general(key))
         if problem:
@@ -469,6 +488,7 @@ class _Assembly(Written):
         known = rllib.Known(self.three_models(), self.sources)
         for source in self.sources:
             self.notes += rllib.translate(source, known, lambda key: self.hint("algo_cfg", key))
+            self.notes += rllib_multiagent.translate(source, self.models, self.sources, self.hint)
             self.problems += source.problems
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
         built: dict[str, Any] = {name: self.section(name) for name in self.models}

@@ -1,6 +1,7 @@
 """Programs in RLlib's style: own classes and names, environments with the old interface, policies by agent."""
 
 import json
+import random
 from pathlib import Path
 
 import gymnasium
@@ -12,6 +13,7 @@ import joystick
 from config import own
 from config.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
+from main import main
 
 QUICK = {"max_step": 20, "seed": 1, "save_fig": False, "online_eval": False, "compile": "off"}
 
@@ -343,3 +345,186 @@ def test_a_callback_reads_rllibs_names_and_another_name_is_refused():
     assert read == [result["return_mean"]]
     with pytest.raises(ConfigError, match=r"general_cfg\.result_names"):
         joystick.Run("PPO", Plain, general_cfg={"result_names": "tune"})
+
+
+# ------------------------------------------------------------------------------------------------ multiagent
+
+CAR, LIGHT = OldTraffic.CAR, OldTraffic.LIGHT
+
+
+def mapping_of_the_source(agent_id):
+    """The function of the source: a car draws one of two policies."""
+    return "traffic_light" if agent_id.startswith("traffic_light_") else random.choice(["car1", "car2"])
+
+
+def multiagent(**more):
+    graphs = {
+        "car1": (None, *CAR, {"gamma": 0.85}),
+        "car2": (None, *CAR, {"gamma": 0.99}),
+        "traffic_light": (None, *LIGHT, {}),
+    }
+    return {"policy_graphs": graphs, "policy_mapping_fn": mapping_of_the_source, **more}
+
+
+def make_traffic(env_config):
+    """A function as RLlib's register_env has it."""
+    return joystick.OldGym(OldTraffic(), spaces=TRAFFIC_SPACES)
+
+
+def test_the_traffic_example_of_the_source_trains_three_policies():
+    joystick.register_env("my_multiagent_env", make_traffic)
+    with joystick.Run("PPO", "my_multiagent_env", general_cfg=QUICK, config={"multiagent": multiagent()}) as run:
+        gammas = {name: policy.gamma for name, policy in run.config.policies.items()}
+        result = run.train(80)
+    assert gammas == {"car1": 0.85, "car2": 0.99, "traffic_light": 0.99}
+    assert set(result["policies"]) == {"car1", "car2", "traffic_light"}
+    agents = {name: policy.agents for name, policy in run.config.policies.items()}
+    assert set(agents.values()) == {"test_rllib_python:mapping_of_the_source"}
+    with joystick.Run.resume(run.task, allow_import=["test_rllib_python"]) as again:
+        again.train(20)
+
+
+def test_the_hierarchy_of_the_source_learns_its_top_level_alone():
+    joystick.register_env("traffic", make_traffic)
+    levels = {"top_level": (None, *LIGHT, {}), "low_level": (None, *CAR, {"lr": 0.5})}
+    config = {
+        "multiagent": {
+            "policy_graphs": levels,
+            "policy_mapping_fn": lambda agent_id: "low_level" if agent_id.startswith("car_") else "top_level",
+            "policies_to_train": ["top_level"],
+        },
+        "num_workers": 0,
+    }
+    with joystick.Run("PPO", "traffic", general_cfg=QUICK, config=config) as run:
+        assert {name: policy.train for name, policy in run.config.policies.items()} == {
+            "top_level": True,
+            "low_level": False,
+        }
+        before = run.weights()
+        run.train(80)
+        after = run.weights()
+    assert all(np.array_equal(after[name], before[name]) for name in before if name.startswith("low_level"))
+    assert not all(np.array_equal(after[name], before[name]) for name in before)
+
+
+def test_classes_and_settings_of_a_policy_have_rllibs_names_too():
+    spec = {
+        "cars": ("DQNTorchPolicy", *CAR, {"buffer_size": 500, "n_step": 3, "train_batch_size": 16}),
+        "lights": {"policy_class": "PPOTFPolicy", "config": {"lambda": 0.8, "sgd_minibatch_size": 8, "lr": 0.25}},
+    }
+    config = loaded_multiagent(policies=spec, policy_mapping_fn={"car_*": "cars", "light_*": ["lights"]})
+    cars, lights = config.policies["cars"], config.policies["lights"]
+    assert (config.policy_packages["cars"].NAME, config.policy_packages["lights"].NAME) == ("DQN", "PPO")
+    assert (cars.buffer_size, cars.n_step, cars.batch_size) == (500, 3, 16)
+    assert (lights.gae_lambda, lights.sgd_batch_size, lights.lr) == (0.8, 8, 0.25)
+    assert (cars.agents, lights.agents) == (["car_*"], ["light_*"])
+
+
+def loaded_multiagent(text=False, **value):
+    config = {"multiagent": value}
+    return load(
+        None, ["general_cfg.env_name=toy"], find_algo=ALGOS, find_env=ENVS, algo="PPO", env="traffic",
+        config=json.dumps(config) if text else own.by_name(config), allow_import=["test_rllib_python"],
+    )  # fmt: skip
+
+
+def test_the_flag_config_takes_it_with_a_function_by_name_or_patterns():
+    names = {"cars": [None, None, None, {"gamma": 0.5}], "lights": None}
+    for mapping in ("test_rllib_python:by_kind", {"car_*": "cars", "light_*": "lights"}):
+        config = loaded_multiagent(text=True, policies=names, policy_mapping_fn=mapping)
+        assert config.policies["cars"].gamma == 0.5
+    assert loaded_multiagent(text=True, policies=["default_policy"]).policies["default_policy"].agents == "*"
+    words = ["--algo", "PPO", "--env", "traffic", "general_cfg.max_total_step=100", "general_cfg.save_fig=false"]
+    text = json.dumps({"multiagent": {"policies": names, "policy_mapping_fn": "test_rllib_python:by_kind"}})
+    assert main([*words, "--config", text, "--allow-import", "test_rllib_python", "--into", "run"]) == 0
+
+
+def by_kind(agent_id, episode, worker, **kwargs):
+    """A function with the arguments of later versions."""
+    assert episode is None
+    return "cars" if agent_id.startswith("car_") else "lights"
+
+
+def test_asking_a_function_draws_none_of_the_programs_random_numbers():
+    random.seed(3)
+    expected = random.random()
+    random.seed(3)
+    joystick.register_env("t", make_traffic)
+    joystick.Run("PPO", "t", general_cfg=QUICK, config={"multiagent": multiagent()}).close()
+    assert random.random() == expected
+
+
+BAD_MULTIAGENT = [
+    (3, "multiagent: got 3; expected a mapping with policies and policy_mapping_fn"),
+    ({"policys": {}}, "multiagent: policys has no counterpart here; did you mean policies?"),
+    ({"policy_mapping_fn": by_kind}, 'has no policies; write policies: {"cars"'),
+    ({"policies": {"a": None}, "policy_graphs": {"a": None}}, "policies and policy_graphs are the same; keep one"),
+    ({"policies": {}}, "policies: got {}; expected policies by name"),
+    ({"policies": 3}, "policies: got 3; expected policies by name"),
+    (
+        {"policies": {"a": (None, None)}},
+        "policy a: got 2 parts; expected (policy_class, obs",
+    ),
+    ({"policies": {"a": 3}}, "policy a: got 3; expected None, or (policy_class"),
+    ({"policies": {"a": {"class": 3}}}, "policy a: class is none of policy_class, observation_space"),
+    ({"policies": {"a": (None, None, None, 3)}}, "policy a: config: got 3; expected settings by name"),
+    (
+        {"policies": {"a": ("MyPolicyGraph", None, None, {})}},
+        "policy a: MyPolicyGraph is no algorithm here; write",
+    ),
+    (
+        {"policies": {"a": None, "b": None}},
+        "policy_mapping_fn: is missing; expected a function from",
+    ),
+    ({"policies": {"a": None, "b": None}, "policy_mapping_fn": 3}, "policy_mapping_fn: got 3; expected a function"),
+    (
+        {"policies": {"a": None, "b": None}, "policy_mapping_fn": {"*": "c"}},
+        "policy_mapping_fn: *: there is no policy",
+    ),
+    (
+        {"policies": {"a": None, "b": None}, "policy_mapping_fn": {"*": "a"}},
+        "policy_mapping_fn: gives policy b no",
+    ),
+    ({"policies": ["a"], "policies_to_train": "a"}, "policies_to_train: got 'a' (text); expected a list of policies"),
+    ({"policies": ["a"], "policies_to_train": ["b"]}, "policies_to_train: there is no policy 'b'"),
+    ({"policies": ["a"], "observation_fn": by_kind}, "observation_fn has no counterpart here; write a wrapper around"),
+    ({"policies": ["a"], "replay_mode": "lockstep"}, "replay_mode: lockstep has no counterpart here, only independent"),
+    ({"policies": {"a-b": None}}, "policies_cfg.a-b: is not a valid policy name"),
+    ({"policies": {"a": (None, None, None, {"gamm": 1})}}, "multiagent.a.gamm: did you mean gamma?"),
+    ({"policies": {"a": (None, None, None, {"gamma": 2})}}, "multiagent.a.gamma: got 2; expected a number from 0 to 1"),
+    (
+        {"policies": {"a": (None, None, None, {"num_workers": 2})}},
+        "num_workers: is a setting of the run",
+    ),
+    ({"policies": ["a"], "policy_mapping_fn": "no_such:thing"}, "imports no_such"),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), BAD_MULTIAGENT)
+def test_a_wrong_multiagent_is_a_sentence(value, message):
+    with pytest.raises(ConfigError) as caught:
+        loaded_multiagent(**value) if isinstance(value, dict) else load(
+            None, find_algo=ALGOS, find_env=ENVS, algo="PPO", env="traffic", config={"multiagent": value}
+        )
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda agent_id: "carz",
+            "gives agent 'car_1' the policy 'carz', and there is none; did you",
+        ),
+        (lambda agent_id: None, "gives None for agent 'car_1'; expected the name of its policy, or True or False"),
+        (lambda agent_id: agent_id.nothing, "failed for agent 'car_1': AttributeError: 'str' object has no attribute"),
+        (lambda agent_id, episode, worker: str(episode.worker), "failed for agent 'car_1': AttributeError: 'NoneType'"),
+        (lambda agent_id: "car1", "policies_cfg.car2.agents: no agent matches"),
+    ],
+)
+def test_a_wrong_mapping_function_is_a_sentence(function, message):
+    joystick.register_env("t", make_traffic)
+    value = multiagent(policy_mapping_fn=function)
+    with pytest.raises(ConfigError) as caught:
+        joystick.Run("PPO", "t", general_cfg=QUICK, config={"multiagent": value})
+    assert message in str(caught.value)

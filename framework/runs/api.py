@@ -69,6 +69,15 @@ def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
     return call
 
 
+def _own_copy(config: Settings | None) -> dict[str, Any] | None:
+    """Returns the settings by RLlib's names. Raises ConfigError for what is no mapping."""
+    if config is None:
+        return None
+    if not isinstance(config, Mapping) or not all(isinstance(key, str) for key in config):
+        raise ConfigError([f"Python: config: got {config!r}; expected a mapping of settings by RLlib's names"])
+    return dict(config)
+
+
 def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
     """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
     if name in ("verbose", "progress_bar"):
@@ -96,6 +105,7 @@ class Run:
         algo_cfg: Settings | None = None,
         env_cfg: Settings | None = None,
         policies_cfg: Mapping[str, Settings] | None = None,
+        config: Settings | None = None,
         env_name: str | None = None,
         yaml: str | Path | None = None,
         words: Iterable[str] = (),
@@ -107,10 +117,15 @@ class Run:
         show: bool = False,
     ) -> None:
         """Starts a run in a new task directory. algo and env choose a preset, as --algo and --env do; env may also be a
-        class or function that makes an environment, or a registered name. preset: general_cfg.preset; None: only
+        class or function that makes an environment, or a registered name. config: settings by RLlib's names, as
+        --config takes them. preset: general_cfg.preset; None: only
         Python defaults below these settings. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
+        config = _own_copy(config)
+        if config is not None:
+            env = config.pop("env", None) if env is None else env
+            callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
         maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
         if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
             env_name = "python"
@@ -129,7 +144,7 @@ class Run:
         }
         if not (env is None or isinstance(env, str) or callable(env)):
             raise ConfigError([f"Python: env: got {env!r}; expected an id, or the class or function that makes it"])
-        flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import}
+        flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
         self._begin(show, yaml, words, values, callbacks, metrics, **flags)
 
     @classmethod
