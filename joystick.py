@@ -135,8 +135,12 @@ def _instead(name: str) -> str:
     """Returns the end of a sentence about a missing name: what to write in its place."""
     from config.names import did_you_mean
     from framework.catalog import ALGOS
+    from framework.other_words import OF_THE_MODULE, stem_of
 
-    algo = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}.get(name.lower())
+    if name in OF_THE_MODULE:
+        return f"; {OF_THE_MODULE[name]}"
+    algos = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}
+    algo = algos.get(name.lower()) or algos.get(stem_of(name).lower())
     if algo:
         return f'; an algorithm is named in joystick.Run("{algo}", env)'
     if name in ("make", "Env", "gym"):

@@ -16,6 +16,18 @@ TIME_LIMIT = "TimeLimit.truncated"
 """Key of an info: the end comes from a time limit."""
 
 
+def check(spaces: Any) -> None:
+    """Raises EnvError for spaces that are not given as pairs by name or pattern of agents."""
+    pairs = spaces.values() if isinstance(spaces, Mapping) else () if spaces is None else (spaces,)
+    if wrong := [pair for pair in pairs if not isinstance(pair, tuple | list) or len(pair) != 2]:
+        raise EnvError(
+            f"OldGym: spaces: got {wrong[0]!r:.80}; expected "
+            '{"car_*": (observation_space, action_space)}, by names or patterns of agents'
+        )
+    if isinstance(spaces, list | tuple):
+        raise EnvError('OldGym: spaces: got a list; expected {"car_*": (observation_space, action_space)}')
+
+
 def several(env: Any, spaces: Spaces | None) -> bool:
     """Returns True if an environment with the old interface has agents by name."""
     bases = {base.__name__ for base in type(env).__mro__}

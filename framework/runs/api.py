@@ -25,7 +25,7 @@ from config.paths import as_written
 from config.schema import RolloutSpec
 from config.tasks import find as find_task
 from envs.base import EnvContext
-from framework import compatibility
+from framework import compatibility, other_words
 from framework.callbacks import from_functions
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.atomic import remove_folder
@@ -42,14 +42,6 @@ from framework.runs.task_dir import CLOSED, ROOT, circumstances
 
 Settings = Mapping[str, Any]
 Arguments = ParamSpec("Arguments")
-_INSTEAD = {
-    "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
-    "test": "run.evaluate(episodes)", "eval": "run.evaluate(episodes)", "render": "run.film()",
-    "predict": "joystick.load(run.task).act(obs)", "act": "joystick.load(run.task).act(obs)",
-    "compute_single_action": "joystick.load(run.task).act(obs)", "load": "joystick.load(run.task) or run.restore(N)",
-    "stop": "run.close()", "get_weights": "run.weights()", "get_policy": "run.agent", "policy": "run.agent",
-}  # fmt: skip
-"""Methods of other libraries -> what to write here."""
 Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
 """Callbacks from Python: a class, module:name, or functions by event."""
 
@@ -60,6 +52,8 @@ def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
     @wraps(init)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        if len(args) > 3:
+            raise TypeError(f"Run takes algo and env by position, and settings by name: config={args[3]!r:.80}")
         for name in kwargs:
             if name not in names:
                 algo = str(kwargs.get("algo") or next(iter(args[1:2]), ""))
@@ -82,6 +76,8 @@ def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> 
     """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
     if name in ("verbose", "progress_bar"):
         return "; use show=True"
+    if name in other_words.OF_THE_CONSTRUCTOR:
+        return f"; {other_words.OF_THE_CONSTRUCTOR[name]}"
     path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
     if not path:
         return f"; {remark}" if remark else did_you_mean(name, arguments)
@@ -429,6 +425,8 @@ class Run:
     def foreach_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
         the latest weights. Returns the results in this order."""
+        if not callable(function):
+            raise JoystickError(f"foreach_worker: got {function!r:.80}; expected a function of an agent and a number")
         experiment = self._rested()
         return [function(experiment.trainer.agent, 0), *experiment.backend.each_worker(function)]
 
@@ -488,7 +486,7 @@ class Run:
 
     def __getattr__(self, name: str) -> Any:
         """Says what to call in place of a method of another library."""
-        instead = _INSTEAD.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
+        instead = other_words.OF_A_RUN.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
         raise AttributeError(f"a Run has no {name!r}" + (f"; use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
