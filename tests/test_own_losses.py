@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from algos.base import UnfitError
 from algos.common import networks, own_loss
 from algos.common.encoder import NetworkError
 from algos.common.settings import NetworkConfig
+from config import own
 from config.schema import Custom as Layer
 from config.schema import Gru, Linear
 from framework.errors import JoystickError
@@ -123,7 +125,7 @@ def run_of(tmp_path, monkeypatch, algo="PPO", options=None, name="own_losses:Reg
     monkeypatch.chdir(tmp_path)
     layers = [{"layer_type": "custom", "module": name, "options": options or {}}]
     algo_cfg = {"actor_layers": layers, "batch_size": 40, "sgd_batch_size": 20}
-    allow = ["own_losses"]
+    allow = [name.partition(":")[0]]
     settings = {"seed": 1, "save_fig": False, "online_eval": False, "max_step": 20, **general}
     return joystick.Run(algo, "CartPole-v1", preset=None, algo_cfg=algo_cfg, general_cfg=settings, allow_import=allow)
 
@@ -150,6 +152,28 @@ def test_a_resume_goes_on_with_the_same_columns_and_bits(tmp_path, monkeypatch):
         whole.train(120)
         whole.train(120)
         np.testing.assert_equal(resumed, whole.weights())
+
+
+def test_the_layer_of_the_page_works(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+    [code] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "custom_loss" in block]
+    (tmp_path / "page_networks.py").write_text(f"import torch\nfrom torch import nn\n\n\n{code}")
+    monkeypatch.syspath_prepend(tmp_path)
+    norms = []
+    for pull in (0.0, 10.0):
+        monkeypatch.setattr(own, "_REGISTERED", {})
+        with run_of(tmp_path, monkeypatch, options={"pull": pull}, name="page_networks:Regularized") as run:
+            norms.append(run.train(400)["metrics"]["weight_norm"])
+    assert norms[1] < 0.95 * norms[0]
+
+
+def test_several_learners_and_workers_ask_for_the_loss(tmp_path, monkeypatch):
+    from helpers_distributed import fake_rays
+
+    fake_rays(monkeypatch)
+    ray = {"mp_backend": "ray", "n_workers": 2, "run_ahead": 0}
+    with run_of(tmp_path, monkeypatch, **ray) as run:
+        assert run.train(160)["metrics"]["asked"] > 0
 
 
 def test_such_a_run_is_not_compiled(tmp_path, monkeypatch):

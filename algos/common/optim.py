@@ -101,7 +101,7 @@ def descend(
 ) -> None:
     """Makes a step down the gradient of a loss, to which layers of the user's own have added theirs. inputs: minibatch
     that the loss is of."""
-    own_loss.completed(loss, parameters, inputs).backward()  # type: ignore[no-untyped-call]
+    own_loss.completed(loss, parameters, inputs).backward()
     apply_gradients(optimizer, parameters, max_norm, reduce)
 
 

@@ -101,7 +101,9 @@ def _of(module: Any, loss: Tensor, inputs: Mapping[str, Any]) -> Tensor:
 def layers_of(holders: Iterable[Any]) -> list[nn.Module]:
     """Returns the custom layers that learn, in the networks among these values, each once."""
     networks = (value for value in holders if isinstance(value, nn.Module))
-    layers = {id(part.module): part.module for network in networks for part in network.modules() if _learns(part)}
+    layers: dict[int, Any] = {
+        id(part.module): part.module for network in networks for part in network.modules() if _learns(part)
+    }
     return list(layers.values())
 
 
