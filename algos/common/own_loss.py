@@ -36,10 +36,10 @@ def mark(layer: nn.Module) -> None:
 
 
 def _takes_two(parameters: Sequence[Any]) -> bool:
-    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    needed = [one for one in parameters if one.default is one.empty and one.kind is not one.VAR_POSITIONAL]
-    needed = [one for one in needed if one.kind is not one.VAR_KEYWORD]
-    return len(needed) <= 2 and (len(places) >= 2 or any(one.kind is one.VAR_POSITIONAL for one in parameters))
+    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    needed = [each for each in parameters if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
+    needed = [each for each in needed if each.kind is not each.VAR_KEYWORD]
+    return len(needed) <= 2 and (len(places) >= 2 or any(each.kind is each.VAR_POSITIONAL for each in parameters))
 
 
 def has_loss(layer: nn.Module) -> bool:
@@ -165,7 +165,7 @@ def _stats_function(module: Any) -> Callable[[], Any] | None:
     for name in ("custom_stats", "metrics"):
         function = getattr(module, name, None)
         needed = (
-            [one for one in own.parameters_of(function) or () if one.default is one.empty]
+            [each for each in own.parameters_of(function) or () if each.default is each.empty]
             if callable(function)
             else [0]
         )

@@ -89,7 +89,7 @@ def _agents(mapping: Any, named: Mapping[str, Any]) -> dict[str, Any]:
                     f"policy_mapping_fn: {pattern}: there is no policy {policy!r}{_near(policy, named)}"
                 )
             patterns[policy].append(pattern)
-    if idle := [name for name, found in patterns.items() if not found]:
+    if idle := [name for name, matching in patterns.items() if not matching]:
         raise NoCounterpartError(f"policy_mapping_fn: gives policy {idle[0]} no agents")
     return patterns
 
@@ -133,13 +133,13 @@ def _algorithm(name: str, kind: Any, algorithm: Callable[[str], str | None]) -> 
     while any(stems[-1].endswith(end) and stems[-1] != end for end in _WORDS_OF_CLASSES):
         end = next(end for end in _WORDS_OF_CLASSES if stems[-1].endswith(end))
         stems.append(stems[-1].removesuffix(end))
-    found = next((ours for stem in stems if (ours := algorithm(stem))), None)
-    if found is None:
+    name_here = next((ours for stem in stems if (ours := algorithm(stem))), None)
+    if name_here is None:
         raise NoCounterpartError(
             f"policy {name}: {word} is no algorithm here; write None, or a name such as DQN; your own is a package of "
             "algos, as docs/algorithms.md describes"
         )
-    return found
+    return name_here
 
 
 # ----------------------------------------------------------------------------------------------------- in the loader
@@ -152,11 +152,11 @@ def put_policies(source: Source, algorithm: Callable[[str], str | None]) -> None
         return
     del source.foreign[KEY]
     try:
-        found = policies_of(value, algorithm)
+        written = policies_of(value, algorithm)
     except NoCounterpartError as reason:
         source.problems.append(f"{place.text}: {place.path}: {reason}")
         return
-    for name, settings in found.items():
+    for name, settings in written.items():
         section, at = policies.section_of(name), f"{place.path}.{name}"
         source.sections.setdefault(section, {})
         source.places.setdefault(section, Place(place.text, section))
@@ -179,9 +179,9 @@ def translate(
     for section, written in source.of_policies.items():
         if section not in models:
             continue
-        known = Known({"algo_cfg": models[section]}, all_sources)
+        names = Known({"algo_cfg": models[section]}, all_sources)
         part = Source(True, foreign=dict(written))
-        yield from rllib.translate(part, known, lambda key, section=section: hint(section, key))  # type: ignore[misc]
+        yield from rllib.translate(part, names, lambda key, section=section: hint(section, key))  # type: ignore[misc]
         source.problems += part.problems
         for key, value in part.sections.get("algo_cfg", {}).items():
             source.put(section, key, value, part.places["algo_cfg"].parts[key])

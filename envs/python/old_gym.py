@@ -26,7 +26,8 @@ class OldGym(gymnasium.Env):
         self._several = old_agents.several(env, spaces)
         if self._several:
             self.possible_agents = old_agents.names(env, spaces)
-            self.observation_space, self.action_space = old_agents.spaces_by_agent(env, spaces, _space)
+            methods: Any = old_agents.spaces_by_agent(env, spaces, _space)
+            self.observation_space, self.action_space = methods
         else:
             self.observation_space, self.action_space = (self._own_space(name) for name in _SPACES)
         old = getattr(env, "metadata", None) or {}
