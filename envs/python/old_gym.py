@@ -19,7 +19,7 @@ class OldGym(gymnasium.Env):
     def __init__(self, env: Any, render_mode: str | None = None, spaces: old_agents.Spaces | None = None) -> None:
         """spaces: observation space and action space by name or pattern of agents, for an environment of several
         agents that has none."""
-        if isinstance(env, type) or not (hasattr(env, "reset") and hasattr(env, "step")):
+        if isinstance(env, type) or not any(hasattr(env, name) for name in ("reset", *_SPACES)):
             raise EnvError(f"OldGym: got {env!r:.80}; expected an environment with reset and step, such as MyEnv()")
         old_agents.check(spaces)
         self.env, self.render_mode, self._name = env, render_mode, type(env).__name__
