@@ -191,13 +191,14 @@ def _instead(name: str) -> str:
     from config.names import did_you_mean
     from framework.catalog import ALGOS
     from framework.data.absent import INSTEAD
+    from framework.other_words import OF_THE_MODULE, stem_of
 
-    if name in INSTEAD:
-        return f"; {INSTEAD[name]}"
+    if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):
+        return f"; {instead}"
     algos = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}
     if name.endswith("Policy") and (algo := algos.get(name.removesuffix("Policy").lower())):
         return f'; joystick.policy("{algo}", env) is a policy of this algorithm'
-    algo = algos.get(name.lower())
+    algo = algos.get(name.lower()) or algos.get(stem_of(name).lower())
     if algo:
         return f'; an algorithm is named in joystick.Run("{algo}", env)'
     if name in ("make", "Env", "gym"):

@@ -5,7 +5,7 @@ numpy on the environment side ([N, ...] in, [N, ...] out), torch on the learning
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
+from algos.common import own_loss
 from algos.common.device import on_device  # noqa: F401 - for the learner and the memory
 from algos.common.gradient_step import GradientStep, uncompiled
 from algos.common.keep import load_state_of, restore_stream, state_of, stream_state
+from algos.common.own_loss import OwnLossError as OwnLossError
 from algos.common.weights import load_weights, weights_of
 
 Array = np.ndarray
@@ -159,6 +161,11 @@ class Agent(ABC):
     normalizer: Any = None
     """Statistics of observations, an algos.common.normalize.Normalizer; None without normalize_obs."""
 
+    _own_layers: list[torch.nn.Module] | None = None
+    """Layers of the user's own that learn; None until they are needed."""
+    _own_names: tuple[str, ...] | None = None
+    """Names of their statistics."""
+
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
@@ -220,7 +227,25 @@ class Agent(ABC):
 
     def metric_names(self) -> tuple[str, ...]:
         """Returns the names of all metrics that learning gives."""
-        return self.METRICS if self.optimizer is None else (*self.METRICS, "grad_norm", "lr")
+        names = self.METRICS if self.optimizer is None else (*self.METRICS, "grad_norm", "lr")
+        return (*names, *(self.own_stats() if self._own_names is None else self._own_names))
+
+    def own_stats(self) -> dict[str, torch.Tensor]:
+        """Returns the statistics that layers of the user's own give now, by name. Raises OwnLossError for unusable
+        ones."""
+        if self._own_layers is None:
+            self._own_layers = own_loss.layers_of(self._attributes())
+        stats = own_loss.stats_of(self._own_layers)
+        if self._own_names is None:
+            self._own_names = own_loss.new_names(stats, (*self.METRICS, "grad_norm", "lr"))
+        own_loss.compare(stats, self._own_names)
+        return stats
+
+    def _attributes(self) -> Iterator[Any]:
+        """Yields the attributes of the agent, and of the parts that hold networks for it."""
+        yield from vars(self).values()
+        for name in ("policy", "discriminator"):
+            yield from getattr(getattr(self, name, None), "__dict__", {}).values()
 
     def observe(self, obs: torch.Tensor) -> None:
         """Updates the statistics of observations with new ones [M, ...] of a replay memory, each of which comes once.
@@ -251,8 +276,7 @@ class Agent(ABC):
 
     def gradient_steps(self) -> list[GradientStep]:
         """Returns the steps of its updates that can be compiled: attributes of the agent or of its policy."""
-        attributes = [*vars(self).values(), *getattr(getattr(self, "policy", None), "__dict__", {}).values()]
-        return [each for each in attributes if isinstance(each, GradientStep)]
+        return [each for each in self._attributes() if isinstance(each, GradientStep)]
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

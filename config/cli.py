@@ -241,12 +241,12 @@ def _take_name(parser: _Parser, request: argparse.Namespace, word: str) -> None:
 def _without_model(parser: _Parser, request: argparse.Namespace, name: str) -> str:
     """Returns the run of a checkpoint's folder, and takes the number of the folder as its model; any other name is
     returned unchanged."""
-    checkpoint = re.fullmatch(r"(.+)/models/(\d+)/*", name)
+    checkpoint = re.fullmatch(r"(.+)/models/(\d+|best|latest)/*", name)
     if not checkpoint or request.word == "resume":
         return name
     if request.model is not None:
         parser.error(f"{name} names a model, and --model another one; leave out --model")
-    request.model = int(checkpoint[2])
+    request.model = int(checkpoint[2]) if checkpoint[2].isdecimal() else checkpoint[2]
     return checkpoint[1]
 
 

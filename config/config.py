@@ -200,6 +200,9 @@ class GeneralConfig(Strict):
     not needed."""
     video_format: Annotated[Literal["gif", "mp4"], BeforeValidator(lower)] = "gif"
     """Format of videos: gif, or mp4, which is smaller and needs the package imageio-ffmpeg."""
+    result_names: Annotated[Literal["joystick", "rllib"], BeforeValidator(lower)] = "joystick"
+    """Names of the entries of a result, in results/result.json, in callbacks and in Python. rllib: RLlib's names too
+    (episode_reward_mean, timesteps_total, training_iteration, ...; docs/python.md)."""
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = "info"
     """Lowest level of what logs/log.txt contains, and of the notes that the terminal shows. debug adds the shapes of
     the first data, and size and duration of each checkpoint. The terminal shows warnings at any level."""

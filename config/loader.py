@@ -12,7 +12,7 @@ from config import limits, own, own_env, packages, policies, presets, sources, t
 from config.config import GeneralConfig
 from config.error_text import faults, locate
 from config.finder import Finder
-from config.foreign import convlab, joyrl, joyrl_settings, rllib
+from config.foreign import convlab, joyrl, joyrl_settings, rllib, rllib_multiagent
 from config.foreign.table import Scope
 from config.names import did_you_mean, nearest, printable, with_full_width_named
 from config.opening import fault_below, named
@@ -56,7 +56,7 @@ def load(
     pause_at_step: int | None = None,
     no_evaluation: bool = False,
     values: Mapping[str, Mapping[str, Any]] | None = None,
-    config: str | None = None,
+    config: str | Mapping[str, Any] | None = None,
     stop: str | None = None,
     checkpoint_freq: int | None = None,
     episodes: int | None = None,
@@ -82,7 +82,7 @@ def load(
     if values is not None:
         flags = [("Python", path, value) for _, path, value in flags]
     typed = sources.from_command_line(overrides, flags, sources.from_values(values or {}, "Python"))
-    work.sources = [*rllib.from_flags(config, stop), typed]
+    work.sources = [*_by_rllib(config, stop), typed]
     of_flags = (algo, env) if of_rllib else (None, None)
     work.notes += rllib.put_flags(typed, *of_flags, checkpoint_freq, work.sources)
     document = file if isinstance(file, Document) else _read(yaml_path) if yaml_path and file is None else None
@@ -90,6 +90,7 @@ def load(
         work.add_file(document, str(yaml_path))
     elif isinstance(file, sources.Source):
         work.sources.insert(0, file)
+    work.put_policies()
     if env_class and not work.writes("general_cfg", "env_name"):
         typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
     preset = work.add_preset(bool(algo or env) and not (yaml_path or resume or test))
@@ -117,6 +118,14 @@ def load(
         pause_at_step=pause_at_step,
         no_evaluation=no_evaluation,
     )
+
+
+def _by_rllib(config: str | Mapping[str, Any] | None, stop: str | None) -> Iterator[sources.Source]:
+    """Yields the settings by RLlib's names: of a text or a mapping, and of the stop rules."""
+    if isinstance(config, Mapping):
+        yield rllib.from_settings(sources.document_of(config, "Python: config"))
+        config = None
+    yield from rllib.from_flags(config, stop)
 
 
 def _read(path: str | Path) -> Document:
@@ -203,6 +212,27 @@ class _Assembly(Written):
             self.promises = False
             why = f"policies with other names are written: {', '.join(ours)}"
             self.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
+        else:
+            self._leave_out_settings(preset)
+
+    def _leave_out_settings(self, preset: sources.Source) -> None:
+        """Drops the settings that a preset gives to the algorithm of a policy which has another one now."""
+        usual = preset.sections.get("general_cfg", {}).get("algo_name") or self.general("algo_name")
+        for section in [*preset.sections]:
+            theirs = preset.sections[section].get("algo_name") or usual
+            if not policies.name_of(section) or self.find("algo_name", theirs) == self._package_of(section):
+                continue
+            dropped = [key for key in preset.sections[section] if key not in PolicyConfig.model_fields]
+            for key in dropped:
+                del preset.sections[section][key], preset.places[section].parts[key]
+            self.promises = False
+            if dropped:
+                why = f"they are for {theirs}: {', '.join(dropped)}"
+                self.notes.append(f"settings of the preset for {section} are not used, since {why}")
+
+    def _package_of(self, section: str) -> tuple[ModuleType | None, str]:
+        """Returns the package of the algorithm of a policy, or None and why."""
+        return self.find("algo_name", self.algo_of(section))
 
     # names ------------------------------------------------------------------------------------------------
 
@@ -259,7 +289,8 @@ class _Assembly(Written):
         document = _read(self.used)
         preset = sources.from_document(document, written=False)
         written = self._with_id()
-        if "id" in written and presets.named(self.used, str(written["id"])):  # its folder may be another spelling
+        folder_is_id = "id" in written and presets.named(self.used, str(written["id"]))
+        if folder_is_id and self._is_for_kind(self.used):  # its folder may be another spelling
             written["id"] = preset.sections.get("env_cfg", {}).get("id", written["id"])
         self.sources.insert(0, preset)
         self._leave_out_policies(preset)
@@ -307,9 +338,18 @@ class _Assembly(Written):
         kind, _ = self.find("env_name", str(self.general("env_name")))
         env = str(self._with_id().get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
-        path = presets.find(package.NAME if package else algo, family_name, self.preset_root)
+        name = package.NAME if package else algo
+        path = presets.find(name, family_name, self.preset_root, self._is_for_kind)
         self.notes += presets.notes(path, algo, family_name, self.preset_root) if say else ()
         return path
+
+    def _is_for_kind(self, preset: Path) -> bool:
+        """Returns True if a preset is for the kind of environment that is written, or none is written."""
+        if not self.writes("general_cfg", "env_name"):
+            return True
+        general = sources.from_document(_read(preset), written=False).sections.get("general_cfg", {})
+        theirs = general.get("env_name", GeneralConfig.model_fields["env_name"].default)
+        return self.find("env_name", theirs)[0] is self.find("env_name", self.general("env_name"))[0]
 
     def _with_id(self) -> dict[str, Any]:
         """Returns the strongest section env_cfg that names the environment; an empty one if none does."""
@@ -351,6 +391,16 @@ class _Assembly(Written):
             if source.written
             for key, value in source.sections.get("env_cfg", {}).items()
         )
+
+    def put_policies(self) -> None:
+        """Puts RLlib's policies under policies_cfg, before a preset and the algorithms are chosen."""
+        for source in self.sources:
+            rllib_multiagent.put_policies(source, self.our_name)
+
+    def our_name(self, algorithm: str) -> str | None:
+        """Returns our name of an algorithm; None for an unknown one."""
+        package, _ = self.find("algo_name", algorithm)
+        return None if package is None else str(package.NAME)
 
     def package(self, key: str) -> ModuleType | None:
         package, problem = self.find(key, self.general(key))
@@ -479,6 +529,7 @@ class _Assembly(Written):
             self.notes += rllib.translate(source, scope, lambda key: self.hint("algo_cfg", key))
             self._put_words(source, scope)
             self.notes += source.notes
+            self.notes += rllib_multiagent.translate(source, self.models, self.sources, self.hint)
             self.problems += source.problems
         sources.choose_film(self.sources, self.models.get("env_cfg"))
         self.problems += sources.outside(self.sources, self.models, self.foreign_name)
@@ -497,6 +548,8 @@ class _Assembly(Written):
         decided = self.limits(built["general_cfg"], built["algo_cfg"], found["env_cfg"], built["env_cfg"], explicit)
         self.notes += unread.notes(self, built, where, self.nothing_to_do)
         self.notes += self.remarks(found)
+        if hasattr(found["env_cfg"], "remark") and (remark := found["env_cfg"].remark(built["env_cfg"])):
+            self.notes.append(remark)
         if built["general_cfg"].mode == "train":
             general = built["general_cfg"].model_copy(update=decided)
             for section in self.policy_names() or ["algo_cfg"]:

@@ -1,6 +1,7 @@
 """Finds the packages that algo_name and env_name mean. Imports a user's own package only with permission."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -48,10 +49,20 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
         return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"
     if key == "algo_name" and (several := several_algorithms(name)):
         return f"unknown name {name!r}{several}"
+    if key == "algo_name" and (stem := _TRAINER.sub("", name)) != name and stem.lower() in _lower(finder):
+        return f"unknown name {name!r}; write {stem}"
     kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
     if kinds:
         return f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"
     return f"unknown name {name!r}{did_you_mean(name, finder.available())} {_listed(key)}"
+
+
+_TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")
+"""What RLlib's classes have behind the name of an algorithm."""
+
+
+def _lower(finder: Finder) -> set[str]:
+    return {name.lower() for name in finder.available()}
 
 
 def _listed(key: str) -> str:

@@ -5,7 +5,7 @@ where an environment has none of its own.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -28,14 +28,18 @@ _FAMILIES = {
 """Folder of presets for a family of environments -> pattern of their ids."""
 
 
-def find(algo: str, env: str, root: Path = PRESETS) -> Path | None:
+def find(
+    algo: str, env: str, root: Path = PRESETS, is_for_kind: Callable[[Path], bool] = lambda path: True
+) -> Path | None:
     """Returns presets/ENV/ALGO.yaml, else the algorithm's preset for the family of ENV, else in _default.
 
-    Case is ignored. A path below the current folder is relative to it.
+    Case is ignored. A path below the current folder is relative to it. is_for_kind: whether a preset of this name, or
+    of this family, is for the kind of environment that is wanted.
     """
     presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
-    wanted = (folder_name(env), family(env), "_default")
-    found = next((presets[key] for folder in wanted if (key := (folder.lower(), algo.lower())) in presets), None)
+    wanted = ((folder.lower(), algo.lower()) for folder in (folder_name(env), family(env), "_default"))
+    fitting = (path for key in wanted if (path := presets.get(key)) and (key[0] == "_default" or is_for_kind(path)))
+    found = next(fitting, None)
     return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
 
 

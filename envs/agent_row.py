@@ -61,7 +61,7 @@ class AgentRow:
         self._steps += 1
         actions = {name: chosen[slot.number] for name, slot in self._acting.items()}
         try:
-            obs, reward, terminated, truncated, self.info = self.env.step(actions)
+            obs, reward, terminated, truncated, self.info = five(self.env.step(actions))
             if self._leaving:
                 self._release()
             if self._ended and not self._ended.keys().isdisjoint(obs):
@@ -228,6 +228,16 @@ class AgentRow:
     def failed(self, reason: str) -> EnvError:
         """Returns an error found after the latest call."""
         return self._failed(f"step {self._steps}" if self._steps else "reset", EnvError(reason))
+
+
+def five(result: Any) -> Any:
+    """Returns what a step gives. Raises EnvError for the old interface."""
+    if isinstance(result, tuple) and len(result) == 4:
+        raise EnvError(f"step returned 4 values, with dones; {OLD}")
+    return result
+
+
+OLD = "joystick.OldGym(env) around it accepts the old reset() -> observations and step() -> 4 mappings"
 
 
 def _form(value: Any) -> str:

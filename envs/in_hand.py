@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 
 from envs.base import EnvError, VectorEnv
+from envs.gym.registry import without_its_warning
 from envs.gym.rows import assemble
 
 
@@ -55,7 +56,8 @@ def _made(thing: Any) -> Any:
     """Returns an environment, a function's result, or what gymnasium makes of an id."""
     if isinstance(thing, str):
         try:
-            return gymnasium.make(thing)
+            with without_its_warning():
+                return gymnasium.make(thing)
         except gymnasium.error.Error as error:
             raise EnvError(f"{thing}: {error}") from error
     is_env = isinstance(thing, gymnasium.Env | gymnasium.vector.VectorEnv)

@@ -24,7 +24,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from envs.agent_row import FLAGS, AgentRow
+from config import own
+from envs.agent_row import FLAGS, OLD, AgentRow
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.gym.probe import value_faults
 from envs.gym.rows import described, made, short
@@ -245,7 +246,7 @@ def several(thing: Any) -> bool:
 
 def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool) -> tuple[Roster, int]:
     """Returns the agents of an environment, and the size of its own global state (0: none), after one reset."""
-    found = env.reset(seed=0, options=None)
+    found = _first_reset(env)
     if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(part, dict) for part in found)):
         raise EnvError(f"reset must return observations and infos, two dicts by agent; found {short(repr(found))}")
     agents = getattr(env, "possible_agents", None)
@@ -256,6 +257,19 @@ def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool)
         if faults := list(value_faults(roster.spaces_of(agent)[0], obs, f"observation of agent {agent!r}")):
             raise EnvError(f"the first reset does not agree with the spaces:\n  {faults[0]}")
     return roster, _state_size(env) if global_state else 0
+
+
+def _first_reset(env: Any) -> Any:
+    """Returns what the first reset gives. Raises EnvError for the old interface."""
+    parameters = own.parameters_of(env.reset)
+    taken = {one.name for one in parameters or ()}
+    open_ended = parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters)
+    if not open_ended and (missing := [name for name in ("seed", "options") if name not in taken]):
+        raise EnvError(f"reset has no argument {' and no argument '.join(missing)}; {OLD}")
+    found = env.reset(seed=0, options=None)
+    if isinstance(found, dict):
+        raise EnvError(f"reset returned observations without infos; {OLD}")
+    return found
 
 
 def _state_size(env: Any) -> int:

@@ -12,7 +12,7 @@ import torch
 
 import algos
 import envs
-from algos.base import Agent, EnvSpec, Model, Part, Streams, UnfitError
+from algos.base import Agent, EnvSpec, Model, OwnLossError, Part, Streams, UnfitError
 from config import machine, own
 from config.fields import whole
 from config.loader import RunConfig
@@ -176,7 +176,8 @@ def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
     streams = Streams(init=number(seed, f"init{suffix}"), learn=stream(seed, f"learn{suffix}"))
     try:
         agent: Agent = algos.agent_class(policy.package)(policy.algo, policy.spec, streams, device)
-    except UnfitError as error:
+        agent.metric_names()  # a statistic of the user's own may have the name of another metric
+    except (UnfitError, OwnLossError) as error:
         raise JoystickError(f"policies_cfg.{policy.name}: {error}" if policy.name else str(error)) from error
     return agent
 
@@ -390,7 +391,8 @@ def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | Non
         recorders.append(trajectories(config, env, None))
     if cfg.traces:
         by_policy = AgentSteps(_plan_in(config, env)) if env.joint else None
-        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy))
+        first_worker = 1 if cfg.mp_backend == "ray" else 0  # as in EnvContext.worker_index
+        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy, first_worker))
     if cfg.video_fre and env.replayable:
         recorders.append(Tape(env.rows))
     return recorders

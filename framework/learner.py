@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from algos.base import Agent, Batch, Progress, Result, on_device
+from algos.base import Agent, Batch, OwnLossError, Progress, Result, on_device
 from config.schema import MemorySpec, RolloutSpec
-from framework.errors import NumericsError
+from framework.errors import JoystickError, NumericsError
 from framework.memory.chunk import Chunk
 
 
@@ -100,7 +100,7 @@ class Learner:
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
-            results.append(self._measured(self._update(self.agent.standardise(batch))))
+            results.append(self._one_update(batch))
             if results[-1].stop:
                 break
         metrics = _numbers(results)
@@ -108,6 +108,13 @@ class Learner:
             metrics["lr"] = [self.agent.optimizer.param_groups[0]["lr"]] * len(results)
         _check_finite(metrics, progress.update)
         return Learned(metrics, len(results), _priorities(results))
+
+    def _one_update(self, batch: Batch) -> Result:
+        """Makes one update from a minibatch. Raises JoystickError for an unusable loss of the user's own."""
+        try:
+            return self._measured(self._update(self.agent.standardise(batch)))
+        except OwnLossError as error:
+            raise JoystickError(str(error)) from error
 
     def validate(self, chunk: Chunk, progress: Progress) -> dict[str, float]:
         """Returns the metrics of an update from one minibatch, and changes nothing: neither weights nor streams."""
@@ -130,7 +137,8 @@ class Learner:
     def _measured(self, result: Result) -> Result:
         """Returns the result with the norm of the gradients, which is that of the whole minibatch on every learner."""
         norm = getattr(self.agent.optimizer, "grad_norm", None)
-        return result if norm is None else result._replace(metrics={**result.metrics, "grad_norm": norm})
+        measured = {} if norm is None else {"grad_norm": norm}
+        return result._replace(metrics={**result.metrics, **measured, **self.agent.own_stats()})
 
     def _minibatches(self, window: Batch) -> Iterator[Batch]:
         if isinstance(self.spec, RolloutSpec):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
 from config.config import GeneralConfig
+from framework import rllib_names
 from framework.backend import Accepted, Backend
 from framework.checkpoint.atomic import remove_folder
 from framework.checkpoint.store import CheckpointStore, Saved
@@ -159,7 +160,9 @@ class Trainer:
 
     def result(self) -> Result:
         """Returns the figures of the running iteration so far."""
-        return self.iteration.result(self.count, self.seconds(), self.phases.shown, self.rows.policies)
+        result = self.iteration.result(self.count, self.seconds(), self.phases.shown, self.rows.policies)
+        rllib = self.cfg.result_names == "rllib"
+        return rllib_names.added(result, self.iteration.first_step) if rllib else result
 
     @contextlib.contextmanager
     def _clock(self) -> Iterator[None]:

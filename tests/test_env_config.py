@@ -1,7 +1,10 @@
 """What the env_cfg section of the config may say: ids, keywords, wrappers, and what the wrappers do."""
 
 import os
+import subprocess
+import sys
 from contextlib import closing
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -10,10 +13,13 @@ import yaml
 from gymnasium.spaces import Box, Dict, Text
 from helpers_envs import Corridor, corridor_with, everyone, sample
 
+from envs import gym
 from envs.base import EnvError
 from envs.gym import Config, check
 from envs.gym import env as gym_env
 from envs.gym.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, SkipFrame, find
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
@@ -283,3 +289,25 @@ def test_a_part_of_text_is_answered_with_the_wrapper_that_leaves_it_out():
 def test_an_id_of_a_package_is_answered_with_its_module(name: str, package: str, module: str) -> None:
     (problem,) = check(Config(id=name))
     assert f"registered by {module}; write --allow-import {package} --env {module}:{name}" in problem.message
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_an_older_version_is_one_line_of_ours_and_none_of_gymnasium(tmp_path, rows):
+    words = ["--algo", "DQN", "--env", "CartPole-v0", "general_cfg.max_episode=2", "general_cfg.save_fig=false"]
+    words += [f"env_cfg.n_envs={rows}", "--into", str(tmp_path / "run")]
+    done = subprocess.run(
+        [sys.executable, ROOT / "main.py", *words], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    both = done.stdout + done.stderr
+    assert both.count("CartPole-v0 is an older version; the current one is CartPole-v1") == 1
+    assert "DeprecationWarning" not in both
+    assert "out of date" not in both
+    again = subprocess.run(
+        [sys.executable, ROOT / "main.py", "evaluate", "run"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (again.stdout.count("\n"), again.stderr) == (1, "")  # it prints the score alone
+
+
+def test_only_an_older_version_is_remarked():
+    remarks = {env: gym.remark(Config(id=env)) for env in ("CartPole-v1", "MountainCar-v0", "Ant-v4", "own:A-v0")}
+    assert {env for env, remark in remarks.items() if remark} == {"Ant-v4"}

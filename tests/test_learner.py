@@ -18,6 +18,7 @@ class Listener:
     """An agent that keeps what it is given; stops after so many updates, and says NaN in one of them."""
 
     optimizer = None
+    own_stats = staticmethod(dict)
 
     def __init__(self, stop_after=None, nan_at=None, prioritised=False):
         self.device, self.batches, self.prepared = torch.device("cpu"), [], []

@@ -97,7 +97,7 @@ def test_the_sums_of_the_rewards_of_each_episode_are_the_returns_in_train_csv(
         assert not columns["dones"][mine][:-1].any()
     assert columns["dones"].sum() == len(rows)
     assert np.array_equal(columns["dones"], columns["terminateds"] | columns["truncateds"])
-    assert {number for number, _ in written(task)} == set(range(workers or 1))
+    assert {number for number, _ in written(task)} == (set(range(1, workers + 1)) if workers else {0})
 
 
 def test_a_line_has_the_columns_of_rllib_and_those_of_the_policy(tmp_path: Path) -> None:
@@ -258,7 +258,8 @@ def test_a_run_with_one_worker_in_lockstep_has_the_same_files(rays: Rays, tmp_pa
     size = "general_cfg.traces_file_mb=0.004"
     one = train(tmp_path / "one", DQN, 400, size)
     other = train(tmp_path / "other", DQN, 400, size, "general_cfg.mp_backend=ray", "general_cfg.run_ahead=0")
-    assert written(one) == written(other)
+    assert written(one) == {(worker - 1, number): text for (worker, number), text in written(other).items()}
+    assert {worker for worker, _ in written(other)} == {1}  # as env_config.worker_index
     assert len(rays) == 1
 
 

@@ -93,8 +93,7 @@ class Agent(base.Agent):
             target = torch.addcmul(batch["reward"] * cfg.reward_scale, batch["discount"], next_value)
         q = self.critic(batch["obs"], unit).squeeze(-1)
         loss = critics.td_loss(q, target, None, cfg.loss == "huber")
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
         return Result({**metrics, **self._improve(batch["obs"], unit)})
@@ -116,7 +115,6 @@ class Agent(base.Agent):
         advantage = advantages(q, self._of_policy(self.critic, obs, cfg.advantage_actions), cfg.advantage_baseline)
         weight = weights(advantage, cfg.weights, cfg.temperature, cfg.most_weight)
         loss = policy_loss(self.distribution.log_prob(self.actor(obs), unit), weight)
-        loss.backward()
-        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, obs, self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
         keep_spread(self.log_stds, cfg.log_std_min)
         return {"actor_loss": loss.detach(), "advantage_mean": advantage.mean(), "weight_mean": weight.mean()}

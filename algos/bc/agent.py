@@ -94,7 +94,6 @@ class Agent(base.Agent):
             loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))
         else:
             loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.cfg.entropy_coef)
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         keep_spread(self.log_stds, self.cfg.log_std_min)
         return Result({"loss": loss.detach(), "entropy": entropy.detach().mean()})

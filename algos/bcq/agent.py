@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.bcq.config import Config
-from algos.common import critics, networks, optim, targets
+from algos.common import critics, networks, optim, own_loss, targets
 from algos.common.continuous import Bounds, standard_normal
 from algos.common.normalize import normalizer_for
 
@@ -134,8 +134,7 @@ class Agent(base.Agent):
         target = self._target(batch)
         q = self.critic(obs, unit).squeeze(-1)
         loss = critics.td_loss(q, target, None, cfg.loss == "huber")
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         actor_loss = self._improve(obs)
         targets.follow(self.slow, self.online, cfg, self.updates)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
@@ -148,8 +147,7 @@ class Agent(base.Agent):
         noise = standard_normal(len(unit), self.latents, self.streams.learn, self.device)
         decoded = self.decoder(obs, torch.addcmul(mean, log_std.exp(), noise))[0].tanh()
         loss = autoencoder_loss(decoded, unit, mean, log_std, self.cfg.kl_weight)
-        loss.backward()
-        optim.apply_gradients(self.vae_optimizer, self.vae_parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, obs, self.vae_optimizer, self.vae_parameters, self.cfg.max_grad_norm, self.reduce)
         return loss.detach()
 
     @torch.no_grad()
@@ -164,7 +162,7 @@ class Agent(base.Agent):
         """Makes one step of the perturbation towards a higher Q_1. Returns its loss."""
         action = self._propose(obs, self._noise(len(obs), self.streams.learn), self.actor)
         loss = -self.critic(obs, action)[0].mean()
-        loss.backward(inputs=self.actor_parameters)
+        own_loss.completed(loss, self.actor_parameters, obs).backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         return loss.detach()
 

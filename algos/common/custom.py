@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from algos.common import own_loss
+
 Shape = tuple[int, ...]
 ROWS = 2
 """Rows of the zeros that measure a layer: one would hide that it drops the axis of the rows."""
@@ -63,7 +65,9 @@ def made(kind: type[nn.Module], shape: Shape, options: dict[str, Any]) -> tuple[
     rng = torch.get_rng_state()
     try:
         with torch.no_grad():
-            return layer, _shape_of(layer, shape)
+            out = _shape_of(layer, shape)
+        own_loss.mark(layer)
+        return layer, out
     finally:
         torch.set_rng_state(rng)
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algos.common import product
+from algos.common import own_loss, product
 from algos.common.adam import FusedAdam
 from algos.common.optim import Optimizer, Reduce, apply_gradients, clip_factor
 from algos.common.settings import NetworkConfig
@@ -108,7 +108,7 @@ class GradientStep:
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
             return self.by_graph(*inputs)
         loss, besides = self._loss(*inputs)
-        loss.backward(inputs=self._parameters)
+        own_loss.completed(loss, self._parameters, inputs[0]).backward(inputs=self._parameters)
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
         return besides
 

@@ -134,8 +134,9 @@ class Discriminator:
         own = self.log_odds(*(batch[name] for name in self.READS))
         expert = self.log_odds(*(batch[EXPERT[name]] for name in self.READS))
         loss = discriminator_loss(expert, own)
-        (loss + self.cfg.gradient_penalty * self.penalty(batch)).backward()
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.discriminator_max_grad_norm, reduce)
+        penalized = loss + self.cfg.gradient_penalty * self.penalty(batch)
+        most = self.cfg.discriminator_max_grad_norm
+        optim.descend(penalized, batch, self.optimizer, self.parameters, most, reduce)
         right = 0.5 * ((expert > 0).float().mean() + (own < 0).float().mean())
         return dict(zip(self.METRICS, (loss.detach(), right), strict=True))
 

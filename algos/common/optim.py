@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from algos.common import own_loss
 from algos.common.adam import BETAS, FusedAdam
 from algos.common.settings import NetworkConfig
 
@@ -88,6 +89,20 @@ def norm_of(grads: list[Tensor]) -> Tensor:
 def clip_factor(norm: Tensor, max_norm: float) -> Tensor:
     """Returns what scales gradients of this norm down to max_norm; 1 if they are not above it."""
     return (max_norm / (norm + 1e-6)).clamp(max=1.0)
+
+
+def descend(
+    loss: Tensor,
+    inputs: Any,
+    optimizer: Optimizer,
+    parameters: Sequence[Tensor],
+    max_norm: float | None,
+    reduce: Reduce,
+) -> None:
+    """Makes a step down the gradient of a loss, to which layers of the user's own have added theirs. inputs: minibatch
+    that the loss is of."""
+    own_loss.completed(loss, parameters, inputs).backward()
+    apply_gradients(optimizer, parameters, max_norm, reduce)
 
 
 def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm: float | None, reduce: Reduce) -> None:

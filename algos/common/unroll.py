@@ -57,6 +57,11 @@ class View:
     """[L, B], False for dummy steps, which are not among the M."""
     successors: bool = False
 
+    def single_steps(self) -> Tensor | None:
+        """Returns the observations of the M steps [M, ...], or their successors; None if these are not stored."""
+        column = self.steps.get("next_obs" if self.successors else "obs")
+        return None if column is None else _real(column, self.valid)
+
     def through(self, network: nn.Module, name: str) -> Tensor:
         """Returns outputs [M, ...]; for true successors of a recurrent network, without gradients."""
         if isinstance(network, Recurrent):

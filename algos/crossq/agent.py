@@ -76,8 +76,7 @@ class Agent(base.Agent):
         networks.seed_dropout(self.networks, self.streams.learn)
         q, target = self._values(batch)
         loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"], len(target))
         if self.learners > 1:

@@ -134,6 +134,5 @@ class Agent(base.Agent):
             loss = -self.distribution.log_prob(outputs, action.flatten()).mean()
         else:
             loss = squared_error(outputs, steps.action.flatten(0, 1))
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         return Result({"loss": loss.detach()})

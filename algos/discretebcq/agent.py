@@ -95,8 +95,7 @@ class Agent(base.Agent):
         q = self.critic(batch["obs"]).gather(1, action.unsqueeze(1)).squeeze(1)
         loss = (F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss)(q, target)
         imitation = imitation_loss(self.actor(batch["obs"]), action, batch.get("action_mask"), cfg.logit_penalty)
-        (loss + imitation).backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss + imitation, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         metrics = {
             "loss": loss.detach(),

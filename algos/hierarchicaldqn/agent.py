@@ -130,8 +130,8 @@ class Agent(base.Agent):
         batch = self.controller.with_views(batch, self.cfg.burn_in)
         (meta, meta_error), (controller, controller_error) = self._meta_loss(batch), self._controller_loss(batch)
         weight = batch.get("weight", torch.ones_like(meta))
-        (weight * (meta + controller)).mean().backward()
-        optim.apply_gradients(self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        loss = (weight * (meta + controller)).mean()
+        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         losses = {"controller_loss": controller.detach().mean(), "meta_loss": meta.detach().mean()}

@@ -88,8 +88,7 @@ class Agent(base.Agent):
         value_loss = expectile_loss(q - value, cfg.expectile)
         values = self.critic(batch["obs"], unit).squeeze(-1)
         critic_loss = critics.td_loss(values, target, None, cfg.loss == "huber")
-        (value_loss + critic_loss).backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(value_loss + critic_loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         actor_loss = self._improve(batch, q - value.detach())
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         metrics = {
@@ -106,7 +105,6 @@ class Agent(base.Agent):
         distribution = self.policy.distribution
         log_prob = distribution.log_prob(self.policy.outputs(batch), distribution.from_env(batch["action"]))
         loss = weighted_cloning_loss(log_prob, advantage, self.cfg.beta, self.cfg.most_weight)
-        loss.backward()
-        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         keep_spread(self.log_stds, self.cfg.log_std_min)
         return loss.detach()

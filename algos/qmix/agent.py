@@ -113,8 +113,7 @@ class Agent(base.Agent):
         penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
         each = penalty(total, target, reduction="none")
         loss = each.mean() if weight is None else (weight * each).mean()
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         self.updates += 1
         targets.follow(self.slow, self.parameters, cfg, self.updates)
         error = (target - total.detach()).abs()

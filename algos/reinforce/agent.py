@@ -103,7 +103,6 @@ class Agent(base.Agent):
         if self.policy.critic is not None:
             value = squared_error(self.policy.value(batch), batch["target"])
         loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         metrics = (loss, policy, value, entropy, self.policy.explained_variance)
         return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})

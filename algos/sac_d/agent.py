@@ -108,8 +108,7 @@ class Agent(base.Agent):
         chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
         q = self.critic(batch["obs"]).gather(2, chosen).squeeze(-1)
         loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
-        loss.backward()
-        optim.apply_gradients(self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"], batch.get("action_mask"))
@@ -130,8 +129,7 @@ class Agent(base.Agent):
             q = self.critic(obs).amin(0)
         log_pi = log_policy(outputs_of(self.actor, obs, "actor"), mask)
         loss = -soft_value(log_pi, q, alpha).mean()
-        loss.backward()
-        optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, obs, self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         entropy = entropy_of(log_pi.detach())
         self.temperature.step(entropy, self._target_entropy(mask), self.reduce)
         self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}

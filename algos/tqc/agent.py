@@ -100,8 +100,7 @@ class Agent(base.Agent):
         target = self._target(batch)
         quantiles = self.critic(obs, self.policy.bounds.to_unit(batch["action"]))
         loss = quantile_loss(quantiles, target, self.levels, weight)
-        loss.backward()
-        optim.apply_gradients(self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self.policy.improve(obs, self.policy.noise(len(target)), self.reduce)

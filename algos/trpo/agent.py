@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim, unroll
+from algos.common import networks, optim, own_loss, unroll
 from algos.common.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
 from algos.common.normalize import RewardScaler, normalizer_for
 from algos.common.recurrent import differentiable_twice
@@ -42,6 +42,7 @@ class Agent(base.Agent):
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
+        own_loss.refuse(self.networks["actor"], "the step of TRPO's policy has no loss")
         self.policy_parameters: list[Tensor] = list(self.networks["actor"].parameters())
         self.value_parameters: list[Tensor] = list(self.networks["critic"].parameters())
         self.optimizer = optim.make(self.value_parameters, cfg, cfg.critic_lr)
@@ -142,7 +143,6 @@ class Agent(base.Agent):
             for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
                 part = self.policy.carried.with_views(self.share(unroll.samples(batch, chosen)))
                 loss = squared_error(self.policy.value(part), part["target"])
-                loss.backward()
-                optim.apply_gradients(self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
+                optim.descend(loss, part, self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
                 losses.append(loss.detach())
         return torch.stack(losses).mean()

@@ -7,7 +7,7 @@ from envs.gym.config import Config
 if TYPE_CHECKING:
     from config.schema import Problem
 
-__all__ = ["Config", "check", "current_id", "explain", "ids", "knows", "own_limit", "present_name"]
+__all__ = ["Config", "check", "current_id", "explain", "ids", "knows", "own_limit", "present_name", "remark"]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -39,6 +39,13 @@ def current_id(env_id: str) -> str:
     from envs.gym import registry
 
     return registry.current_id(env_id)
+
+
+def remark(cfg: Config) -> str | None:
+    """Returns what a user should know of an environment that can be made: that there is a newer version."""
+    from envs.gym import registry
+
+    return registry.outdated(cfg.id)
 
 
 def own_limit(cfg: Config) -> int | None:

@@ -54,7 +54,8 @@ def make_scalar(cfg: Config, index: int) -> gymnasium.Env:
     if registry.needs_mujoco(registry.lookup(cfg.id)):
         _listen_to_mujoco()
     keywords = {**cfg.constructor, **_rendering(cfg)}
-    env: Any = gymnasium.make(cfg.id, disable_env_checker=True, **keywords)
+    with registry.without_its_warning():
+        env: Any = gymnasium.make(cfg.id, disable_env_checker=True, **keywords)
     return wrap(env, cfg.wrappers)
 
 
@@ -86,7 +87,8 @@ def _raw_rewards(spec: EnvSpec | None) -> dict[str, bool]:
 def _make_native(cfg: Config, rows: int) -> VectorEnv:
     try:
         keywords = {**_raw_rewards(registry.lookup(cfg.id)), **cfg.constructor, **_rendering(cfg)}
-        env: Any = gymnasium.make_vec(cfg.id, rows, vectorization_mode="vector_entry_point", **keywords)
+        with registry.without_its_warning():
+            env: Any = gymnasium.make_vec(cfg.id, rows, vectorization_mode="vector_entry_point", **keywords)
         return GymnasiumVector(mode_of(env), cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(f"{cfg.id} could not be made: {type(error).__name__}: {error}") from error

@@ -21,9 +21,14 @@ class Fault(NamedTuple):
     expected: str
     got: str
     mend: str
+    old: bool = False
+    """True if it is the interface of gym before version 0.26."""
 
     def __str__(self) -> str:
         return f"{self.field}: expected {self.expected}, got {self.got}. {self.mend}"
+
+
+OLD = "its interface is the old one: joystick.OldGym(env) accepts it as it is"
 
 
 def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
@@ -38,7 +43,8 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
         faults += _step_faults(env, name, start, obey, faults)
     if faults:
         listed = "\n".join(f"  {fault}" for fault in faults)
-        raise EnvError(f"{name} does not follow the Gymnasium API:\n{listed}")
+        remedy = f" ({OLD})" if any(fault.old for fault in faults) else ""
+        raise EnvError(f"{name} does not follow the Gymnasium API{remedy}:\n{listed}")
     return obey and masks.said(*start) is not None
 
 
@@ -81,6 +87,7 @@ def _signature_faults(core: Any) -> Iterator[Fault]:
             "the arguments seed and options",
             f"no {' and no '.join(missing)}",
             "Since gym 0.26: def reset(self, *, seed=None, options=None), and super().reset(seed=seed) in its body.",
+            old=True,
         )
 
 
@@ -196,19 +203,19 @@ def _failure(place: str, error: Exception) -> EnvError:
 
 def _reset_form(result: Any) -> Iterator[Fault]:
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
-        yield Fault("reset", "(obs, info)", _kind(result), "Since gym 0.26: return obs, {}.")
+        yield Fault("reset", "(obs, info)", _kind(result), "Since gym 0.26: return obs, {}.", old=True)
 
 
 def _step_form(result: Any) -> Iterator[Fault]:
     if isinstance(result, tuple) and len(result) == 5:
         return
     mend = "Return obs, reward, terminated, truncated, info."
-    if isinstance(result, tuple) and len(result) == 4:
+    if old := isinstance(result, tuple) and len(result) == 4:
         mend = (
             "This is the old gym step with done: return obs, reward, terminated, truncated, info, with terminated "
             "for the end of the task and truncated for a time limit."
         )
-    yield Fault("step", "5 values (obs, reward, terminated, truncated, info)", _kind(result), mend)
+    yield Fault("step", "5 values (obs, reward, terminated, truncated, info)", _kind(result), mend, old)
 
 
 def _reward_faults(reward: Any) -> Iterator[Fault]:
@@ -246,6 +253,12 @@ def _nested_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
 
 def _array_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
     expected = f"an array of {space.dtype} with shape {space.shape}"
+    if isinstance(value, dict):
+        mend = "Several agents need possible_agents, observation_space(agent) and action_space(agent)"
+        yield Fault(
+            field, expected, f"a dict with the keys {[*value]}"[:80], f"{mend}, or joystick.OldGym(env) around it."
+        )
+        return
     is_array = isinstance(value, np.ndarray | np.number | np.bool_)
     array = np.asarray(value) if is_array else _numbers(value)
     if not is_array:

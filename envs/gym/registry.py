@@ -1,10 +1,12 @@
 """Look-up of ids in gymnasium's registry, and hints for ids that are not there."""
 
+import contextlib
 import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 import gymnasium
@@ -110,6 +112,21 @@ def current_id(env_id: str) -> str:
     return newest if newest and older else env_id
 
 
+def outdated(env_id: str) -> str | None:
+    """Returns a sentence on an id that gymnasium has a newer version of; None for any other id."""
+    spec = lookup(env_id) if ":" not in env_id else None
+    current = _current(env_id) if spec else None
+    return f"{env_id} is an older version; the current one is {current}" if current not in (None, env_id) else None
+
+
+@contextlib.contextmanager
+def without_its_warning() -> Iterator[None]:
+    """Silences gymnasium's warning of an older version, which comes for each process and is said once by us."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r".*The environment .* is out of date", DeprecationWarning)
+        yield
+
+
 def needs_mujoco(spec: EnvSpec | None) -> bool:
     """Returns True for gymnasium's own MuJoCo environments if MuJoCo is installed."""
     entry = spec.entry_point if spec and isinstance(spec.entry_point, str) else ""
@@ -196,7 +213,8 @@ def explain(env_id: str) -> str:
     spec = gymnasium.registry[env_id]
     lines = [env_id, ""]
     try:
-        env = gymnasium.make(env_id)
+        with without_its_warning():
+            env = gymnasium.make(env_id)
         lines[1:1] = [" ".join((env.unwrapped.__doc__ or "").split("##")[0].split())[:400]]
         lines += [f"observation   {_short(env.observation_space)}", f"action        {_short(env.action_space)}"]
         env.close()

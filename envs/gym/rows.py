@@ -249,7 +249,7 @@ def no_environment(thing: Any) -> str | None:
     if any(hasattr(thing, name) for name in SEVERAL):
         return (
             f"is an environment of several agents ({kind.__name__}) without possible_agents, observation_space(agent), "
-            "action_space(agent), reset and step"
+            "action_space(agent), reset and step; joystick.OldGym(env) accepts the old form"
         )
     if hasattr(kind, "reset") and hasattr(kind, "step"):
         return (

@@ -1,28 +1,48 @@
-"""Environments of gym before version 0.26: a step of four values, a reset without a seed."""
+"""Environments of gym before version 0.26, one or several agents: a step of four values, a reset without a seed."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
-from gymnasium import spaces
+from gymnasium import spaces as kinds
 
 from envs.base import EnvError
+from envs.python import old_agents
 
 _SPACES = ("observation_space", "action_space")
 
 
 class OldGym(gymnasium.Env):
-    """An environment with the old interface, as a gymnasium.Env. `done` is a termination, unless info has a true
-    `TimeLimit.truncated`: then it is a truncation. Spaces of the package gym are converted."""
+    """An environment with the old interface, as a gymnasium.Env, or as an environment of several agents. `done` is a
+    termination, unless info has a true `TimeLimit.truncated`: then it is a truncation. Spaces of the package gym are
+    converted."""
 
-    def __init__(self, env: Any, render_mode: str | None = None) -> None:
-        if lacking := [name for name in _SPACES if not hasattr(env, name)]:
-            raise EnvError(f"OldGym: got {env!r}, which has no {' and no '.join(lacking)}; expected an environment")
-        self.env, self.render_mode = env, render_mode
-        self.observation_space, self.action_space = _space(env.observation_space), _space(env.action_space)
+    def __init__(self, env: Any, render_mode: str | None = None, spaces: old_agents.Spaces | None = None) -> None:
+        """spaces: observation space and action space by name or pattern of agents, for an environment of several
+        agents that has none."""
+        if isinstance(env, type) or not any(hasattr(env, name) for name in ("reset", *_SPACES)):
+            raise EnvError(f"OldGym: got {env!r:.80}; expected an environment with reset and step, such as MyEnv()")
+        old_agents.check(spaces)
+        self.env, self.render_mode, self._name = env, render_mode, type(env).__name__
+        self._several = old_agents.several(env, spaces)
+        if self._several:
+            self.possible_agents = old_agents.names(env, spaces)
+            methods: Any = old_agents.spaces_by_agent(env, spaces, _space)
+            self.observation_space, self.action_space = methods
+        else:
+            self.observation_space, self.action_space = (self._own_space(name) for name in _SPACES)
         old = getattr(env, "metadata", None) or {}
         self.metadata = {"render_modes": old.get("render_modes", old.get("render.modes", [])),
                          "render_fps": old.get("render_fps", old.get("video.frames_per_second"))}  # fmt: skip
+
+    def _own_space(self, field: str) -> Any:
+        if not hasattr(self.env, field):
+            raise EnvError(
+                f"{self._name} has no {field}; set self.{field} in its __init__, or, if it has several agents, write "
+                'joystick.OldGym(env, spaces={"car_*": (observation_space, action_space)})'
+            )
+        return _space(getattr(self.env, field))
 
     def __getattr__(self, name: str) -> Any:
         """Returns a method or an attribute that only the old environment has, such as one for phases."""
@@ -39,15 +59,42 @@ class OldGym(gymnasium.Env):
                 self.env.seed(seed % 2**32)
             found = self.env.reset()
         pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], dict)
-        return found if pair else (found, {})
+        obs, info = found if pair else (found, {})
+        if isinstance(obs, Mapping) and not self._several and not isinstance(self.observation_space, kinds.Dict):
+            raise EnvError(self._by_agent("reset", obs))
+        return obs, info
+
+    def _by_agent(self, method: str, mapping: Mapping[str, Any]) -> str:
+        """Returns a sentence about an environment that has several agents and does not say so."""
+        return (
+            f"{method} of {self._name} gives a mapping ({', '.join(map(str, [*mapping][:3]))}) and its space is "
+            "one for all; if these are agents, write "
+            'joystick.OldGym(env, spaces={"*": (env.observation_space, env.action_space)})'
+        )
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         found = self.env.step(action)
         if len(found) == 5:
             return found
+        if len(found) != 4:
+            raise EnvError(f"step of {self._name} gives {len(found)} values; expected obs, reward, done, info")
         obs, reward, done, info = found
+        if self._several:
+            return self._step_of_agents(obs, reward, done, info)
+        if isinstance(done, Mapping):
+            raise EnvError(self._by_agent("step", done))
         cut = bool(done) and bool(info.get("TimeLimit.truncated"))
         return obs, reward, bool(done) and not cut, cut, info
+
+    def _step_of_agents(self, *parts: Any) -> Any:
+        """Returns the five mappings of the dict interface for the four old ones."""
+        for name, part in zip(("observations", "rewards", "dones", "infos"), parts, strict=True):
+            if not isinstance(part, Mapping):
+                raise EnvError(
+                    f"step of {self._name}: {name}: got a {type(part).__name__}; expected a mapping by agent"
+                )
+        obs, reward, done, info = parts
+        return obs, reward, *old_agents.ends(done, info), info
 
     def render(self) -> Any:
         taken = inspect.signature(self.env.render).parameters
@@ -58,21 +105,24 @@ class OldGym(gymnasium.Env):
             self.env.close()
 
 
+_SPACES = ("observation_space", "action_space")
+
+
 def _space(space: Any) -> Any:
     """Returns a space of gymnasium for one of gym, which has the same attributes."""
     if isinstance(space, gymnasium.Space):
         return space
     match type(space).__name__:
         case "Box":
-            return spaces.Box(space.low, space.high, dtype=space.dtype.type)
+            return kinds.Box(space.low, space.high, dtype=space.dtype.type)
         case "Discrete":
-            return spaces.Discrete(int(space.n), start=int(getattr(space, "start", 0)))
+            return kinds.Discrete(int(space.n), start=int(getattr(space, "start", 0)))
         case "MultiDiscrete":
-            return spaces.MultiDiscrete(space.nvec)
+            return kinds.MultiDiscrete(space.nvec)
         case "MultiBinary":
-            return spaces.MultiBinary(space.n)
+            return kinds.MultiBinary(space.n)
         case "Dict":
-            return spaces.Dict({key: _space(part) for key, part in space.spaces.items()})
+            return kinds.Dict({key: _space(part) for key, part in space.spaces.items()})
         case "Tuple":
-            return spaces.Tuple([_space(part) for part in space.spaces])
+            return kinds.Tuple([_space(part) for part in space.spaces])
     return space

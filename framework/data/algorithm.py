@@ -10,7 +10,7 @@ from torch import Tensor
 
 import algos
 import envs
-from algos.base import Agent, Array, EnvSpec, Part, Progress, Streams, UnfitError
+from algos.base import Agent, Array, EnvSpec, OwnLossError, Part, Progress, Streams, UnfitError
 from config.loader import ConfigError, load
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from framework import compatibility
@@ -66,7 +66,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
         agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
-    except UnfitError as error:
+    except (UnfitError, OwnLossError) as error:
         raise JoystickError(str(error)) from error
     return AlgorithmPolicy(name, agent, wanted, stream(seed, "act", 0))
 

@@ -11,7 +11,7 @@ import numpy as np
 from config.opening import regular
 from config.program import PROGRAM
 from framework.checkpoint.atomic import discard, finish, finish_folder, unfinished
-from framework.dataset import archives, lines, minari_sets, sources
+from framework.dataset import archives, lines, minari_sets, sources, traces
 from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
@@ -33,10 +33,8 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
     """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
     if isinstance(data, str) and data.lower().endswith((".yaml", ".yml")):
         raise DataError(f"a converted JoyRL file goes to the standard output: {PROGRAM} convert {data} > {target}")
-    if not is_data(target):
-        raise DataError(
-            f"{target} is not a data file; its ending tells the format: {', '.join(sources.SUFFIXES)}, {FOLDER}"
-        )
+    if not is_data(target) or sources.suffix_of(Path(target)) == traces.SUFFIX:
+        raise DataError(f"{target} is not a data file; its ending tells the format: {', '.join(WRITERS)}, {FOLDER}")
     minari = target.startswith(sources.MINARI) or target.endswith(FOLDER)
     own_place = target.startswith(sources.MINARI)
     path = minari_sets.folder_of(target.removeprefix(sources.MINARI)) if own_place else Path(target).expanduser()

@@ -11,7 +11,7 @@ import numpy as np
 
 from config.opening import regular
 from config.paths import as_written
-from framework.dataset import archives, lines, minari_sets, pickles, sources
+from framework.dataset import archives, lines, minari_sets, pickles, sources, traces
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions
 from framework.dataset.summary import Gathering, Summary
@@ -23,6 +23,7 @@ READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
     ".jsonl": lines.read,
     ".jsonl.gz": lines.read,
     ".jsonl.zst": lines.read,
+    traces.SUFFIX: traces.read,
     "": minari_sets.read,
 }
 """Ending of a file, empty for a folder -> what yields its steps."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from config.opening import fault_below
 from config.paths import as_written, fixed
-from framework.dataset import minari_sets
+from framework.dataset import minari_sets, traces
 from framework.errors import DataError, JoystickError
 
-SUFFIXES = (".pkl", ".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst")
+SUFFIXES = (".pkl", ".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst", traces.SUFFIX)
 """Endings of data files."""
 MINARI = "minari:"
 """Beginning of a word that names a data set of Minari by its id."""
@@ -80,19 +80,27 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    """Returns the trajectories of a task directory, or of its folder of results."""
+    """Returns the trajectories of a task directory, or of its folder of results; if there are none, its traces."""
     if minari_sets.is_set(folder):
         return [folder]
-    for place in (folder / "results", folder):
-        if found := [path for path in place.glob("trajs*") if suffix_of(path)]:
+    for place, found in _candidates(folder):
+        if found:
             files = [_usable(path) for path in found]
             if place != folder and (fault := fault_below(folder)):
                 raise DataError(fault)
             return files
     raise DataError(
-        f"{as_written(folder)} is a folder without data: no results/trajs*; general_cfg.collect_traj=true makes a run "
-        "write them"
+        f"{as_written(folder)} is a folder without data: no results/trajs*, no traces; "
+        "general_cfg.collect_traj=true makes a run write them"
     )
+
+
+def _candidates(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Yields places where data may lie, and the files there."""
+    for place in (folder / "results", folder):
+        yield place, [path for path in place.glob("trajs*") if suffix_of(path)]
+    for place in (folder / "results" / "traces", folder):
+        yield place, traces.files_in(place)
 
 
 def _usable(path: Path) -> Path:

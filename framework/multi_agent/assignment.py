@@ -1,16 +1,17 @@
 """Which policies control which agents of the environment. Does not need torch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
 
 from gymnasium.spaces import Box, Discrete
 
-from config import own, policies
+from config import policies
 from config.loader import ConfigError, RunConfig
 from config.policies import PolicyConfig
 from envs.joint import AgentType, JointLayout
+from framework.multi_agent import chosen
 from framework.multi_agent.slots import JointSlots, Slots, is_vector
 
 DEFAULT = "default"
@@ -31,7 +32,7 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     settings = {name: (policy, config.policy_packages[name]) for name, policy in config.policies.items()}
     if not settings:
         settings = {DEFAULT: (_policy_of_all(config), config.algo_package)}
-    matches = {name: _matched(algo, layout) for name, (algo, _) in settings.items()}
+    matches = {name: _matched(name, algo, layout, settings) for name, (algo, _) in settings.items()}
     problems = list(_problems(settings, matches, layout)) or list(_idle(config, settings, matches))
     if not problems:
         problems = [text for name, (algo, _) in settings.items() for text in _misfits(name, algo, matches, layout)]
@@ -50,12 +51,11 @@ def _policy_of_all(config: RunConfig) -> Any:
     return policies.combined(type(config.algo)).model_validate(values)
 
 
-def _matched(algo: PolicyConfig, layout: JointLayout) -> tuple[str, ...]:
+def _matched(name: str, algo: PolicyConfig, layout: JointLayout, names: Iterable[str]) -> tuple[str, ...]:
     """Returns the agents of a policy. Slots of agents with changing names match without #0."""
     if algo.selector is not None:
-        function = own.find(algo.selector)
-        return tuple(agent for agent in layout.agents if function(agent.partition("#")[0]))
-
+        stems = {agent: agent.partition("#")[0] for agent in layout.agents}
+        return tuple(agent for agent, stem in stems.items() if chosen.is_for(algo.selector, stem, name, names))
     return tuple(agent for agent in layout.agents if any(_fits(agent, pattern) for pattern in algo.patterns))
 
 

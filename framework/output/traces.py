@@ -59,9 +59,11 @@ class TraceRecorder(Recorder):
         rows: int,
         compress: Sequence[str],
         by_policy: Callable[[Fragment, Steps], Mapping[str, dict[str, Any]]] | None = None,
+        first_worker: int = 0,
     ) -> None:
-        """by_policy: returns the columns of each policy, in place of those of a single agent."""
-        self._compress, self._by_policy = compress, by_policy
+        """by_policy: returns the columns of each policy, in place of those of a single agent. first_worker: number of
+        the first worker in names of files, as in EnvContext.worker_index."""
+        self._compress, self._by_policy, self._first_worker = compress, by_policy, first_worker
         self._seed, self._t = np.zeros((2, rows), np.int64)
         self._steps: list[tuple[Array, Array, list[Any], list[Sequence[str]]]] = []
         """Seeds [N], numbers of the step in its episode [N], infos and agents of each step since the last fragment."""
@@ -89,7 +91,7 @@ class TraceRecorder(Recorder):
         if not len(line.get("t", ())) and not line.get("policy_batches"):
             return ()
         text = json.dumps(line, separators=(",", ":"), default=_as_json)
-        return [Record(TRACES, (fragment.origin.worker, text))]
+        return [Record(TRACES, (self._first_worker + fragment.origin.worker, text))]
 
     def _packed(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Returns the columns of a line, those in traces_compress as text."""

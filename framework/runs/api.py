@@ -25,7 +25,7 @@ from config.paths import as_written
 from config.schema import RolloutSpec
 from config.tasks import find as find_task
 from envs.base import EnvContext
-from framework import compatibility
+from framework import compatibility, other_words
 from framework.callbacks import from_functions
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.atomic import remove_folder
@@ -42,14 +42,6 @@ from framework.runs.task_dir import CLOSED, ROOT, circumstances
 
 Settings = Mapping[str, Any]
 Arguments = ParamSpec("Arguments")
-_INSTEAD = {
-    "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
-    "test": "run.evaluate(episodes)", "eval": "run.evaluate(episodes)", "render": "run.film()",
-    "predict": "joystick.load(run.task).act(obs)", "act": "joystick.load(run.task).act(obs)",
-    "compute_single_action": "joystick.load(run.task).act(obs)", "load": "joystick.load(run.task) or run.restore(N)",
-    "stop": "run.close()", "get_weights": "run.weights()", "get_policy": "run.agent", "policy": "run.agent",
-}  # fmt: skip
-"""Methods of other libraries -> what to write here."""
 Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
 """Callbacks from Python: a class, module:name, or functions by event."""
 
@@ -60,6 +52,8 @@ def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
     @wraps(init)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        if len(args) > 3:
+            raise TypeError(f"Run takes algo and env by position, and settings by name: config={args[3]!r:.80}")
         for name in kwargs:
             if name not in names:
                 algo = str(kwargs.get("algo") or next(iter(args[1:2]), ""))
@@ -69,10 +63,21 @@ def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
     return call
 
 
+def _own_copy(config: Settings | None) -> dict[str, Any] | None:
+    """Returns the settings by RLlib's names. Raises ConfigError for what is no mapping."""
+    if config is None:
+        return None
+    if not isinstance(config, Mapping) or not all(isinstance(key, str) for key in config):
+        raise ConfigError([f"Python: config: got {config!r}; expected a mapping of settings by RLlib's names"])
+    return dict(config)
+
+
 def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
     """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
     if name in ("verbose", "progress_bar"):
         return "; use show=True"
+    if name in other_words.OF_THE_CONSTRUCTOR:
+        return f"; {other_words.OF_THE_CONSTRUCTOR[name]}"
     path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
     if not path:
         return f"; {remark}" if remark else did_you_mean(name, arguments)
@@ -96,6 +101,7 @@ class Run:
         algo_cfg: Settings | None = None,
         env_cfg: Settings | None = None,
         policies_cfg: Mapping[str, Settings] | None = None,
+        config: Settings | None = None,
         env_name: str | None = None,
         yaml: str | Path | None = None,
         words: Iterable[str] = (),
@@ -107,11 +113,17 @@ class Run:
         show: bool = False,
     ) -> None:
         """Starts a run in a new task directory. algo and env choose a preset, as --algo and --env do; env may also be a
-        class or function that makes an environment, or a registered name. preset: general_cfg.preset; None: only
+        class or function that makes an environment, or a registered name. config: settings by RLlib's names, as
+        --config takes them. preset: general_cfg.preset; None: only
         Python defaults below these settings. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
-        if env_name is None and env is not None and (callable(env) or own.is_registered(env)):
+        config = _own_copy(config)
+        if config is not None:
+            env = config.pop("env", None) if env is None else env
+            callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
+        maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
+        if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
             env_name = "python"
         general = {"env_name": env_name, "seed": seed}
         sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
@@ -128,7 +140,7 @@ class Run:
         }
         if not (env is None or isinstance(env, str) or callable(env)):
             raise ConfigError([f"Python: env: got {env!r}; expected an id, or the class or function that makes it"])
-        flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import}
+        flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
         self._begin(show, yaml, words, values, callbacks, metrics, **flags)
 
     @classmethod
@@ -413,6 +425,8 @@ class Run:
     def foreach_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
         the latest weights. Returns the results in this order."""
+        if not callable(function):
+            raise JoystickError(f"foreach_worker: got {function!r:.80}; expected a function of an agent and a number")
         experiment = self._rested()
         return [function(experiment.trainer.agent, 0), *experiment.backend.each_worker(function)]
 
@@ -472,7 +486,7 @@ class Run:
 
     def __getattr__(self, name: str) -> Any:
         """Says what to call in place of a method of another library."""
-        instead = _INSTEAD.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
+        instead = other_words.OF_A_RUN.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
         raise AttributeError(f"a Run has no {name!r}" + (f"; use {instead}" if instead else ""))
 
     def __repr__(self) -> str:

@@ -34,7 +34,7 @@ HARMLESS = frozenset(
     for key in (
         "mode", "save_fig", "show_fig", "collect_traj", "collect_format", "profile", "traces", "traces_compress",
         "traces_file_mb", "video_fre", "video_format",
-        "log_level", "loggers", "interact_summary_fre", "model_summary_fre", "keep_checkpoints",
+        "log_level", "result_names", "loggers", "interact_summary_fre", "model_summary_fre", "keep_checkpoints",
         "save_best_model", "env_timeout", "torch_threads", "device", "ray_address", "num_cpus_per_worker",
         "num_gpus_per_worker",
         "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners", "run_ahead", "compile",

@@ -1,16 +1,19 @@
 """joystick.tune: tuning from a Python program, of training runs or of a function."""
 
+import inspect
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from config import machine
 from config.loader import ConfigError
+from config.names import did_you_mean
 from config.paths import as_written, fixed
 from config.tuning import Tuning, continued, from_file, from_values
-from framework import compatibility
+from framework import compatibility, other_words
 from framework.catalog import ALGOS, ENVS
 from framework.checkpoint.atomic import write_whole
 from framework.output import terminal
@@ -19,6 +22,25 @@ from framework.tuning import results, session
 from framework.tuning.ending import by_score
 from framework.tuning.functions import Function, FunctionPlan, Functions
 from framework.tuning.tuner import Tuner
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+def _with_hints(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+    """Returns the function that says, for an argument that it does not have, what to write in its place."""
+    names = inspect.signature(function).parameters
+
+    @wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+        for name in kwargs:
+            if name not in names:
+                instead = other_words.OF_TUNE.get(name)
+                hint = f"; write {instead}" if instead else did_you_mean(name, names)
+                raise TypeError(f"tune has no argument {name!r}{hint}")
+        return function(*args, **kwargs)
+
+    return call
 
 
 class Tuned(NamedTuple):
@@ -32,6 +54,7 @@ class Tuned(NamedTuple):
     folder: Path
 
 
+@_with_hints
 def tune(
     what: str | Path | Mapping[str, Any] | Function | None = None,
     space: Mapping[str, Any] | None = None,
@@ -95,6 +118,10 @@ def _tuning(
                 ["Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"]
             )
         return continued(folder, (), where, **options)
+    if isinstance(what, str) and what.lower() in map(str.lower, ALGOS.available()):
+        raise ConfigError(
+            [f"Python: got {what!r}; expected {{'general_cfg': {{'algo_name': {what!r}}}}}, a file or a function"]
+        )
     if isinstance(what, str | Path):
         return from_file(what, words, flags, leaves=space, **options)
     if isinstance(what, Mapping) or callable(what):

@@ -1,0 +1,190 @@
+"""RLlib's mapping `multiagent` as policies_cfg: policies (policy_graphs), policy_mapping_fn, policies_to_train.
+
+The policies have to be known before their algorithms are: so this is translated before all other names. The settings of
+each policy are translated with those of its algorithm.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from config import own, policies
+from config.error_text import shown
+from config.foreign.table import NoCounterpartError, Scope
+from config.names import did_you_mean
+from config.policies import PolicyConfig
+from config.schema import Strict
+from config.sources import Source
+from config.yaml_reader import Place
+
+KEY = "multiagent"
+POLICIES = ("policies", "policy_graphs")
+PARTS = ("policy_class", "observation_space", "action_space", "config")
+"""Parts of a policy, in their order."""
+NOTHING = ("policy_map_capacity", "policy_map_cache", "policy_states_are_swappable", "count_steps_by", "replay_mode")
+"""Keys that change nothing here with these values: any, any, any, env_steps, independent."""
+ONLY = {"count_steps_by": "env_steps", "replay_mode": "independent"}
+KNOWN = (*POLICIES, "policy_mapping_fn", "policies_to_train", "observation_fn", *NOTHING)
+EXAMPLE = '{"cars": (None, None, None, {"gamma": 0.9})}'
+_WORDS_OF_CLASSES = ("TF", "Torch", "Eager", "Policy", "Graph", "Loss", "Dynamic", "Static")
+"""What a class of RLlib has behind the name of its algorithm: PPOTFPolicy, DQNPolicyGraph."""
+
+
+def policies_of(value: Any, algorithm: Callable[[str], str | None]) -> dict[str, dict[str, Any]]:
+    """Returns policies_cfg for RLlib's multiagent: agents, train and algo_name of each policy under our names, and its
+    own settings as they are. algorithm: returns our name of an algorithm, None for an unknown one. Raises
+    NoCounterpartError."""
+    if not isinstance(value, Mapping):
+        raise NoCounterpartError(f"got {shown(value)}; expected a mapping with policies and policy_mapping_fn")
+    if strange := [key for key in value if key not in KNOWN]:
+        raise NoCounterpartError(f"{strange[0]} has no counterpart here{did_you_mean(str(strange[0]), KNOWN)}")
+    if value.get("observation_fn") is not None:
+        raise NoCounterpartError("observation_fn has no counterpart here; write a wrapper around the environment")
+    if wrong := [key for key, only in ONLY.items() if value.get(key) not in (None, only)]:
+        raise NoCounterpartError(f"{wrong[0]}: {value[wrong[0]]} has no counterpart here, only {ONLY[wrong[0]]}")
+    named = _policies(value)
+    agents = _agents(value.get("policy_mapping_fn"), named)
+    trained = _trained(value.get("policies_to_train"), named)
+    return {
+        name: {
+            "agents": agents[name],
+            **_settings(name, spec, algorithm),
+            **({} if name in trained else {"train": False}),
+        }
+        for name, spec in named.items()
+    }
+
+
+def _policies(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the policies by name."""
+    written = [key for key in POLICIES if value.get(key) is not None]
+    if len(written) == 2:
+        raise NoCounterpartError("policies and policy_graphs are the same; keep one")
+    if not written:
+        raise NoCounterpartError(f"has no policies; write policies: {EXAMPLE}")
+    named = value[written[0]]
+    if isinstance(named, list | tuple | set | frozenset) and all(isinstance(name, str) for name in named):
+        named = dict.fromkeys(sorted(named) if isinstance(named, set | frozenset) else named)
+    if not isinstance(named, Mapping) or not named or not all(isinstance(name, str) for name in named):
+        raise NoCounterpartError(f"{written[0]}: got {shown(named)}; expected policies by name, such as {EXAMPLE}")
+    return dict(named)
+
+
+def _agents(mapping: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the agents of each policy: the function that names the policy of an agent, or patterns."""
+    if mapping is None and len(named) == 1:
+        return dict.fromkeys(named, "*")
+    if isinstance(mapping, str) and own.is_own(mapping):
+        return dict.fromkeys(named, mapping)
+    if not isinstance(mapping, Mapping):
+        got = "is missing" if mapping is None else f"got {shown(mapping)}"
+        raise NoCounterpartError(
+            f"policy_mapping_fn: {got}; expected a function from the name of an agent to that of its policy "
+            '(in a file "my_module:function"), or policies by pattern, such as {"car_*": "cars"}'
+        )
+    patterns: dict[str, list[str]] = {name: [] for name in named}
+    for pattern, of in mapping.items():
+        for policy in of if isinstance(of, list | tuple) else [of]:
+            if policy not in named:
+                raise NoCounterpartError(
+                    f"policy_mapping_fn: {pattern}: there is no policy {policy!r}{_near(policy, named)}"
+                )
+            patterns[policy].append(pattern)
+    if idle := [name for name, matching in patterns.items() if not matching]:
+        raise NoCounterpartError(f"policy_mapping_fn: gives policy {idle[0]} no agents")
+    return patterns
+
+
+def _trained(written: Any, named: Mapping[str, Any]) -> list[str]:
+    if written is None:
+        return list(named)
+    if isinstance(written, str) or not isinstance(written, list | tuple | set | frozenset):
+        raise NoCounterpartError(f"policies_to_train: got {shown(written)}; expected a list of policies")
+    if strange := [name for name in written if name not in named]:
+        raise NoCounterpartError(f"policies_to_train: there is no policy {strange[0]!r}{_near(strange[0], named)}")
+    return list(written)
+
+
+def _near(name: Any, named: Mapping[str, Any]) -> str:
+    return did_you_mean(str(name), named) or f"; there are {', '.join(named)}"
+
+
+def _settings(name: str, spec: Any, algorithm: Callable[[str], str | None]) -> dict[str, Any]:
+    """Returns the algorithm and the settings of a policy. The spaces are the environment's own."""
+    if isinstance(spec, list | tuple):
+        if len(spec) != len(PARTS):
+            raise NoCounterpartError(f"policy {name}: got {len(spec)} parts; expected ({', '.join(PARTS)})")
+        spec = dict(zip(PARTS, spec, strict=True))
+    spec = {} if spec is None else spec
+    if not isinstance(spec, Mapping):
+        raise NoCounterpartError(f"policy {name}: got {shown(spec)}; expected None, or ({', '.join(PARTS)})")
+    if strange := [key for key in spec if key not in PARTS]:
+        raise NoCounterpartError(f"policy {name}: {strange[0]} is none of {', '.join(PARTS)}")
+    settings = spec.get("config") or {}
+    if not isinstance(settings, Mapping):
+        raise NoCounterpartError(f"policy {name}: config: got {shown(settings)}; expected settings by name")
+    kind = spec.get("policy_class")
+    return {**settings, **({} if kind is None else {"algo_name": _algorithm(name, kind, algorithm)})}
+
+
+def _algorithm(name: str, kind: Any, algorithm: Callable[[str], str | None]) -> str:
+    """Returns our name of the algorithm that a class of RLlib, or a name, means."""
+    word = str(kind).rpartition(":")[2].rpartition(".")[2]
+    stems = [word]
+    while any(stems[-1].endswith(end) and stems[-1] != end for end in _WORDS_OF_CLASSES):
+        end = next(end for end in _WORDS_OF_CLASSES if stems[-1].endswith(end))
+        stems.append(stems[-1].removesuffix(end))
+    name_here = next((ours for stem in stems if (ours := algorithm(stem))), None)
+    if name_here is None:
+        raise NoCounterpartError(
+            f"policy {name}: {word} is no algorithm here; write None, or a name such as DQN; your own is a package of "
+            "algos, as docs/algorithms.md describes"
+        )
+    return name_here
+
+
+# ----------------------------------------------------------------------------------------------------- in the loader
+
+
+def put_policies(source: Source, algorithm: Callable[[str], str | None]) -> None:
+    """Puts the policies of a source's multiagent under policies_cfg. Their own settings wait for `translate`."""
+    value, place = source.foreign.get(KEY, (None, None))
+    if not value or place is None:
+        return
+    del source.foreign[KEY]
+    try:
+        written = policies_of(value, algorithm)
+    except NoCounterpartError as reason:
+        source.problems.append(f"{place.text}: {place.path}: {reason}")
+        return
+    for name, settings in written.items():
+        section, at = policies.section_of(name), f"{place.path}.{name}"
+        source.sections.setdefault(section, {})
+        source.places.setdefault(section, Place(place.text, section))
+        for key, setting in settings.items():
+            if key in PolicyConfig.model_fields:
+                source.put(section, key, setting, Place(place.text, at))
+            else:
+                source.of_policies.setdefault(section, {})[key] = (setting, Place(place.text, f"{at}.{key}"))
+
+
+def translate(
+    source: Source,
+    models: Mapping[str, type[Strict]],
+    all_sources: list[Source],
+    hint: Callable[[str, str], str],
+) -> Iterator[str]:
+    """Puts the settings of a source's policies under our names, and yields a note on each. models: of all sections."""
+    from config.foreign import rllib  # which reads the settings of a run with the same words
+
+    for section, written in source.of_policies.items():
+        if section not in models:
+            continue
+        names = Scope({"algo_cfg": models[section]}, all_sources)
+        part = Source(True, foreign=dict(written))
+        yield from rllib.translate(part, names, lambda key, section=section: hint(section, key))  # type: ignore[misc]
+        source.problems += part.problems
+        for key, value in part.sections.get("algo_cfg", {}).items():
+            source.put(section, key, value, part.places["algo_cfg"].parts[key])
+        for other in part.sections.keys() - {"algo_cfg"}:
+            for place in part.places[other].parts.values():
+                source.problems.append(f"{place.text}: {place.path}: is a setting of the run, and none of a policy")
