@@ -27,6 +27,7 @@ ZH = ROOT / "docs" / "zh"
 ENGLISH = {
     CHINESE: README,
     ZH / "commands.md": COMMANDS,
+    ZH / "sources.md": ROOT / "docs" / "sources.md",
     ZH / "tianshou.md": ROOT / "docs" / "tianshou.md",
     **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
 }
@@ -51,10 +52,15 @@ def commands(page: Path) -> list[list[str]]:
     return [words for words in lines if "FILE" not in words and words != ["--help"]]
 
 
-def anchors(page: Path) -> set[str]:
-    """Names of the headings, as GitHub makes them."""
+def anchors(page: Path) -> list[str]:
+    """Names of the headings, as GitHub makes them, in their order."""
     headings = re.findall(r"^#+ (.+)$", text(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def levels(page: Path) -> list[str]:
+    """The signs before the headings, in their order."""
+    return re.findall(r"^#+ ", text(page), re.MULTILINE)
 
 
 def code_of_the_example() -> dict[str, str]:
@@ -116,17 +122,26 @@ def test_every_command_of_the_list_gives_a_valid_configuration(
     assert {path.name for path in tmp_path.iterdir()} <= {file, module, "old.yaml", "ppo.yml", "tasks", "__pycache__"}
 
 
+def target(page: Path, link: str) -> str:
+    """Where a link leads: for a page in Chinese, to the page in English and its heading at the same place."""
+    if link.startswith("http"):
+        return link
+    path, _, anchor = link.partition("#")
+    aim = (page.parent / path).resolve() if path else page.resolve()
+    english = {chinese.resolve(): page.resolve() for chinese, page in ENGLISH.items()}.get(aim, aim)
+    if anchor and english != aim:
+        anchor = anchors(english)[anchors(aim).index(anchor)]
+    return f"{english}#{anchor}"
+
+
 def targets(page: Path) -> list[str]:
-    """Where the links of a page lead: to a page in English for one in Chinese."""
-    english = {chinese.resolve(): page for chinese, page in ENGLISH.items()}
-    links = [link.partition("#") for link in LINK.findall(text(page))]
-    paths = [link if link.startswith("http") else (page.parent / link).resolve() for link, _, _ in links]
-    return sorted(f"{english.get(path, path)}#{anchor}" for path, (_, _, anchor) in zip(paths, links, strict=True))
+    return sorted(target(page, link) for link in LINK.findall(text(page)))
 
 
 @pytest.mark.parametrize("chinese", ENGLISH, ids=name)
-def test_a_chinese_page_has_the_commands_links_and_blocks_of_the_english_one(chinese: Path) -> None:
+def test_a_chinese_page_has_the_headings_commands_links_and_blocks_of_the_english_one(chinese: Path) -> None:
     english = ENGLISH[chinese]
+    assert levels(chinese) == levels(english)
     assert commands(chinese) == commands(english)
     assert targets(chinese) == targets(english)
     assert list(blocks(chinese)) == list(blocks(english))

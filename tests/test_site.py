@@ -70,6 +70,8 @@ def test_a_chinese_page_says_so_and_has_the_words_of_the_theme_in_chinese(site: 
         ("docs/zh/tuning.html", "../tutorials/tuning.html"),
         ("docs/zh/commands.html", "../commands.html"),
         ("docs/commands.html", "zh/commands.html"),
+        ("docs/zh/sources.html", "../sources.html"),
+        ("docs/sources.html", "zh/sources.html"),
         ("index.html", "README.zh.html"),
         ("docs/tuning.html", ""),
         ("docs/index.html", ""),
