@@ -883,8 +883,8 @@ OTHERS = (
         {},
         needless="policies_cfg names the policies",
         remark=(
-            "taken as it is, with `policies` or `policy_graphs`, `policy_mapping_fn` and `policies_to_train`, in --config and "
-            "`Run(config=...)`: [agents.md](agents.md#for-users-of-rllib)"
+            "taken as it is, with `policies` or `policy_graphs`, `policy_mapping_fn` and `policies_to_train`, in "
+            "--config and `Run(config=...)`: [agents.md](agents.md#for-users-of-rllib)"
         ),
     ),
     _refused(
