@@ -11,6 +11,7 @@ layout of a clone, and this file as its __init__.py.
 """
 
 import sys
+from collections.abc import Collection
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -145,7 +146,8 @@ _DIALOG = {
 
 
 class _Lazy(ModuleType):
-    """A module whose names are imported on first use."""
+    """The module joystick.dialog, whose names are imported on first use. What it lacks is an ImportError: of any other
+    error, `from joystick.dialog import name` would not show the text."""
 
     __all__ = list(_DIALOG)
 
@@ -153,7 +155,7 @@ class _Lazy(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in _DIALOG:
-            raise AttributeError(f"joystick.dialog has no {name!r}{_instead_of(name)}")
+            raise ImportError(f"joystick.dialog has no {name!r}{_instead_of(name)}")
         home, _, thing = _DIALOG[name].partition(":")
         return getattr(import_module(home), thing)
 
@@ -182,12 +184,12 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     if name not in _HOMES:
-        raise AttributeError(f"module 'joystick' has no attribute {name!r}{_instead(name)}")
+        raise AttributeError(f"module 'joystick' has no attribute {name!r}{_instead(name, _HOMES)}")
     return getattr(import_module(_HOMES[name]), "register" if name == "register_env" else name)
 
 
-def _instead(name: str) -> str:
-    """Returns the end of a sentence about a missing name: what to write in its place."""
+def _instead(name: str, names: Collection[str]) -> str:
+    """Returns the end of a sentence about a name that is not one of these: what to write in its place."""
     from config.names import did_you_mean
     from framework.catalog import ALGOS
     from framework.data.absent import INSTEAD
@@ -203,16 +205,19 @@ def _instead(name: str) -> str:
         return f'; an algorithm is named in joystick.Run("{algo}", env)'
     if name in ("make", "Env", "gym"):
         return '; joystick.Run("PPO", "CartPole-v1") makes its environment itself'
-    return did_you_mean(name, _HOMES) or f"; public are {', '.join(_HOMES)}"
+    return did_you_mean(name, names) or f"; public are {', '.join(names)}"
 
 
 class _Tianshou(ModuleType):
-    """The module joystick.tianshou, imported on first use."""
+    """The module joystick.tianshou, imported on first use. What it lacks is an ImportError, as of joystick.dialog."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
-        return getattr(import_module("framework.data.tianshou"), name)
+        home = import_module("framework.data.tianshou")
+        if name not in (*home.__all__, "__all__"):
+            raise ImportError(f"joystick.tianshou has no {name!r}{_instead(name, home.__all__)}")
+        return getattr(home, name)
 
     def __dir__(self) -> list[str]:
         return sorted(self.__all__)

@@ -51,6 +51,33 @@ def test_environments_of_a_list_have_the_same_spaces() -> None:
         Collector(Recording(), ["CartPole-v1", "Acrobot-v1"])
 
 
+def test_reset_begins_again_with_an_empty_buffer() -> None:
+    collector = Collector(Recording(), Counts(3), ReplayBuffer(10))
+    first = collector.collect(n_step=4), collector.buffer[:]
+    collector.reset()
+    assert not len(collector.buffer)
+    assert (collector.collect(n_step=4)["lens"].tolist(), collector.buffer[:]) == (first[0]["lens"].tolist(), first[1])
+
+
+def test_discrete_actions_count_from_0_wherever_the_space_starts() -> None:
+    env = Counts(3)
+    env.action_space = gymnasium.spaces.Discrete(3, start=5)
+    with pytest.raises(JoystickError, match=r"gave the actions \[5\]; expected whole numbers from 0 to 2"):
+        Collector(Same(5), env).collect(n_step=1)
+    assert Collector(Same(2), env).collect(n_step=3)["n/ep"] == 1
+
+
+class Same(Recording):
+    """Always has the same action."""
+
+    def __init__(self, action: int) -> None:
+        super().__init__()
+        self.action = action
+
+    def forward(self, batch: Batch, state: Any = None) -> Batch:
+        return Batch(act=np.full(len(batch), self.action))
+
+
 # counts ---------------------------------------------------------------------------------------------------
 
 

@@ -312,7 +312,7 @@ WRONG = {
         "this is the system's; a simulator has RulePolicy",
     ),
     "dst of user": (lambda: made(usr=simulator(dst=RuleDST())), "a simulated user keeps its own state, write None"),
-    "no policy": (lambda: made(usr=simulator(policy=None)), "usr: got an object of NoneType; expected its class"),
+    "no policy": (lambda: made(usr=simulator(policy=None)), "PipelineAgent: policy: got None; expected RulePolicy"),
     "number as usr": (lambda: made(usr=3), "usr: got an object of int; expected its class"),
     "object as dst": (lambda: made(sys_dst=object()), "sys_dst: got an object of object; expected its class"),
     "text as nlu": (lambda: made(sys_nlu="nlu"), "Environment: sys_nlu: str has no method predict"),
@@ -390,7 +390,14 @@ WRONG = {
     "not training": (lambda: updated(PPO()), r"was made with is_train=False, and does not learn; PPO\(True\) does"),
     "epoch": (lambda: updated(epoch=-1), "PPO.update: epoch: got -1"),
     "n": (lambda: updated(n=3), r"PPO.update: s: has the shape .* expected \(3, 53\) for n=3"),
-    "n none": (lambda: updated(n=None), "PPO.update: s: got ndarray"),
+    "n none": (lambda: updated(n=None), "PPO.update: n: got None; expected a whole number, at least 1"),
+    "n 0": (lambda: updated(n=0), "PPO.update: n: got 0; expected a whole number, at least 1"),
+    "a half": (lambda: updated(a=lambda a: a * 0.5 + 0.25), "PPO.update: a: has a value that is not a whole number"),
+    "masks wide": (lambda: masked(99), r"action_mask: has the shape \(\d+, 99\); expected \(\d+, 22\)"),
+    "state": (lambda: bound().predict(np.zeros(3)), r"PPO: state: has the shape \(3,\); expected \(53,\)"),
+    "states": (lambda: bound().predict(np.zeros((2, 53))), r"PPO: state: has the shape \(2, 53\); expected"),
+    "rows": (lambda: made(n_envs=4), "Environment: n_envs: is a setting of a run; process_num of sample says"),
+    "usr in place of is_train": (lambda: RulePolicy("usr"), "RulePolicy: is_train: got 'usr'; expected True or False"),
     "s": (lambda: updated(s=lambda s: s[:, :5]), r"PPO.update: s: has the shape \(\d+, 5\)"),
     "s text": (lambda: updated(s="state"), "PPO.update: s: got str; expected an array or a tensor of numbers"),
     "s nan": (lambda: updated(s=lambda s: s * np.nan), "PPO.update: s: has a value that is not a finite number"),
@@ -404,6 +411,25 @@ WRONG = {
     "other spaces": (lambda: other_spaces(), "PPO was made for the observation_space"),
     "not a dialogue": (lambda: RulePolicy().bind("CartPole-v1"), "RulePolicy talks in dialogues; got 'CartPole-v1'"),
 }
+
+
+def bound() -> Any:
+    """Returns a policy that has met its environment."""
+    policy = PPO(True)
+    policy.bind(made())
+    return policy
+
+
+def masked(size: int) -> None:
+    """Updates with masks of so many actions."""
+    env, policy = made(actions="one"), PPO(True)
+    b = sample(env, policy, 8)
+    n = len(b.reward)
+    policy.update(0, n, b.state, b.action, b.reward, b.mask, np.ones((n, size)))
+
+
+def test_an_observation_may_have_another_kind_of_number() -> None:
+    assert bound().predict(np.zeros(53)).shape == (22,)
 
 
 def other_spaces() -> None:
@@ -428,8 +454,8 @@ def test_what_is_wrong_is_one_sentence(name: str, tmp_path: Path, monkeypatch: p
      ("Enviroment", "did you mean Environment"), ("Session", "it has Act, Environment")],
 )  # fmt: skip
 def test_a_name_that_is_not_there_is_answered(name: str, instead: str) -> None:
-    with pytest.raises(AttributeError, match=instead):
-        getattr(joystick.dialog, name)
+    with pytest.raises(ImportError, match=instead):
+        exec(f"from joystick.dialog import {name}", {})
 
 
 def test_the_module_is_found_by_every_import() -> None:

@@ -179,8 +179,26 @@ def test_joystick_tianshou_has_the_names_that_programs_import() -> None:
     assert BasePolicy is Policy
     assert (to_numpy, to_torch) == (joystick.to_numpy, joystick.to_torch)
     assert CachedReplayBuffer is joystick.CachedReplayBuffer
-    with pytest.raises(ImportError, match=r"no SegmentTree: PrioritizedReplayBuffer has the sum tree inside"):
-        from joystick.tianshou import SegmentTree  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("SegmentTree", "PrioritizedReplayBuffer has the sum tree inside"),
+     ("DQNPolicy", r'joystick.policy\("DQN", env\) is a policy of this algorithm'),
+     ("VectorReplayBufer", "did you mean VectorReplayBuffer"), ("Net", "public are BasePolicy, Batch")],
+)  # fmt: skip
+def test_a_name_that_joystick_tianshou_lacks_is_answered_in_an_import(name: str, instead: str) -> None:
+    with pytest.raises(ImportError, match=f"joystick.tianshou has no '{name}'; .*{instead}"):
+        exec(f"from joystick.tianshou import {name}", {})
+
+
+def test_the_flags_of_the_first_versions_are_numbers_everywhere() -> None:
+    buffer = joystick.tianshou.ReplayBuffer(2)
+    assert buffer.update(joystick.tianshou.ReplayBuffer(3)).tolist() == [0, 0]
+    buffer.add(obs=1, act=1, rew=1, done=True)
+    for value in (buffer.done[0], buffer[0].done, buffer.get(0, "done"), buffer.sample(1)[0].done[0]):
+        assert repr(float(value)) == repr(value.item()) == "1.0"
+    assert buffer.get(0, "nothing") is None
 
 
 def test_importing_joystick_tianshou_needs_no_import_of_joystick_before(capfd: pytest.CaptureFixture[str]) -> None:

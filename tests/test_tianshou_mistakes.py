@@ -57,6 +57,14 @@ class Bare(Recording):
         return self.out(batch)
 
 
+class Bits(Counts):
+    """Has actions of two bits."""
+
+    def __init__(self) -> None:
+        super().__init__(3)
+        self.action_space = gymnasium.spaces.MultiBinary(2)
+
+
 def nested_then_flat() -> None:
     """Adds a transition with parts, then one without."""
     buffer = ReplayBuffer(5)
@@ -472,7 +480,44 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     (
         "fwd logits",
         lambda: Collector(Bare(lambda b: Batch(act=np.ones((1, 2)))), Counts(3)).collect(n_step=1),
-        "Bare.forward gave act of the shape (1, 2); an action of the environment has the shape ()",
+        "Bare.forward gave act of the shape (1, 2); expected (1,): the environment's actions have the shape ()",
+    ),
+    (
+        "fwd one row",
+        lambda: Collector(Bare(lambda b: Batch(act=np.ones(1))), "Pendulum-v1").collect(n_step=1),
+        "Bare.forward gave act of the shape (1,); expected (1, 1): the environment's actions have the shape (1,)",
+    ),
+    (
+        "fwd half bits",
+        lambda: Collector(Bare(lambda b: Batch(act=np.array([[1, 0.5]]))), Bits()).collect(n_step=1),
+        "Bare.forward gave the actions [[1.0, 0.5]]; expected whole numbers from 0 to 1",
+    ),
+    (
+        "fwd two bits",
+        lambda: Collector(Bare(lambda b: Batch(act=np.array([[1, 2]]))), Bits()).collect(n_step=1),
+        "Bare.forward gave the actions [[1, 2]]; expected whole numbers from 0 to 1",
+    ),
+    (
+        "seed of collector",
+        lambda: Collector(Recording(), Counts(3), seed=-1),
+        "seed: got -1; expected a whole number, at least 0",
+    ),
+    ("seed of buffer", lambda: ReplayBuffer(5, seed=-1), "seed: got -1; expected a whole number, at least 0"),
+    (
+        "seed of policy",
+        lambda: joystick.policy("DQN", "CartPole-v1", seed=-1),
+        "seed: got -1; expected a whole number, at least 0",
+    ),
+    ("size True", lambda: ReplayBuffer(True), "size: got True; expected a whole number, at least 1"),
+    (
+        "update repeat",
+        lambda: Recording().update(4, full(), repeat=0),
+        "repeat: got 0; expected a whole number, at least 1",
+    ),
+    (
+        "stop_fn",
+        lambda: joystick.offpolicy_trainer(Recording(), coll(), coll(), 1, 1, 1, 1, 1, stop_fn=3),
+        "stop_fn: got 3; expected a function",
     ),
     ("update empty", lambda: Recording().update(4, ReplayBuffer(10)), "sample(4): the buffer is empty"),
     (
@@ -642,7 +687,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     (
         "OldGym None",
         lambda: joystick.OldGym(None),
-        "OldGym: got None, which has no observation_space and no action_space; expected an environment",
+        "OldGym: got None; expected an environment with reset and step, such as MyEnv()",
     ),
 ]
 """Name, call, and the sentence; one that ends with ... goes on in the words of numpy or torch."""

@@ -22,6 +22,10 @@ class RulePolicy:
     def __init__(self, is_train: bool = False, character: str = "sys") -> None:
         if not isinstance(character, str) or character not in ("sys", "usr"):
             raise EnvError(f"RulePolicy: character: got {character!r}; expected 'sys' or 'usr'")
+        if not isinstance(is_train, bool):
+            raise EnvError(
+                f"RulePolicy: is_train: got {is_train!r}; expected True or False, and character='usr' by name"
+            )
         self.is_train, self.character = is_train, character
         self._expert: Callable[[np.ndarray], np.ndarray] | None = None
 
@@ -97,6 +101,8 @@ def _user(agent: PipelineAgent) -> Own | None:
     if agent.dst is not None:
         raise EnvError("PipelineAgent: dst: got an object; a simulated user keeps its own state, write None")
     policy = agent.policy
+    if policy is None:
+        raise EnvError("PipelineAgent: policy: got None; expected RulePolicy(character='usr'), or a class of your own")
     if isinstance(policy, RulePolicy):
         if policy.character == "sys":
             raise EnvError("PipelineAgent: policy: this is the system's; a simulator has RulePolicy(character='usr')")

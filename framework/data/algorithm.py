@@ -18,7 +18,7 @@ from framework.catalog import ALGOS, ENVS
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy, check_buffer
-from framework.data.settings import at_least_1
+from framework.data.settings import whole
 from framework.data.values import brief
 from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
@@ -39,6 +39,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
 
     Raises ConfigError for unknown settings and for an algorithm that does not suit the environment.
     """
+    whole("seed", seed, least=0)
     values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)
     several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
@@ -263,8 +264,8 @@ class AlgorithmPolicy(Policy):
             raise JoystickError(f"{self.name} learns from all fresh transitions: update(0, buffer)")
         spec = replace(
             spec,
-            epochs=spec.epochs if repeat is None else at_least_1("repeat", repeat),
-            minibatch=spec.minibatch if batch_size is None else at_least_1("batch_size", batch_size),
+            epochs=spec.epochs if repeat is None else whole("repeat", repeat),
+            minibatch=spec.minibatch if batch_size is None else whole("batch_size", batch_size),
         )
         batch, places = buffer.sample(0)
         columns = {

@@ -86,7 +86,7 @@ class Batch(Arithmetic):
 
     def update(self, other: Any = None, /, **values: Any) -> None:
         """Sets the keys of a mapping, and those given as keywords."""
-        if not isinstance(other, Batch | Mapping | None):
+        if other is not None and not hasattr(other, "items"):
             raise TypeError(f"update({brief(other)}): expected a dict, a Batch or keywords")
         for key, value in [*({} if other is None else other).items(), *values.items()]:
             if not isinstance(key, str):

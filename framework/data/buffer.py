@@ -14,7 +14,7 @@ from framework.data.episodes import Added, Beyond, Episodes
 from framework.data.incoming import as_rows, complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
 from framework.data.reading import Reader
-from framework.data.settings import Settings, at_least_1
+from framework.data.settings import Settings, whole
 from framework.data.table import Table
 from framework.data.values import brief
 from framework.errors import DataError
@@ -48,7 +48,7 @@ class ReplayBuffer:
         only where the whole stack is in the episode. save_only_last_obs: stores obs[-1] of observations that are
         stacked already. seed: of sampling."""
         self._set_up(
-            [at_least_1("size", size)], Settings(stack_num, ignore_obs_next, sample_avail, save_only_last_obs, seed)
+            [whole("size", size)], Settings(stack_num, ignore_obs_next, sample_avail, save_only_last_obs, seed)
         )
 
     def _set_up(self, lengths: list[int], settings: Settings) -> None:
@@ -239,7 +239,7 @@ class ReplayBuffer:
         if not batch_size:
             every = places.in_time(self._rings)
             return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
-        count = at_least_1("sample", batch_size)
+        count = whole("sample", batch_size)
         if not len(self):
             raise DataError(f"sample({count}): the buffer is empty")
         found = self._draw(count)
@@ -304,7 +304,7 @@ class ReplayBuffer:
         """Returns the values of a key, the newest `stack_num` of the episode in each place; or the default."""
         if key not in self._table.tree:
             return default
-        count = self.stack_num if stack_num is None else at_least_1("stack_num", stack_num)
+        count = self.stack_num if stack_num is None else whole("stack_num", stack_num)
         return self._reader.stacked(key, places.checked(self._rings, index), count)
 
     def _at(self, place: Array) -> Batch:

@@ -2,11 +2,11 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import torch
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
 
 import algos
 import envs
@@ -16,6 +16,7 @@ from framework import collector
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
+from framework.data.settings import whole
 from framework.errors import JoystickError
 from framework.fragment import Episode, Recorder
 from framework.seeding import number, stream
@@ -42,8 +43,9 @@ class Collector:
             raise JoystickError(f"policy: got {policy!r}; expected an object of a class that inherits from Policy")
         if not isinstance(buffer, ReplayBuffer | None):
             raise JoystickError(f"buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)")
-        if not isinstance(seed, int | np.integer):
+        if callable(seed):
             raise JoystickError(f"seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)")
+        whole("seed", seed, least=0)
         self.policy, self.env, self.buffer, self.seed = policy, envs.given(env), buffer, seed
         if self.env.joint is not None:
             raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
@@ -83,6 +85,11 @@ class Collector:
         """Empties the buffer."""
         if self.buffer is not None:
             self.buffer.reset()
+
+    def reset(self) -> None:
+        """Starts the first episodes again, and empties the buffer."""
+        self.reset_env()
+        self.reset_buffer()
 
     def collect(
         self,
@@ -125,7 +132,7 @@ class Collector:
         if self.buffer is None:
             stored = len(rows)
         elif self._apart:
-            self.buffer.add(Batch(columns) if len(rows) == self.env.rows else Batch(columns)[rows], rows)
+            self.buffer.add(Batch.of(columns) if len(rows) == self.env.rows else Batch(columns)[rows], rows)
             stored = len(rows)
         else:
             stored = self._move(self.buffer, Batch(columns), rows, step)
@@ -265,6 +272,7 @@ class _Actor:
         """Latest actions [N, ...]."""
         self.columns: Batch | None = None
         """Latest further columns of the policy."""
+        self._last = _last_of(env.action_space)
         self._state: Any = None
         """State of a recurrent policy after the latest step; None before the first one."""
 
@@ -284,7 +292,7 @@ class _Actor:
         with torch.no_grad():
             out = self.policy(batch, self._state)
         if not isinstance(out, Batch) or "act" not in out:
-            raise JoystickError(f"{type(self.policy).__name__}.forward gave no act; return Batch(act=...)")
+            self._refuse("no act; return Batch(act=...)")
         self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
         for what, found in (("act", self.act), ("state", self._state)):
             self._check_rows(what, found, len(obs))
@@ -293,19 +301,21 @@ class _Actor:
 
     def _check_actions(self) -> None:
         """Raises JoystickError for actions that are none of the environment's."""
-        space, act, name = self.env.action_space, self.act, f"{type(self.policy).__name__}.forward"
-        if act.shape[1:] != (space.shape or ()):
-            raise JoystickError(
-                f"{name} gave act of the shape {act.shape}; an action of the environment has the shape {space.shape}"
+        act, shape = self.act, self.env.action_space.shape or ()
+        whole = act.dtype.kind != "f"
+        if act.shape[1:] != shape:
+            self._refuse(
+                f"act of the shape {act.shape}; expected {(len(act), *shape)}: the environment's actions have "
+                f"the shape {shape}"
             )
-        if act.dtype.kind not in "biuf" or (act.dtype.kind == "f" and not np.isfinite(act).all()):
-            raise JoystickError(f"{name} gave the actions {act.tolist()}; expected finite numbers")
-        if isinstance(space, Discrete | MultiDiscrete):
-            most = np.asarray(space.n if isinstance(space, Discrete) else space.nvec) - 1
-            if ((act < 0) | (act > most)).any() or (act.dtype.kind == "f" and (act % 1).any()):
-                raise JoystickError(
-                    f"{name} gave the actions {act.tolist()}; expected whole numbers from 0 to {most.tolist()}"
-                )
+        if act.dtype.kind not in "biuf" or not (whole or np.isfinite(act).all()):
+            self._refuse(f"the actions {act.tolist()}; expected finite numbers")
+        last = self._last  # (count_nonzero is several times as fast as any)
+        if last is not None and (np.count_nonzero((act < 0) | (act > last)) or not (whole or (act % 1 == 0).all())):
+            self._refuse(f"the actions {act.tolist()}; expected whole numbers from 0 to {last.tolist()}")
+
+    def _refuse(self, text: str) -> NoReturn:
+        raise JoystickError(f"{type(self.policy).__name__}.forward gave {text}")
 
     def _check_rows(self, what: str, found: Any, rows: int) -> None:
         """Raises JoystickError unless all arrays of a value have so many rows."""
@@ -313,10 +323,7 @@ class _Actor:
             if isinstance(value, Batch):
                 self._check_rows(what, value, rows)
             elif value is not None and np.shape(value)[:1] != (rows,):
-                raise JoystickError(
-                    f"{type(self.policy).__name__}.forward gave {what} of the shape {tuple(np.shape(value))} for "
-                    f"{rows} rows; expected [{rows}, ...]"
-                )
+                self._refuse(f"{what} of the shape {tuple(np.shape(value))} for {rows} rows; expected [{rows}, ...]")
 
     def rewarded(self, reward: Array) -> None:
         """Tells a recurrent policy the rewards [N] of the step."""
@@ -327,6 +334,15 @@ class _Actor:
         """Sets the state of a recurrent policy to 0 in these rows, whose next episode begins."""
         if self._state is not None and rows:
             self._state = Batch(state=self._state).empty_(rows).state
+
+
+def _last_of(space: Space) -> Array | None:
+    """Returns the largest number [] or [D] of the actions of a discrete space; None for another one."""
+    if isinstance(space, MultiBinary):
+        return np.asarray(1)
+    if isinstance(space, Discrete | MultiDiscrete):
+        return np.asarray(space.n if isinstance(space, Discrete) else space.nvec) - 1
+    return None
 
 
 def _array(act: Any) -> Array:

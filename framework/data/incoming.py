@@ -77,7 +77,9 @@ def ring_numbers(buffer_ids: Any, count: int) -> np.ndarray:
     if buffer_ids is None:
         return np.arange(count)
     ring = np.asarray(buffer_ids).reshape(-1)
-    whole = ring.dtype.kind in "iu" or not ring.size
-    if not whole or len(set(ring.tolist())) < len(ring) or (ring.size and (ring.min() < 0 or ring.max() >= count)):
-        raise DataError(f"buffer_ids: got {ring.tolist()}; expected different numbers from 0 to {count - 1}")
+    numbers = ring.tolist()
+    if numbers and (
+        ring.dtype.kind not in "iu" or len(set(numbers)) < len(numbers) or min(numbers) < 0 or max(numbers) >= count
+    ):
+        raise DataError(f"buffer_ids: got {numbers}; expected different numbers from 0 to {count - 1}")
     return ring.astype(np.int64)

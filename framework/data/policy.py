@@ -10,6 +10,7 @@ from torch import nn
 
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
+from framework.data.settings import whole
 from framework.data.values import brief
 from framework.errors import JoystickError
 from framework.seeding import stream
@@ -73,6 +74,7 @@ class Policy(nn.Module, ABC):
         """Samples transitions (0: all, in order of time), and learns from them `repeat` times in minibatches of at most
         batch_size; None: all at once. Returns the means of the metrics."""
         check_buffer(buffer)
+        whole("repeat", repeat)
         with self.phase(training=True, updating=True):
             batch, indices = buffer.sample(sample_size)
             if not len(indices):

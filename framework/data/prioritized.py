@@ -4,7 +4,7 @@ from typing import Any
 
 from framework.data.buffer import ReplayBuffer
 from framework.data.priorities import Priorities
-from framework.data.settings import Settings, at_least_1
+from framework.data.settings import Settings, whole
 from framework.data.vector import parts
 
 
@@ -13,7 +13,7 @@ class PrioritizedReplayBuffer(ReplayBuffer):
 
     def __init__(self, size: int, alpha: float, beta: float, stratified: bool = False, **settings: Any) -> None:
         """stratified: draws one from each of n equal parts of the total. settings: of ReplayBuffer."""
-        self._set_up([at_least_1("size", size)], Settings.of(self, settings))
+        self._set_up([whole("size", size)], Settings.of(self, settings))
         self._priorities = Priorities(self.maxsize, alpha, beta, stratified)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algos.common.returns import gae
 from framework.data.buffer import ReplayBuffer
-from framework.data.settings import at_least_1
+from framework.data.settings import whole
 from framework.errors import DataError
 from framework.memory.n_step import walk
 
@@ -24,7 +24,7 @@ def nstep_returns(
     newest transition is reached. The result is an array or a tensor, as the target's.
     """
     rings, place = buffer.rings_at(indices)
-    reward, factor, last = walk(rings, place, at_least_1("n", n), gamma, "rew", "done")
+    reward, factor, last = walk(rings, place, whole("n", n), gamma, "rew", "done")
     value = target(buffer, last)
     value = value if isinstance(value, Tensor) else np.asarray(value)
     factor = factor * ~rings.flat["terminated"][last]

@@ -30,11 +30,14 @@ class Settings:
         return cls(**settings)
 
     def __post_init__(self) -> None:
-        at_least_1("stack_num", self.stack_num)
+        whole("stack_num", self.stack_num)
+        whole("seed", self.seed, least=0)
 
 
-def at_least_1(name: str, number: Any) -> int:
-    """Returns a number of things; DataError if it is none, or less than 1."""
-    if not isinstance(number, int | np.integer) or number < 1:
-        raise DataError(f"{name}: got {number!r}; expected a whole number, at least 1")
+def whole(name: str, number: Any, least: int = 1, most: int | None = None) -> int:
+    """Returns a whole number within these limits. DataError for anything else."""
+    is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not is_whole or number < least or (most is not None and number > most):
+        limits = f"at least {least}" + ("" if most is None else f" and at most {most}")
+        raise DataError(f"{name}: got {number!r}; expected a whole number, {limits}")
     return int(number)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from framework.data import buffer
-from framework.data.absent import INSTEAD
 from framework.data.algorithm import policy
 from framework.data.batch import Batch
 from framework.data.collector import Collector
@@ -40,12 +39,6 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in INSTEAD:
-        raise ImportError(f"joystick.tianshou has no {name}: {INSTEAD[name]}")
-    raise AttributeError(f"module 'joystick.tianshou' has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
 class ReplayBuffer(buffer.ReplayBuffer):
     """A joystick.ReplayBuffer with the interface of Tianshou's first versions. `done` is a number, 0 or 1."""
 
@@ -72,7 +65,12 @@ class ReplayBuffer(buffer.ReplayBuffer):
     def update(self, other: buffer.ReplayBuffer) -> Any:
         """Adds all transitions of another buffer, in order of time. Returns the observations of all places."""
         super().update(other)
-        return self.obs
+        return self.obs if len(self) else np.zeros(self.maxsize)
+
+    def get(self, index: Any, key: str, default: Any = None, stack_num: int | None = None) -> Any:
+        """Returns the values of a key, as joystick.ReplayBuffer.get()."""
+        value = super().get(index, key, default, stack_num)
+        return value.astype(float) if key == "done" and value is not default else value
 
     def _at(self, place: Any) -> Batch:
         found = super()._at(place)

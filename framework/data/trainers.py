@@ -8,7 +8,7 @@ from typing import Any
 from framework.data.buffer import ReplayBuffer
 from framework.data.collector import Collector
 from framework.data.policy import Policy, means
-from framework.data.settings import at_least_1
+from framework.data.settings import whole
 from framework.errors import JoystickError
 
 Hook = Callable[[int, int], Any]
@@ -38,7 +38,7 @@ def offpolicy_trainer(
     than those before it. stop_fn gets the mean return of a test and ends the training if it gives True; with
     test_in_train, a collection whose episodes satisfy it leads to a test at once. show: print a line per epoch.
     """
-    at_least_1("batch_size", batch_size)
+    whole("batch_size", batch_size)
     if not isinstance(update_per_step, Real) or update_per_step < 0:
         raise JoystickError(f"update_per_step: got {update_per_step!r}; expected a number, at least 0")
     owed = 0.0
@@ -76,9 +76,9 @@ def onpolicy_trainer(
     """Trains from fresh transitions: after each collection, learns from all of them repeat_per_collect times in
     minibatches of at most batch_size (None: all at once), and empties the buffer. The hooks are those of
     offpolicy_trainer."""
-    at_least_1("repeat_per_collect", repeat_per_collect)
+    whole("repeat_per_collect", repeat_per_collect)
     if batch_size is not None:
-        at_least_1("batch_size", batch_size)
+        whole("batch_size", batch_size)
 
     def learn(steps: int) -> list[dict[str, float]]:
         result = policy.update(0, buffer, batch_size, repeat_per_collect)
@@ -116,6 +116,10 @@ class _Hooks:
     ) -> None:
         if not isinstance(test, Collector):
             raise JoystickError(f"test: got {test!r}; expected a Collector, such as Collector(policy, env)")
+        functions = {"train_fn": train_fn, "test_fn": test_fn, "stop_fn": stop_fn, "save_fn": save_fn}
+        for name, function in functions.items():
+            if not callable(function) and function is not None:
+                raise JoystickError(f"{name}: got {function!r}; expected a function")
         self.policy, self.collector, self.episodes, self.show = policy, test, episodes, show
         self.before_collect = train_fn or (lambda epoch, step: None)
         self.before_test = test_fn or (lambda epoch, step: None)
@@ -156,7 +160,7 @@ def _train(
     step_per_epoch: int,
 ) -> dict[str, Any]:
     """Collects, learns and tests until the last epoch, or until a test satisfies stop_fn. Returns what became of it."""
-    at_least_1("max_epoch", max_epoch), at_least_1("step_per_epoch", step_per_epoch)
+    whole("max_epoch", max_epoch), whole("step_per_epoch", step_per_epoch)
     begin, step, episode, learned, total = time.monotonic(), 0, 0, list[dict[str, float]](), max_epoch * step_per_epoch
     for epoch in range(1, max_epoch + 1):
         results = []

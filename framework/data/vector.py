@@ -8,15 +8,15 @@ import numpy as np
 
 from framework.data.buffer import ReplayBuffer
 from framework.data.episodes import Added
-from framework.data.settings import Settings, at_least_1
+from framework.data.settings import Settings, whole
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
 
 
 def parts(total_size: int, buffer_num: int) -> list[int]:
     """Returns the sizes of equal parts for so many environments; total_size is rounded up."""
-    count = at_least_1("buffer_num", buffer_num)
-    return [ceil(at_least_1("total_size", total_size) / count)] * count
+    count = whole("buffer_num", buffer_num)
+    return [ceil(whole("total_size", total_size) / count)] * count
 
 
 class VectorReplayBuffer(ReplayBuffer):
@@ -74,9 +74,7 @@ class CachedReplayBuffer(ReplayBuffer):
         cache; of a longer episode the first steps are lost."""
         if type(main) is not ReplayBuffer:
             raise DataError(f"main: got {type(main).__name__}; expected a ReplayBuffer")
-        caches = [at_least_1("max_episode_length", max_episode_length)] * at_least_1(
-            "cached_buffer_num", cached_buffer_num
-        )
+        caches = [whole("max_episode_length", max_episode_length)] * whole("cached_buffer_num", cached_buffer_num)
         self._set_up([main.maxsize, *caches], main.settings)
         self._take_over(main)
         self._main = main

@@ -16,6 +16,9 @@ def environment(sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any, evaluator: A
         raise ConfigError(
             [f"Environment: {placed[0]}: is a setting of a run; here each part has its place in {positions}"]
         )
+    if rows := [name for name in ("n_envs", "vectorization") if name in settings]:
+        text = "is a setting of a run; process_num of sample says how many dialogues are played at a time"
+        raise ConfigError([f"Environment: {rows[0]}: {text}"])
     reward = "user" if evaluator is None else "convlab"
     databases = {} if {"id", "data_dir"} & set(settings) else convlab.databases()
     values = {"general_cfg": {"env_name": "dialog"}, "env_cfg": {"reward": reward, **databases, **settings}}

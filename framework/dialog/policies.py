@@ -14,6 +14,7 @@ from framework.build import device_of
 from framework.catalog import ALGOS, ENVS
 from framework.data import algorithm
 from framework.data.algorithm import AlgorithmPolicy
+from framework.data.settings import whole
 from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
 from framework.fragment import Columns
@@ -51,9 +52,7 @@ class SystemPolicy:
             raise JoystickError(f"{self.name}: is_train: got {is_train!r}; expected True or False")
         if not isinstance(dataset, str) or dataset.lower() != DATASET:
             raise JoystickError(f"{self.name}: dataset: got {dataset!r}; the acts and databases are those of MultiWOZ")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise JoystickError(f"{self.name}: seed: got {seed!r}; expected a whole number, at least 0")
-        self.is_train, self.algo, self.seed = is_train, algo, int(seed)
+        self.is_train, self.algo, self.seed = is_train, algo, whole(f"{self.name}: seed", seed, least=0)
         self.settings = {**({} if config is None else _of_file(config, algo)), **settings}
         values = {"general_cfg": {"algo_name": algo, "device": device}, "algo_cfg": self.settings}
         self.device = str(device_of(load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)))
@@ -78,12 +77,20 @@ class SystemPolicy:
         if not self.is_train:
             return self.predict(state, mask)
         policy = self._bound("act")
-        act = policy.agent.sample_action(_row(state), None, policy.progress(), rng, _row(mask))
+        act = policy.agent.sample_action(self._observed(state), None, policy.progress(), rng, _row(mask))
         return np.asarray(act.action[0])
 
     def predict(self, state: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """Returns the most likely action for an observation [D]."""
-        return np.asarray(self._bound("predict").agent.predict_action(_row(state), None, _row(mask)).action[0])
+        policy = self._bound("predict")
+        return np.asarray(policy.agent.predict_action(self._observed(state), None, _row(mask)).action[0])
+
+    def _observed(self, state: Any) -> np.ndarray:
+        """Returns an observation as a batch of one. Raises JoystickError for another shape."""
+        space = self._bound("predict").agent.spec.observation_space
+        if np.shape(state) != space.shape:
+            raise JoystickError(f"{self.name}: state: has the shape {np.shape(state)}; expected {space.shape}")
+        return np.asarray(state, space.dtype)[None]
 
     def update(
         self, epoch: int, n: int, s: Any, a: Any, r: Any, mask: Any, action_mask: Any = None
@@ -95,14 +102,14 @@ class SystemPolicy:
         if not self.is_train:
             raise JoystickError(f"{self.name} was made with is_train=False, and does not learn; {self.name}(True) does")
         spec = policy.agent.spec
+        whole(f"{self.name}.update: epoch", epoch, least=0)
+        n = whole(f"{self.name}.update: n", n)
         columns = _columns(self.name, spec.observation_space, spec.action_space, n, s, a, r, mask)
-        if not isinstance(epoch, int | np.integer) or isinstance(epoch, bool) or epoch < 0:
-            raise JoystickError(f"{self.name}.update: epoch: got {epoch!r}; expected a whole number, at least 0")
         if self._masked != (action_mask is not None):
             text = "has action masks: give action_mask=batch.action_mask" if self._masked else "has no action masks"
             raise JoystickError(f"{self.name}.update: this environment {text}")
         if action_mask is not None:
-            columns |= _masks(self.name, action_mask, columns)
+            columns |= _masks(self.name, action_mask, columns, spec.action_space)
         return policy.learn_from(columns)
 
     def weights(self) -> dict[str, np.ndarray]:
@@ -173,7 +180,7 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
     plain = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
     try:
         array = np.asarray(plain)
-        wanted = (int(n), *(shape or ()))
+        wanted = (n, *(shape or ()))
         if array.shape == (*wanted, 1):
             array = array[..., 0]
         if array.dtype.kind not in "biuf":
@@ -184,16 +191,16 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
         ) from None
     if array.shape != wanted:
         raise JoystickError(f"{name}.update: {argument}: has the shape {array.shape}; expected {wanted} for n={n}")
-    if not n or not np.isfinite(array).all():
-        what = "is empty; sample before" if not n else "has a value that is not a finite number"
-        raise JoystickError(f"{name}.update: {argument}: {what}")
+    if not np.isfinite(array).all():
+        raise JoystickError(f"{name}.update: {argument}: has a value that is not a finite number")
+    if np.issubdtype(kind, np.integer) and array.dtype.kind == "f" and (array % 1).any():
+        raise JoystickError(f"{name}.update: {argument}: has a value that is not a whole number")
     return np.ascontiguousarray(array, kind)
 
 
-def _masks(name: str, action_mask: Any, columns: Columns) -> Columns:
+def _masks(name: str, action_mask: Any, columns: Columns, actions: Any) -> Columns:
     """Returns the columns of legal actions; of a state that follows the last exchange nothing is asked."""
-    size = int(np.asarray(action_mask).shape[-1]) if np.ndim(action_mask) == 2 else 0
-    legal = _array(name, "action_mask", action_mask, len(columns["obs"]), (size,), bool)
+    legal = _array(name, "action_mask", action_mask, len(columns["obs"]), (int(actions.n),), bool)
     if not legal[np.arange(len(legal)), columns["action"]].all():
         raise JoystickError(f"{name}.update: a: has an action that action_mask does not allow")
     return {MASKS[0]: legal, MASKS[1]: np.where(columns["terminated"][:, None], True, np.roll(legal, -1, axis=0))}

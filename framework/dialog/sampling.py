@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from framework.data.batch import Batch
+from framework.data.settings import whole
 from framework.dialog.processes import run_in
 from framework.errors import JoystickError
 from framework.seeding import number, stream
@@ -36,7 +37,7 @@ def sample(env: Any, policy: Any, batchsz: int, process_num: int = 1, *, seed: i
     a dialogue ends), next_state and, where the environment has one, action_mask. process_num processes play, each with
     copies of environment and policy; the result does not depend on their number. seed: of the sample; None: another one
     in each call."""
-    least, processes = _whole("batchsz", batchsz), _whole("process_num", process_num, MOST_PROCESSES)
+    least, processes = whole("sample: batchsz", batchsz), whole("sample: process_num", process_num, most=MOST_PROCESSES)
     if not isinstance(env, gymnasium.Env):
         raise JoystickError(
             f"sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)"
@@ -45,17 +46,8 @@ def sample(env: Any, policy: Any, batchsz: int, process_num: int = 1, *, seed: i
         raise JoystickError(f"sample: policy: got {policy!r}; expected PPO(True), or an object with predict(state)")
     if hasattr(policy, "bind"):
         policy.bind(env)
-    seed = _next_seed(env) if seed is None else _whole("seed", seed, 2**63 - 1, lowest=0)
+    seed = _next_seed(env) if seed is None else whole("sample: seed", seed, least=0, most=2**63 - 1)
     return _joined(_enough(env, policy, least, processes, seed))
-
-
-def _whole(name: str, value: Any, highest: int | None = None, lowest: int = 1) -> int:
-    """Returns a whole number. Raises JoystickError for anything else."""
-    fits = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= lowest
-    if not fits or (highest is not None and value > highest):
-        end = "" if highest is None else f" and at most {highest}"
-        raise JoystickError(f"sample: {name}: got {value!r}; expected a whole number, at least {lowest}{end}")
-    return int(value)
 
 
 def _next_seed(env: Any) -> int:
