@@ -64,3 +64,11 @@ def test_without_a_preset_of_the_family_those_of_others_are_named(algo):
     others = "DQN, PPO, RainbowDQN"
     assert notes[1] == f"ALE/Pong-v5 may need the env_cfg of the presets in presets/_atari, which are for {others}"
     assert len(loaded(algo="DQN", env="ALE/Pong-v5").notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("PG", "REINFORCE is the same"), ("MLE", "BC is the same"), ("ES", "evolution")]
+)
+def test_an_algorithm_of_another_library_is_answered_with_ours(name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"unknown name '{name}'; {said}"):
+        load(None, [f"general_cfg.algo_name={name}"], find_algo=ALGOS, find_env=ENVS)

@@ -168,6 +168,9 @@ ALGORITHMS = {
     "apex": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
     "apex_dqn": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
     "ddppo": "PPO with general_cfg.mp_backend=ray and general_cfg.n_learners is its counterpart",
+    "pg": "REINFORCE is the same algorithm",
+    "mle": "BC is the same algorithm",
+    "es": "evolution strategies are not offered; PPO learns from the same rewards",
     **sb3.ALGOS,
     **cleanrl.ALGOS,
 }
