@@ -28,7 +28,7 @@ class Omission(NamedTuple):
     """A setting that has no counterpart."""
 
     kind: str
-    """NEEDLESS: nothing has to be set; UNREAD: the algorithm does not have it; LOST: it is to be looked for."""
+    """NEEDLESS: nothing has to be set; UNREAD: the algorithm does not read it; LOST: it is to be looked for."""
     section: str
     key: str
     value: Any
@@ -170,7 +170,7 @@ class Rewriting:
             yield f"{TRANSLATED}: {', '.join(moved)}"
         unread = [f"{part.section}.{part.key}" for part in self.omitted if part.kind == UNREAD]
         if unread:
-            yield f"JoyRL's keys that {self.name} does not have, left out: {', '.join(unread)}"
+            yield f"JoyRL's keys that {self.name} does not read, left out: {', '.join(unread)}"
 
     def needless(self) -> Iterator[str]:
         """Yields a remark on each setting that needs nothing."""
@@ -237,12 +237,12 @@ class Rewriting:
         if why := self._overruled(name, value):
             self.omit(NEEDLESS if name == "max_episode" else UNREAD, section, key, value, why)
         elif name in model.model_fields:
-            self.put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
+            self._set(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
         elif row := joyrl.row_of(section, key) or (joyrl.SHARED.get(key) if section == "algo_cfg" else None):
             self._row(section, key, value, row)
         elif owner := next((other for other in self.models if key in self.models[other].spellings()), None):
             name = self.models[owner].field_name(key)
-            self.put(owner, name, self._value(owner, name, value), f"was under {section}")
+            self._set(owner, name, self._value(owner, name, value), f"was under {section}")
         elif section == "env_cfg":
             self.put(section, key, value)
         elif algos := self._algorithms_with(key):
@@ -256,7 +256,10 @@ class Rewriting:
             return "the run learns from data alone; max_update is its limit"
         if name == "buffer_type" and not self._takes(name, value):
             return f"{self.name} has no such memory"
-        if name == "gae_lambda" and self.old["algo_cfg"].get("return_form") in ("td", "mc"):
+        general = self.old["general_cfg"]
+        if name == "max_episode" and "test_eps" in general and general.get("mode") in joyrl.TEST_MODES:
+            return "test_eps is the number of test episodes"
+        if name == "gae_lambda" and str(self.old["algo_cfg"].get("return_form")).lower() in ("td", "mc"):
             return "return_form decides"
         return ""
 
@@ -277,11 +280,18 @@ class Rewriting:
     def _move(self, section: str, key: str, value: Any, meaning: Meaning) -> None:
         for path, setting in meaning.settings.items():
             owner, _, name = path.partition(".")
-            if self.new[owner].get(name, setting) != setting:
-                self.refuse(section, key, value, f"sets {name}, which has another value already; keep one")
-                continue
             shown = f"was {key}" if setting == value else f"was {key}: {value}"
-            self.put(owner, name, setting, shown if owner == section else f"{shown}, under {section}")
+            self._set(owner, name, setting, shown if owner == section else f"{shown}, under {section}")
+
+    def _set(self, owner: str, name: str, setting: Any, comment: str) -> None:
+        """Puts what the setting at hand means, unless another one has given it another value."""
+        if self.new[owner].get(name, setting) == setting:
+            return self.put(owner, name, setting, comment)
+        section, key = self._at or (owner, name)
+        why = f"sets {name}, which has another value already"
+        if key == name:
+            why = f"has another value already ({self.comments.get((owner, name), 'as written')})"
+        return self.refuse(section, key, self.old[section].get(key), f"{why}; keep one")
 
     def _algorithms_with(self, *keys: str) -> str:
         """Returns the names of some algorithms that have a setting; empty if none has."""
@@ -307,6 +317,8 @@ class Rewriting:
             return self._list(section, name, value)
         if name == "mode" and value in ("predict", "collect"):
             self.comments[section, "mode"] = f"was {value}"
+            if value == "collect" and "collect_traj" not in self.old[section]:
+                self.put(section, "collect_traj", True, "added: mode was collect")
             return "test"
         if name == "mp_backend" and value == "mp":
             self.comments[section, name] = "was mp"
@@ -400,7 +412,7 @@ class Rewriting:
 
     def _processes(self) -> None:
         """Gives several workers what JoyRL gave them: processes under Ray, otherwise environments in one process."""
-        general, count = self.new["general_cfg"], self.new["general_cfg"].get("n_workers", 1)
+        general, count = self.new["general_cfg"], self.new["general_cfg"].get("n_workers") or 1
         if count == 1 or general.get("mp_backend") == "ray":
             return
         if "n_interactors" in self.old["general_cfg"]:
@@ -409,7 +421,7 @@ class Rewriting:
             self._at = ("general_cfg", "n_workers")
             del general["n_workers"]
             self.comments.pop(("general_cfg", "n_workers"), None)
-            self.put("env_cfg", "n_envs", count, "was n_workers, stepped in one process")
+            self._set("env_cfg", "n_envs", count, "was n_workers, stepped in one process")
 
     def _wrappers(self) -> None:
         env = self.new["env_cfg"]
