@@ -341,6 +341,30 @@ algo_cfg:
     assert config.where["algo_cfg.critic_lr"].endswith("theirs.yaml:6"), "a problem names the line that was written"
 
 
+@pytest.mark.parametrize(
+    ("settings", "tau", "interval"),
+    [
+        ("enable_soft_update: true", 0.005, 1),
+        ("enable_soft_update: true, target_update: 4", 0.005, 1),
+        ("tau_soft_update: 0.02, enable_soft_update: true", 0.02, 1),
+        ("enable_soft_update: true, tau_soft_update: 0.02", 0.02, 1),
+        ("enable_soft_update: false, tau_soft_update: 0.02, target_update: 7", 1.0, 7),
+    ],
+)
+def test_soft_updates_of_targets_are_made_after_every_update(
+    settings: str, tau: float, interval: int, tmp_path: Path
+) -> None:
+    config = loaded_file(f"general_cfg: {{algo_name: C51}}\nalgo_cfg: {{{settings}}}\n", tmp_path)
+    assert (config.algo.tau, config.algo.target_update) == (tau, interval)
+
+
+def test_a_setting_in_another_section_too_counts_in_its_own(tmp_path: Path) -> None:
+    text = "general_cfg: {test_eps: 5, gamma: 0.9}\nalgo_cfg: {gamma: 0.8}\n"
+    config = loaded_file(text, tmp_path)
+    assert config.algo.gamma == 0.8
+    assert any("general_cfg.gamma (algo_cfg has it)" in note for note in config.notes)
+
+
 def test_one_rate_is_that_of_all_networks(tmp_path: Path) -> None:
     def rates(algo: str, settings: str) -> tuple[float, ...]:
         text = f"general_cfg: {{algo_name: {algo}, test_eps: 5}}\nalgo_cfg: {{lr: 0.01{settings}}}\n"
@@ -420,8 +444,6 @@ def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: P
          ":2: algo_cfg.batch_size: has another value already (was update_freq); keep one"),
         ("general_cfg: {algo_name: A2C}\nalgo_cfg: {batch_size: 40, update_freq: 20}\n",
          ":2: algo_cfg.update_freq: sets batch_size, which has another value already; keep one"),
-        ("general_cfg: {test_eps: 5, gamma: 0.9}\nalgo_cfg: {gamma: 0.8}\n",
-         ":2: algo_cfg.gamma: has another value already (was under general_cfg); keep one"),
         ("general_cfg: {test_eps: 5, n_workers: 3}\nenv_cfg: {n_envs: 2}\n",
          ":1: general_cfg.n_workers: sets n_envs, which has another value already; keep one"),
         ("general_cfg: {render: rgb_array}\n", ":1: general_cfg.render: got 'rgb_array' (text); expected true"),

@@ -9,7 +9,11 @@ from config.program import PROGRAM
 
 SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
 
+SOFT_UPDATE = 0.005
+"""JoyRL's default of tau_soft_update."""
+
 TEST_MODES = ("test", "predict", "collect")
+"""Values of mode with which nothing is trained."""
 
 RETURN_FORMS = {"gae": 0.95, "td": 1.0, "mc": 1.0}
 """return_form -> gae_lambda. JoyRL's td adds the rewards up to the end of the fragment, and the value that follows."""
@@ -46,8 +50,10 @@ def _her(value: Any, scope: Any) -> Meaning:
 def _soft_update(value: Any, scope: Any) -> Meaning:
     if not isinstance(value, bool):
         raise NoCounterpartError("expected true or false")
-    [path] = scope.algo("target_update" if value else "tau")
-    return Meaning({path: 1})
+    tau, interval = scope.algo("tau", "target_update")
+    written = scope.written("algo_cfg")
+    share = written.get("tau_soft_update", written.get("tau", SOFT_UPDATE))
+    return Meaning({tau: share, interval: 1} if value else {tau: 1.0})
 
 
 def _entropy_tuning(value: Any, scope: Any) -> Meaning:
@@ -173,7 +179,7 @@ _ALGO = {
     "critic1_lr": Row("critic_lr", "critic_lr, for all critics"),
     "critic2_lr": Row("critic_lr", "critic_lr, for all critics"),
     "tau_soft_update": Row("tau", "tau"),
-    "enable_soft_update": Row(translate=_soft_update, remark="tau below 1 with target_update: 1"),
+    "enable_soft_update": Row(translate=_soft_update, remark="tau, or 0.005, with target_update: 1; for false tau: 1"),
     "automatic_entropy_tuning": Row(translate=_entropy_tuning, remark="alpha: auto"),
     "actor_hidden_dim": Row(
         translate=_hidden("actor_layers"),
@@ -218,6 +224,14 @@ IDENTITY_WRAPPERS = ("MultiHeadObsWrapper", "MultiHeadActionWrapper", "CliffWalk
 
 WRAPPERS = {"GrayScaleObservation": "GrayScale", "ClipRewardEnv": "SignReward", "ClipReward": "SignReward"}
 """Other names of wrappers -> ours."""
+
+OVERRULED = {
+    "gae_lambda": ("return_form", ("td", "mc")),
+    "target_update": ("enable_soft_update", ("true",)),
+    "tau": ("enable_soft_update", ("false",)),
+    "tau_soft_update": ("enable_soft_update", ("false",)),
+}
+"""Setting -> the key of JoyRL, and its values in small letters, with which the setting is not read."""
 
 SHARES_BY_DEFAULT = ("PPO",)
 """Algorithms whose actor and critic share their layers in JoyRL, unless independ_actor is true."""

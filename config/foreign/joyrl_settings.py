@@ -235,13 +235,15 @@ class Rewriting:
         model = self.models[section]
         name = model.field_name(key)
         if why := self._overruled(name, value):
-            self.omit(NEEDLESS if name == "max_episode" else UNREAD, section, key, value, why)
+            self.omit(NEEDLESS, section, key, value, why)
         elif name in model.model_fields:
             self._set(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
         elif row := joyrl.row_of(section, key) or (joyrl.SHARED.get(key) if section == "algo_cfg" else None):
             self._row(section, key, value, row)
         elif owner := next((other for other in self.models if key in self.models[other].spellings()), None):
             name = self.models[owner].field_name(key)
+            if name in self.scope.written(owner):
+                return self.omit(NEEDLESS, section, key, value, f"{owner} has it")
             self._set(owner, name, self._value(owner, name, value), f"was under {section}")
         elif section == "env_cfg":
             self.put(section, key, value)
@@ -259,9 +261,8 @@ class Rewriting:
         general = self.old["general_cfg"]
         if name == "max_episode" and "test_eps" in general and general.get("mode") in joyrl.TEST_MODES:
             return "test_eps is the number of test episodes"
-        if name == "gae_lambda" and str(self.old["algo_cfg"].get("return_form")).lower() in ("td", "mc"):
-            return "return_form decides"
-        return ""
+        key, values = joyrl.OVERRULED.get(name, ("", ()))
+        return f"{key} decides" if str(self.old["algo_cfg"].get(key)).lower() in values else ""
 
     def _row(self, section: str, key: str, value: Any, row: Row) -> None:
         """Rewrites a key of JoyRL by its row."""
