@@ -64,6 +64,16 @@ def test_a_word_of_joyrl_sets_ours_with_a_note(algo: str, word: str, path: str, 
     assert config.where[f"{section}_cfg.{key}"] == "command line"
 
 
+def test_a_word_of_joyrl_replaces_no_other_word() -> None:
+    words = ("general_cfg.algo_name=A2C", "algo_cfg.update_freq=10", "algo_cfg.batch_size=20")
+    assert "update_freq: unknown setting; JoyRL's key, here: batch_size" in refused(*words)
+    assert loaded(None, *words[:2], "algo_cfg.batch_size=10").algo.batch_size == 10
+
+
+def test_a_value_that_two_settings_get_is_one_problem() -> None:
+    assert refused("general_cfg.algo_name=PPO", "algo_cfg.hidden_dim=0").count("hidden_dim: got 0") == 1
+
+
 def test_test_eps_counts_in_mode_test_only() -> None:
     assert any("test_eps (max_episode is the" in note for note in loaded(None, "general_cfg.test_eps=7").notes)
     assert loaded(None, "general_cfg.test_eps=7").general.max_episode == loaded(None).general.max_episode
@@ -447,6 +457,7 @@ def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: P
         ("general_cfg: {test_eps: 5, n_workers: 3}\nenv_cfg: {n_envs: 2}\n",
          ":1: general_cfg.n_workers: sets n_envs, which has another value already; keep one"),
         ("general_cfg: {render: rgb_array}\n", ":1: general_cfg.render: got 'rgb_array' (text); expected true"),
+        ("algo_cfg: {return_form: x}\ngeneral_cfg: {algo_name: PPO, joyrl_version: 1}\n", ":1: algo_cfg.return_form: "),
         ("general_cfg: {test_epss: 5}\n", ":1: general_cfg.test_epss: unknown setting; did you mean test_eps?"),
         ("general_cfg: {test_eps: 5}\nalgo_cfg: 7\n", ":2: algo_cfg: got 7; expected lines of the form name: value"),
     ],

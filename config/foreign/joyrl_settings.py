@@ -55,7 +55,7 @@ def put_words(source: Source, scope: Scope) -> Iterator[tuple[str, str]]:
                 meaning = row.meaning(value, scope) if row else None
             except (LookupError, NoCounterpartError):
                 continue
-            if meaning is None:
+            if meaning is None or _set_otherwise(meaning, Scope(scope.models, [source])):
                 continue
             del settings[key], source.places[section].parts[key]
             for path, setting in meaning.settings.items():
@@ -68,6 +68,11 @@ def put_words(source: Source, scope: Scope) -> Iterator[tuple[str, str]]:
             if key in settings:
                 settings[key], dropped = joyrl.without_identity(settings[key])
                 yield from ((NEEDLESS, f"{section}.{key} {name} (changes nothing)") for name in dropped)
+
+
+def _set_otherwise(meaning: Meaning, scope: Scope) -> bool:
+    """Returns True if a setting is written too, with another value."""
+    return any(scope.value(path) not in (None, setting) for path, setting in meaning.settings.items())
 
 
 class Rewriting:
