@@ -242,7 +242,9 @@ class Rewriting:
         if why := self._overruled(name, value):
             self.omit(NEEDLESS, section, key, value, why)
         elif name in model.model_fields:
-            self._set(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
+            twice = sum(model.field_name(other) == name for other in self.old[section]) > 1  # doubled() says so
+            put = self.put if twice else self._set
+            put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
         elif row := joyrl.row_of(section, key) or (joyrl.SHARED.get(key) if section == "algo_cfg" else None):
             self._row(section, key, value, row)
         elif owner := next((other for other in self.models if key in self.models[other].spellings()), None):
