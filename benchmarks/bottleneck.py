@@ -55,17 +55,28 @@ def lines(part: Part, workers: Sequence[int], episodes: int) -> Iterator[str]:
         yield f"time cost:  {train(*part.words(count, episodes))['seconds']:.2f}"
 
 
+def number(text: str) -> int:
+    """Returns an argument as a number from 1."""
+    if (value := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"got {text}; expected a number from 1")
+    return value
+
+
+def numbers(text: str) -> list[int]:
+    """Returns an argument as numbers with commas between them."""
+    return [number(part) for part in text.split(",")]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Shows which of collecting and learning is the bottleneck.")
     parser.add_argument("--interaction", type=float, default=0.1, help="seconds of an episode")
     parser.add_argument("--learning", type=float, default=0.1, help="seconds of an update")
-    parser.add_argument("--workers", default="1,2,4", help="numbers of workers")
-    parser.add_argument("--learners", type=int, default=2, help="learners of the last table: 1, 2, 4, 8 or 16")
-    parser.add_argument("--episodes", type=int, default=100)
+    parser.add_argument("--workers", type=numbers, default="1,2,4", help="numbers of workers")
+    parser.add_argument("--learners", type=number, default=2, help="learners of the last table: 1, 2, 4, 8 or 16")
+    parser.add_argument("--episodes", type=number, default=100)
     request = parser.parse_args(argv)
-    workers = [int(count) for count in request.workers.split(",")]
     for part in parts(request.interaction, request.learning, request.learners):
-        for line in lines(part, workers, request.episodes):
+        for line in lines(part, request.workers, request.episodes):
             print(line, flush=True)
     return 0
 

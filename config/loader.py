@@ -34,8 +34,8 @@ class ConfigError(Exception):
     """Everything that is wrong with a configuration, one sentence each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(printable(with_full_width_named(problem)) for problem in problems)
-        more = len(problems) - MOST_PROBLEMS
+        self.problems = tuple(dict.fromkeys(printable(with_full_width_named(problem)) for problem in problems))
+        more = len(self.problems) - MOST_PROBLEMS
         shown = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
         super().__init__("\n".join(shown))
 

@@ -281,3 +281,10 @@ def test_the_bottleneck_is_shown_in_three_tables_with_the_numbers_of_the_reader(
     assert all(table.count("time cost:  1.23") == 2 for table in tables)
     assert {"env_cfg.seconds=0.2", "n_workers=3", "n_learners=1", "max_episode=5"} <= runs[1]
     assert {"env_cfg.seconds=0", "algo_cfg.seconds=0.3", "n_workers=1", "n_learners=4"} <= runs[4]
+
+
+@pytest.mark.parametrize("word", ["--workers=a", "--workers=1,0", "--workers=", "--learners=0", "--episodes=-1"])
+def test_the_bottleneck_needs_numbers_from_1(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        bottleneck.main([word])
+    assert f"argument {word.partition('=')[0]}: " in capsys.readouterr().err

@@ -50,8 +50,9 @@ def test_every_key_is_an_alias_or_accepted_or_answered(section: str, name: str, 
         ("DQN", "algo_cfg.memory_capacity=300", "algo.buffer_size", 300),
         ("DQN", "algo_cfg.n_steps_per_learn=3", "algo.updates_per_train", 3),
         ("DQN", "algo_cfg.enable_soft_update=true", "algo.target_update", 1),
-        ("PPO", "algo_cfg.return_form=td", "algo.gae_lambda", 0.0),
+        ("PPO", "algo_cfg.return_form=td", "algo.gae_lambda", 1.0),
         ("SAC", "algo_cfg.automatic_entropy_tuning=true", "algo.alpha", "auto"),
+        ("PPO", "algo_cfg.return_form=GAE", "algo.gae_lambda", 0.95),
         ("DDPG_HER", "algo_cfg.her_sample_num=4", "algo.her_ratio", 0.8),
     ],
 )
@@ -61,6 +62,16 @@ def test_a_word_of_joyrl_sets_ours_with_a_note(algo: str, word: str, path: str, 
     assert getattr(getattr(config, section), key) == value
     assert any(f"{section}_cfg.{key}".replace("general_cfg_cfg", "general_cfg") in note for note in config.notes)
     assert config.where[f"{section}_cfg.{key}"] == "command line"
+
+
+def test_a_word_of_joyrl_replaces_no_other_word() -> None:
+    words = ("general_cfg.algo_name=A2C", "algo_cfg.update_freq=10", "algo_cfg.batch_size=20")
+    assert "update_freq: unknown setting; JoyRL's key, here: batch_size" in refused(*words)
+    assert loaded(None, *words[:2], "algo_cfg.batch_size=10").algo.batch_size == 10
+
+
+def test_a_value_that_two_settings_get_is_one_problem() -> None:
+    assert refused("general_cfg.algo_name=PPO", "algo_cfg.hidden_dim=0").count("hidden_dim: got 0") == 1
 
 
 def test_test_eps_counts_in_mode_test_only() -> None:
@@ -116,7 +127,7 @@ def test_networks_of_0_6_become_lists_of_layers(tmp_path: Path) -> None:
     algo = yaml_reader.parse(text, "new").value["algo_cfg"]
     assert [layer["layer_type"] for layer in algo["critic_layers"]] == ["linear", "layernorm", "linear"]
     assert [layer.get("layer_size") for layer in algo["actor_layers"]] == [[128], [64]]
-    assert algo["gae_lambda"] == 0
+    assert algo["gae_lambda"] == 1
     assert "# was actor_branch_layers and actor_merge_layers" in text
 
 
@@ -150,7 +161,7 @@ def test_what_is_not_converted_comes_first_and_what_is_not_needed_after_it() -> 
     ]
     assert "#   algo_cfg.hidden_dim: 64 (the algorithm has no such network)\n" in text
     text = convert.converted(str(DATA / "workers.yaml"), ALGOS, ENVS)
-    heading = "# Left out, since the algorithm does not have it:\n"
+    heading = "# Left out, since the algorithm does not read it:\n"
     assert f"{heading}#   algo_cfg.critic_lr: 0.1 (a setting of A2C, AIRL, AWAC and others; DQN has none)\n" in text
     assert "#   algo_cfg.action_type: 'dqn' (follows from the environment)\n" in text
     text = convert.converted(str(DATA / "ppo_0_6.yaml"), ALGOS, ENVS)
@@ -335,9 +346,55 @@ algo_cfg:
     [moved] = [note for note in config.notes if note.startswith("JoyRL's settings by our names")]
     for part in ("env_cfg.n_envs (was n_workers, stepped in one process)", "algo_cfg.critic_lr (was critic1_lr)"):
         assert part in moved
-    assert "JoyRL's keys that TD3 does not have, left out: algo_cfg.lr" in config.notes
+    assert "JoyRL's keys that TD3 does not read, left out: algo_cfg.lr" in config.notes
     assert any("general_cfg.test_eps" in note for note in config.notes)
     assert config.where["algo_cfg.critic_lr"].endswith("theirs.yaml:6"), "a problem names the line that was written"
+
+
+@pytest.mark.parametrize(
+    ("settings", "tau", "interval"),
+    [
+        ("enable_soft_update: true", 0.005, 1),
+        ("enable_soft_update: true, target_update: 4", 0.005, 1),
+        ("tau_soft_update: 0.02, enable_soft_update: true", 0.02, 1),
+        ("enable_soft_update: true, tau_soft_update: 0.02", 0.02, 1),
+        ("enable_soft_update: false, tau_soft_update: 0.02, target_update: 7", 1.0, 7),
+    ],
+)
+def test_soft_updates_of_targets_are_made_after_every_update(
+    settings: str, tau: float, interval: int, tmp_path: Path
+) -> None:
+    config = loaded_file(f"general_cfg: {{algo_name: C51}}\nalgo_cfg: {{{settings}}}\n", tmp_path)
+    assert (config.algo.tau, config.algo.target_update) == (tau, interval)
+
+
+def test_a_setting_in_another_section_too_counts_in_its_own(tmp_path: Path) -> None:
+    text = "general_cfg: {test_eps: 5, gamma: 0.9}\nalgo_cfg: {gamma: 0.8}\n"
+    config = loaded_file(text, tmp_path)
+    assert config.algo.gamma == 0.8
+    assert any("general_cfg.gamma (algo_cfg has it)" in note for note in config.notes)
+
+
+def test_one_rate_is_that_of_all_networks(tmp_path: Path) -> None:
+    def rates(algo: str, settings: str) -> tuple[float, ...]:
+        text = f"general_cfg: {{algo_name: {algo}, test_eps: 5}}\nalgo_cfg: {{lr: 0.01{settings}}}\n"
+        config = loaded_file(text, tmp_path).algo
+        return config.actor_lr, config.critic_lr, config.alpha_lr
+
+    assert rates("SAC", "") == rates("SAC_D", "") == (0.01, 0.01, 0.01)
+    usual = loaded(None, "general_cfg.algo_name=SAC").algo
+    assert rates("SAC", ", alpha: 0.1") == (0.01, 0.01, usual.alpha_lr), "alpha is not tuned"
+    assert rates("SAC", ", actor_lr: 0.02") == (0.02, usual.critic_lr, usual.alpha_lr), "lr was not read there"
+
+
+def test_a_test_plays_test_eps_episodes_and_collecting_writes_trajectories(tmp_path: Path) -> None:
+    general = ("mode: collect, load_checkpoint: true", "test_eps: 20, train_eps: 100", "train_eps: 100, test_eps: 20")
+    for order in general[1:]:
+        (tmp_path / "old.yaml").write_text(f"general_cfg: {{{general[0]}, {order}}}\n")
+        text = convert.converted(str(tmp_path / "old.yaml"), ALGOS, ENVS)
+        assert "  max_episode: 20  # was test_eps" in text
+        assert "  collect_traj: true  # added: mode was collect" in text
+        assert "Not converted" not in text
 
 
 def test_the_loader_and_convert_agree(tmp_path: Path) -> None:
@@ -365,7 +422,8 @@ def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: P
         ("general_cfg: {test_eps: 5}\nalgo_cfg: {gama: 0.9}\n", "algo_cfg.gama: unknown setting; did you mean gamma?"),
         ("general_cfg: {test_eps: 5, seeds: 1}\n", ":1: general_cfg.seeds: unknown setting; did you mean seed?"),
         ("algo_cfg: {merege_layers: [], branch_layers: []}\n", ":1: algo_cfg.merege_layers: unknown setting"),
-        ("algo_cfg: {share_optimizer: true}\n", "JoyRL's key, here: actor and critic have separate optimizers"),
+        ("algo_cfg: {share_optimizer: true}\n",
+         "JoyRL's key, here: actor and critic have separate optimizers; write lr as actor_lr and critic_lr"),
         ("general_cfg: {test_eps: 5, algo_name: DNQ}\n", "unknown name 'DNQ'; did you mean DQN?"),
         ("general_cfg: {test_eps: 5, env_name: Racetrack-v0}\n", "there is no environment 'Racetrack-v0'"),
         ("general_cfg: {test_eps: 5, load_checkpoint: true, load_path: Train_x}\n", "'Train_x' does not exist"),
@@ -385,6 +443,21 @@ def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: P
         ("general_cfg: {env_name: CartPole-v7}\n", "there is no CartPole-v7; the current version is CartPole-v1"),
         ("algo_cfg: {enable_soft_update: 3}\n", ":1: algo_cfg.enable_soft_update: got 3; expected true or false"),
         ("general_cfg: {algo_name: DDPG_HER}\nalgo_cfg: {her_sample_num: x}\n", "got 'x' (text); expected a number n"),
+        ("general_cfg: {algo_name: DDPG_HER}\nalgo_cfg: {her_sample_num: -1}\n", "got -1; expected a number n, 0 or"),
+        ("general_cfg: {algo_name: DDPG_HER}\nalgo_cfg: {her_sample_num: true}\n", "got true; expected a number n"),
+        ("general_cfg: {algo_name: PPO}\nalgo_cfg: {return_form: [gae]}\n", ":2: algo_cfg.return_form: got ["),
+        ("general_cfg: {algo_name: SAC}\nalgo_cfg: {automatic_entropy_tuning: 1}\n", "expected true or false"),
+        ("general_cfg: {algo_name: SAC}\nalgo_cfg: {automatic_entropy_tuning: false}\n", "write alpha, the number"),
+        ("general_cfg: {algo_name: SAC}\nalgo_cfg: {automatic_entropy_tuning: true, alpha: 0.2}\n",
+         ":2: algo_cfg.alpha: has another value already (was automatic_entropy_tuning: True); keep one"),
+        ("general_cfg: {algo_name: A2C}\nalgo_cfg: {update_freq: 20, batch_size: 40}\n",
+         ":2: algo_cfg.batch_size: has another value already (was update_freq); keep one"),
+        ("general_cfg: {algo_name: A2C}\nalgo_cfg: {batch_size: 40, update_freq: 20}\n",
+         ":2: algo_cfg.update_freq: sets batch_size, which has another value already; keep one"),
+        ("general_cfg: {test_eps: 5, n_workers: 3}\nenv_cfg: {n_envs: 2}\n",
+         ":1: general_cfg.n_workers: sets n_envs, which has another value already; keep one"),
+        ("general_cfg: {render: rgb_array}\n", ":1: general_cfg.render: got 'rgb_array' (text); expected true"),
+        ("algo_cfg: {return_form: x}\ngeneral_cfg: {algo_name: PPO, joyrl_version: 1}\n", ":1: algo_cfg.return_form: "),
         ("general_cfg: {test_epss: 5}\n", ":1: general_cfg.test_epss: unknown setting; did you mean test_eps?"),
         ("general_cfg: {test_eps: 5}\nalgo_cfg: 7\n", ":2: algo_cfg: got 7; expected lines of the form name: value"),
     ],

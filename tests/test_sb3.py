@@ -178,6 +178,22 @@ def test_wrappers_are_ours_and_frames_are_stacked_outside_of_them(tmp_path):
     assert "(without Odd, which is not offered)" in text
 
 
+def test_settings_of_wrappers_are_translated_or_said(tmp_path):
+    atari = "stable_baselines3.common.atari_wrappers.AtariWrapper: {frame_skip: 2, clip_reward: false}"
+    text = converted(
+        tmp_path, entry(f"env_wrapper:\n  - {atari}\n  - x.FrameStack: {{num_stack: 3}}", "Pong-v4"), env="Pong-v4"
+    )
+    assert settings(text)["env_cfg.stack_num"] == 3
+    assert "algo_cfg.reward_clip" not in settings(text)
+    assert "without frame_skip of AtariWrapper, which is not offered" in text
+    wrappers = "env_wrapper:\n  - x.FrameSkip: {skip: 2, other: 3}\n  - x.FrameStack: {num_stack: 3}"
+    text = converted(tmp_path, entry(wrappers), env="CartPole-v1")
+    assert settings(text)["env_cfg.wrappers"] == [
+        {"wrapper_name": "SkipFrame", "skip": 2}, {"wrapper_name": "FrameStack", "stack_size": 3}
+    ]  # fmt: skip
+    assert "without other of FrameSkip" in text
+
+
 def test_an_environment_without_velocities_is_the_usual_one_with_a_wrapper(tmp_path):
     new = settings(converted(tmp_path, entry("n_timesteps: 10", "CartPoleNoVel-v1"), "ppo_lstm", "CartPoleNoVel-v1"))
     assert new["env_cfg.id"] == "CartPole-v1"

@@ -17,7 +17,7 @@ from config.yaml_reader import Document, DocumentError, Dumper, read
 HEADINGS = {
     LOST: "Not converted; look for a setting that does the same:",
     NEEDLESS: "Left out, since nothing is needed here:",
-    UNREAD: "Left out, since the algorithm does not have it:",
+    UNREAD: "Left out, since the algorithm does not read it:",
 }
 
 

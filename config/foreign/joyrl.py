@@ -9,12 +9,18 @@ from config.program import PROGRAM
 
 SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
 
-RETURN_FORMS = {"gae": 0.95, "td": 0.0, "mc": 1.0}
-"""return_form -> gae_lambda."""
+SOFT_UPDATE = 0.005
+"""JoyRL's default of tau_soft_update."""
+
+TEST_MODES = ("test", "predict", "collect")
+"""Values of mode with which nothing is trained."""
+
+RETURN_FORMS = {"gae": 0.95, "td": 1.0, "mc": 1.0}
+"""return_form -> gae_lambda. JoyRL's td adds the rewards up to the end of the fragment, and the value that follows."""
 
 
 def _test_episodes(value: Any, scope: Any) -> Meaning:
-    if scope.value("general_cfg.mode") in ("test", "predict", "collect"):
+    if scope.value("general_cfg.mode") in TEST_MODES:
         return Meaning({"general_cfg.max_episode": value})
     return Meaning({}, "max_episode is the number of test episodes in mode test")
 
@@ -27,33 +33,51 @@ def _updates(value: Any, scope: Any) -> Meaning:
 
 def _return_form(value: Any, scope: Any) -> Meaning:
     [path] = scope.algo("gae_lambda")
-    if value == "gae" and "gae_lambda" in scope.written("algo_cfg"):
+    if str(value).lower() == "gae" and "gae_lambda" in scope.written("algo_cfg"):
         return Meaning({}, "gae_lambda is written too")
-    if value not in RETURN_FORMS:
+    if str(value).lower() not in RETURN_FORMS:
         raise NoCounterpartError(f"expected {', '.join(RETURN_FORMS)}, which set gae_lambda")
-    return Meaning({path: RETURN_FORMS[value]})
+    return Meaning({path: RETURN_FORMS[str(value).lower()]})
 
 
 def _her(value: Any, scope: Any) -> Meaning:
     [path] = scope.algo("her_ratio")
-    if not isinstance(value, int):
-        raise NoCounterpartError("expected a number n, which sets her_ratio to n / (n + 1)")
+    if type(value) is not int or value < 0:
+        raise NoCounterpartError("expected a number n, 0 or more, which sets her_ratio to n / (n + 1)")
     return Meaning({path: round(value / (value + 1), 4)})
 
 
 def _soft_update(value: Any, scope: Any) -> Meaning:
     if not isinstance(value, bool):
         raise NoCounterpartError("expected true or false")
-    [path] = scope.algo("target_update" if value else "tau")
-    return Meaning({path: 1})
+    tau, interval = scope.algo("tau", "target_update")
+    written = scope.written("algo_cfg")
+    share = written.get("tau_soft_update", written.get("tau", SOFT_UPDATE))
+    return Meaning({tau: share, interval: 1} if value else {tau: 1.0})
 
 
 def _entropy_tuning(value: Any, scope: Any) -> Meaning:
+    if not isinstance(value, bool):
+        raise NoCounterpartError("expected true or false")
     [path] = scope.algo("alpha")
-    return Meaning({path: "auto"}) if value is True else Meaning({}, "alpha is a number then")
+    if value:
+        return Meaning({path: "auto"})
+    if isinstance(scope.value(path), int | float):
+        return Meaning({}, "alpha is a number then")
+    raise NoCounterpartError("write alpha, the number that it keeps")
+
+
+def _rate(value: Any, scope: Any) -> Meaning:
+    """Translates the one rate of a file of SAC, which is that of all networks."""
+    rates = scope.paths("actor_lr", "critic_lr", *(["alpha_lr"] if scope.value("algo_cfg.alpha") is None else []))
+    if not rates or any(key.endswith("_lr") for key in scope.written("algo_cfg")):
+        raise LookupError("lr")
+    return Meaning(dict.fromkeys(rates, value))
 
 
 def _render(value: Any, scope: Any) -> Meaning:
+    if value is not True:
+        raise NoCounterpartError("expected true or false; env_cfg.render_mode is null, human or rgb_array")
     return Meaning({"env_cfg.render_mode": "human"})
 
 
@@ -139,7 +163,7 @@ _ALGO = {
     "share_optimizer": Row(
         needless="actor and critic have separate optimizers",
         values=(False, None),
-        remark="actor and critic have separate optimizers",
+        remark="actor and critic have separate optimizers; write lr as actor_lr and critic_lr",
     ),
     "mini_batch_normalize": Row(needless="see normalize_advantage"),
     "min_policy": Row(needless="probabilities need no lower bound"),
@@ -151,11 +175,11 @@ _ALGO = {
     "distributional": Row(needless="C51, QRDQN and IQN learn distributions", values=(True,)),
     "global_best_reward": Row(needless="the best model begins without a score"),
     # values that another setting has
-    "return_form": Row(translate=_return_form, remark="gae_lambda: 0.95 for gae, 0 for td, 1 for mc"),
+    "return_form": Row(translate=_return_form, remark="gae_lambda: 0.95 for gae, 1 for td and mc"),
     "critic1_lr": Row("critic_lr", "critic_lr, for all critics"),
     "critic2_lr": Row("critic_lr", "critic_lr, for all critics"),
     "tau_soft_update": Row("tau", "tau"),
-    "enable_soft_update": Row(translate=_soft_update, remark="tau below 1 with target_update: 1"),
+    "enable_soft_update": Row(translate=_soft_update, remark="tau, or 0.005, with target_update: 1; for false tau: 1"),
     "automatic_entropy_tuning": Row(translate=_entropy_tuning, remark="alpha: auto"),
     "actor_hidden_dim": Row(
         translate=_hidden("actor_layers"),
@@ -183,6 +207,7 @@ SHARED = {
     "train_batch_size": Row("batch_size", "batch_size"),
     "n_epochs": Row("k_epochs", "k_epochs"),
     "normalize": Row("normalize_obs", "normalize_obs"),
+    "lr": Row("lr", "lr, or with an algorithm without it actor_lr and critic_lr, if the file has neither", _rate),
 }
 """Keys of algo_cfg that other libraries have too, with meanings of their own: read so in a file of JoyRL alone."""
 KEYS: dict[str, dict[str, Row]] = {"general_cfg": _GENERAL | _BOTH, "algo_cfg": _BOTH | _ALGO, "env_cfg": _ENV}
@@ -199,6 +224,14 @@ IDENTITY_WRAPPERS = ("MultiHeadObsWrapper", "MultiHeadActionWrapper", "CliffWalk
 
 WRAPPERS = {"GrayScaleObservation": "GrayScale", "ClipRewardEnv": "SignReward", "ClipReward": "SignReward"}
 """Other names of wrappers -> ours."""
+
+OVERRULED = {
+    "gae_lambda": ("return_form", ("td", "mc")),
+    "target_update": ("enable_soft_update", ("true",)),
+    "tau": ("enable_soft_update", ("false",)),
+    "tau_soft_update": ("enable_soft_update", ("false",)),
+}
+"""Setting -> the key of JoyRL, and its values in small letters, with which the setting is not read."""
 
 SHARES_BY_DEFAULT = ("PPO",)
 """Algorithms whose actor and critic share their layers in JoyRL, unless independ_actor is true."""

@@ -28,7 +28,7 @@ class Omission(NamedTuple):
     """A setting that has no counterpart."""
 
     kind: str
-    """NEEDLESS: nothing has to be set; UNREAD: the algorithm does not have it; LOST: it is to be looked for."""
+    """NEEDLESS: nothing has to be set; UNREAD: the algorithm does not read it; LOST: it is to be looked for."""
     section: str
     key: str
     value: Any
@@ -55,7 +55,7 @@ def put_words(source: Source, scope: Scope) -> Iterator[tuple[str, str]]:
                 meaning = row.meaning(value, scope) if row else None
             except (LookupError, NoCounterpartError):
                 continue
-            if meaning is None:
+            if meaning is None or _set_otherwise(meaning, Scope(scope.models, [source])):
                 continue
             del settings[key], source.places[section].parts[key]
             for path, setting in meaning.settings.items():
@@ -68,6 +68,11 @@ def put_words(source: Source, scope: Scope) -> Iterator[tuple[str, str]]:
             if key in settings:
                 settings[key], dropped = joyrl.without_identity(settings[key])
                 yield from ((NEEDLESS, f"{section}.{key} {name} (changes nothing)") for name in dropped)
+
+
+def _set_otherwise(meaning: Meaning, scope: Scope) -> bool:
+    """Returns True if a setting is written too, with another value."""
+    return any(scope.value(path) not in (None, setting) for path, setting in meaning.settings.items())
 
 
 class Rewriting:
@@ -170,7 +175,7 @@ class Rewriting:
             yield f"{TRANSLATED}: {', '.join(moved)}"
         unread = [f"{part.section}.{part.key}" for part in self.omitted if part.kind == UNREAD]
         if unread:
-            yield f"JoyRL's keys that {self.name} does not have, left out: {', '.join(unread)}"
+            yield f"JoyRL's keys that {self.name} does not read, left out: {', '.join(unread)}"
 
     def needless(self) -> Iterator[str]:
         """Yields a remark on each setting that needs nothing."""
@@ -235,14 +240,18 @@ class Rewriting:
         model = self.models[section]
         name = model.field_name(key)
         if why := self._overruled(name, value):
-            self.omit(NEEDLESS if name == "max_episode" else UNREAD, section, key, value, why)
+            self.omit(NEEDLESS, section, key, value, why)
         elif name in model.model_fields:
-            self.put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
+            twice = sum(model.field_name(other) == name for other in self.old[section]) > 1  # doubled() says so
+            put = self.put if twice else self._set
+            put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
         elif row := joyrl.row_of(section, key) or (joyrl.SHARED.get(key) if section == "algo_cfg" else None):
             self._row(section, key, value, row)
         elif owner := next((other for other in self.models if key in self.models[other].spellings()), None):
             name = self.models[owner].field_name(key)
-            self.put(owner, name, self._value(owner, name, value), f"was under {section}")
+            if name in self.scope.written(owner):
+                return self.omit(NEEDLESS, section, key, value, f"{owner} has it")
+            self._set(owner, name, self._value(owner, name, value), f"was under {section}")
         elif section == "env_cfg":
             self.put(section, key, value)
         elif algos := self._algorithms_with(key):
@@ -256,9 +265,11 @@ class Rewriting:
             return "the run learns from data alone; max_update is its limit"
         if name == "buffer_type" and not self._takes(name, value):
             return f"{self.name} has no such memory"
-        if name == "gae_lambda" and self.old["algo_cfg"].get("return_form") in ("td", "mc"):
-            return "return_form decides"
-        return ""
+        general = self.old["general_cfg"]
+        if name == "max_episode" and "test_eps" in general and general.get("mode") in joyrl.TEST_MODES:
+            return "test_eps is the number of test episodes"
+        key, values = joyrl.OVERRULED.get(name, ("", ()))
+        return f"{key} decides" if str(self.old["algo_cfg"].get(key)).lower() in values else ""
 
     def _row(self, section: str, key: str, value: Any, row: Row) -> None:
         """Rewrites a key of JoyRL by its row."""
@@ -277,11 +288,18 @@ class Rewriting:
     def _move(self, section: str, key: str, value: Any, meaning: Meaning) -> None:
         for path, setting in meaning.settings.items():
             owner, _, name = path.partition(".")
-            if self.new[owner].get(name, setting) != setting:
-                self.refuse(section, key, value, f"sets {name}, which has another value already; keep one")
-                continue
             shown = f"was {key}" if setting == value else f"was {key}: {value}"
-            self.put(owner, name, setting, shown if owner == section else f"{shown}, under {section}")
+            self._set(owner, name, setting, shown if owner == section else f"{shown}, under {section}")
+
+    def _set(self, owner: str, name: str, setting: Any, comment: str) -> None:
+        """Puts what the setting at hand means, unless another one has given it another value."""
+        if self.new[owner].get(name, setting) == setting:
+            return self.put(owner, name, setting, comment)
+        section, key = self._at or (owner, name)
+        why = f"sets {name}, which has another value already"
+        if key == name:
+            why = f"has another value already ({self.comments.get((owner, name), 'as written')})"
+        return self.refuse(section, key, self.old[section].get(key), f"{why}; keep one")
 
     def _algorithms_with(self, *keys: str) -> str:
         """Returns the names of some algorithms that have a setting; empty if none has."""
@@ -307,6 +325,8 @@ class Rewriting:
             return self._list(section, name, value)
         if name == "mode" and value in ("predict", "collect"):
             self.comments[section, "mode"] = f"was {value}"
+            if value == "collect" and "collect_traj" not in self.old[section]:
+                self.put(section, "collect_traj", True, "added: mode was collect")
             return "test"
         if name == "mp_backend" and value == "mp":
             self.comments[section, name] = "was mp"
@@ -400,7 +420,7 @@ class Rewriting:
 
     def _processes(self) -> None:
         """Gives several workers what JoyRL gave them: processes under Ray, otherwise environments in one process."""
-        general, count = self.new["general_cfg"], self.new["general_cfg"].get("n_workers", 1)
+        general, count = self.new["general_cfg"], self.new["general_cfg"].get("n_workers") or 1
         if count == 1 or general.get("mp_backend") == "ray":
             return
         if "n_interactors" in self.old["general_cfg"]:
@@ -409,7 +429,7 @@ class Rewriting:
             self._at = ("general_cfg", "n_workers")
             del general["n_workers"]
             self.comments.pop(("general_cfg", "n_workers"), None)
-            self.put("env_cfg", "n_envs", count, "was n_workers, stepped in one process")
+            self._set("env_cfg", "n_envs", count, "was n_workers, stepped in one process")
 
     def _wrappers(self) -> None:
         env = self.new["env_cfg"]

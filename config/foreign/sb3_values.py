@@ -328,8 +328,7 @@ def wrapped(value: Any, scope: Scope) -> Meaning:
     missing = []
     for entry in [*(value if isinstance(value, list) else [value]), *_stacked(scope)]:
         name, given = _named(entry)
-        if not _add_wrapper(settings, name, given):
-            missing.append(name)
+        missing += _lost(name, given) if _add_wrapper(settings, name, given) else [name]
     if missing and not settings:
         raise NoCounterpartError(
             f"there is no {', '.join(missing)} here; one of your own is named my_module:{missing[0]}"
@@ -340,7 +339,8 @@ def wrapped(value: Any, scope: Scope) -> Meaning:
 def _named(entry: Any) -> tuple[str, dict[str, Any]]:
     """Returns the name of a class without its modules, and its arguments."""
     name, given = next(iter(entry.items())) if isinstance(entry, dict) and entry else (entry, {})
-    return str(name).rpartition(".")[2], given if isinstance(given, dict) else {}
+    given = given if isinstance(given, dict) else {}
+    return str(name).rpartition(".")[2], {"stack_size" if key == "num_stack" else key: given[key] for key in given}
 
 
 def stacked(value: Any, scope: Scope) -> Meaning:
@@ -359,9 +359,11 @@ def _add_wrapper(settings: dict[str, Any], kind: str, given: dict[str, Any]) -> 
     """Adds what one wrapper is here, and returns True if there is a counterpart."""
     if kind == "AtariWrapper":
         life = {"env_cfg.episodic_life": True} if given.get("terminal_on_life_loss", True) else {}
-        settings.update({"env_cfg.vectorization": "native", **life, "algo_cfg.reward_clip": "sign"})
+        clip = {"algo_cfg.reward_clip": "sign"} if given.get("clip_reward", True) else {}
+        settings.update({"env_cfg.vectorization": "native", **life, **clip})
     elif kind == "FrameStack" and "env_cfg.vectorization" in settings:
-        settings.update({} if given["stack_size"] == 4 else {"env_cfg.stack_num": given["stack_size"]})
+        frames = given.get("stack_size", 4)
+        settings.update({} if frames == 4 else {"env_cfg.stack_num": frames})
     elif kind == "TimeLimit":
         settings["env_cfg.max_episode_steps"] = given.get("max_episode_steps")
     elif kind in _WRAPPERS:
@@ -380,6 +382,19 @@ _WRAPPERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "TimeFeatureWrapper": ("TimeAwareObservation", ()),
 }  # fmt: skip
 """Wrapper there -> wrapper here, and those of its settings that it has."""
+
+
+_READ = {
+    "AtariWrapper": ("terminal_on_life_loss", "clip_reward"), "TimeLimit": ("max_episode_steps",),
+    "GrayscaleObservation": ("keep_dim",), "GrayScaleObservation": ("keep_dim",),
+}  # fmt: skip
+"""Wrapper there -> those of its settings that are read, or change nothing here."""
+
+
+def _lost(kind: str, given: dict[str, Any]) -> list[str]:
+    """Returns the settings of a wrapper that have no counterpart."""
+    known = (*_WRAPPERS.get(kind, ("", ()))[1], *_READ.get(kind, ()))
+    return [f"{key} of {kind}" for key in given if key not in known]
 
 
 def _wrapper(kind: str, given: dict[str, Any]) -> Any:
