@@ -15,8 +15,8 @@ from config.loader import ConfigError
 from config.names import did_you_mean, printable
 from config.program import PROGRAM
 from config.run_config import SECTIONS
-from config.schema import Strict
-from config.sources import FILM, Source
+from config.schema import FILM, Strict
+from config.sources import Source
 from config.yaml_reader import Document, Dumper
 
 LOST = "Not converted; look for a setting that does the same:"

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from config import sources
 from config.foreign.table import Meaning, NoCounterpartError, Scope
 from config.program import PROGRAM
+from config.schema import FILM
 
 Settings = dict[str, Any]
 LISTS = ("value_layers", "actor_layers", "critic_layers")
@@ -685,7 +685,7 @@ def monitor(value: Any, scope: Scope) -> Meaning:
             "expected true or false; general_cfg.video_fre is the number of episodes between videos"
         )
     remark = "a video of each 100th training episode, in videos/ of the task directory"
-    return Meaning({"env_cfg.render_mode": sources.FILM, "general_cfg.video_fre": 100}, remark)
+    return Meaning({"env_cfg.render_mode": FILM, "general_cfg.video_fre": 100}, remark)
 
 
 def render_env(value: Any, scope: Scope) -> Meaning:
