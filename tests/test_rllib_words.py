@@ -147,6 +147,49 @@ def test_a_word_of_a_model_sets_what_the_page_says(model: dict[str, Any], path: 
     assert value == expected
 
 
+@pytest.mark.parametrize(
+    "word",
+    ["remote_worker_envs", "rmsprop", "use_gae", "vtrace", "use_huber", "prioritized_replay", "twin_q"]
+    + ["smooth_target_policy"]
+    + [f"model.{word}" for word in ("vf_share_layers", "use_lstm", "framestack", "no_framestack", "grayscale")],
+)
+@pytest.mark.parametrize("value", ["nonsense", 7, -3, [1], {}], ids=str)
+def test_a_switch_takes_true_and_false_alone(word: str, value: Any) -> None:
+    with pytest.raises(NoCounterpartError, match=r"^expected true or false$"):
+        rllib.meaning_of(word, value, scope())
+
+
+@pytest.mark.parametrize(
+    ("algo", "config"),
+    [
+        ("PPO", {"observation_filter": []}),
+        ("DQN", {"training_intensity": float("inf")}),
+        ("DQN", {"target_network_update_freq": float("inf")}),
+        ("DQN", {"exploration_fraction": float("inf")}),
+        ("DQN", {"exploration_fraction": -3}),
+        ("DQN", {"exploration_fraction": 7}),
+        ("DQN", {"exploration_config": {"epsilon_timesteps": -3}}),
+        ("PPO", {"lr_schedule": [[0, 1], [float("inf"), 0]]}),
+        ("PPO", {"preprocessor_pref": "nonsense"}),
+    ],
+    ids=str,
+)
+def test_a_value_that_means_nothing_is_one_sentence(algo: str, config: dict[str, Any]) -> None:
+    [problem] = problems(algo=algo, config=config)
+    word = next(iter(config))
+    assert problem.startswith(f"Python: config: {word}")
+
+
+def test_a_word_for_the_layers_of_a_value_network_is_none_of_ppo() -> None:
+    [problem] = problems(algo="PPO", config={"hiddens": [64]})
+    assert problem.startswith("Python: config: hiddens: it is called value_layers here, a setting of ")
+
+
+def test_an_activation_alone_leaves_the_sizes_at_the_default_of_rllib() -> None:
+    config = loaded(algo="DDPG", env="Pendulum-v1", config={"actor_hidden_activation": "tanh"})
+    assert [(layer.layer_size, layer.activation) for layer in config.algo.actor_layers] == [([400, 300], "tanh")]
+
+
 def test_a_model_of_ones_own_is_a_custom_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine_of_rllib.py").write_text("import torch\nclass Net(torch.nn.Module): pass\n")
     monkeypatch.syspath_prepend(tmp_path)

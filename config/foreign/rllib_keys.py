@@ -149,7 +149,7 @@ MODEL = (
         "false: actor and critic are separate networks; true: their hidden layers are one "
         "([networks.md](networks.md#shared-layers)). PPO of old has it beside `model`",
         "layers with `shared`",
-        translate=values.layers,
+        translate=values.switch(values.layers),
     ),
     _ours(
         "use_lstm",
@@ -664,9 +664,7 @@ ALGORITHMS = (
         "smooth_target_policy",
         "policy_noise",
         "TD3 always does; false is a `policy_noise` of 0",
-        translate=lambda value, scope: Meaning(
-            {} if value else {scope.algo("policy_noise")[0]: 0.0}, "TD3 always does"
-        ),
+        translate=values.smooth_target,
     ),
     _ours("pure_exploration_steps", "start_steps"),
     _ours(
