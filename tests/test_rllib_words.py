@@ -391,3 +391,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         status = end.code
     assert status == 2
     return capsys.readouterr().err
+
+
+def test_words_of_an_algorithm_that_is_not_named_are_listed_as_not_converted(tmp_path: Path) -> None:
+    text = converted(read(file(tmp_path, "num_workers: 0\nlr: 0.001\ngama: 0.9\n"), named), ALGOS, ENVS)
+    assert "mp_backend: single" in text
+    for word in ("lr", "gama"):
+        assert f": {word}: a word of an algorithm, which has to be named first" in text

@@ -5,7 +5,7 @@ Messages suggest them; --config and --stop translate them, with config/foreign/r
 else.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from config.finder import Finder
@@ -35,7 +35,7 @@ OTHERS: dict[str, Row] = {
 }
 """Names in programs that accompany papers and courses, and in the examples of RLlib."""
 
-TABLES: dict[str, dict[str, Row]] = {
+TABLES: dict[str, Mapping[str, Row]] = {
     "Stable-Baselines3, sb3-contrib and rl-baselines3-zoo": sb3.WORDS,
     "CleanRL": cleanrl.WORDS,
     "Tianshou": tianshou.WORDS,
@@ -91,6 +91,7 @@ ALGORITHMS = {
     "apex_dqn": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
     "ddppo": "PPO with general_cfg.mp_backend=ray and general_cfg.n_learners is its counterpart",
     **sb3.ALGOS,
+    "es": sb3.ALGOS["ars"],
     **cleanrl.ALGOS,
 }
 """Algorithms of other libraries, in lower case, and what to take in their place."""

@@ -469,7 +469,7 @@ LEARNING = (
     _ours("adam_epsilon", "adam_epsilon"),
     _ours("l2_reg", "weight_decay", translate=values.weight_decay),
     _ours("rmsprop", "optimizer", translate=values.rmsprop),
-    _ours("model", "", "", "see [above](#model)", translate=values.model),
+    _ours("model", "", "see [above](#model)", "lists of layers, such as `actor_layers`", translate=values.model),
     _nothing(
         "framework framework_str use_pytorch use_torch eager",
         _TORCH,
