@@ -68,16 +68,16 @@ def module(words: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def count(words: str) -> int:
-    """Returns a whole number, 1 or more."""
-    if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words)):
-        raise argparse.ArgumentTypeError(f"invalid number {words[:40]!r}: use 1 or more")
+def count(words: str, least: int = 1) -> int:
+    """Returns a whole number, 1 or more; least: or this."""
+    if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words) >= least):
+        raise argparse.ArgumentTypeError(f"invalid number {words[:40]!r}: use {least} or more")
     return int(words)
 
 
 def count_or_none(words: str) -> int:
     """Returns a whole number, 0 or more."""
-    return 0 if words.isascii() and words.isdecimal() and not int(words[:18]) else count(words)
+    return count(words, 0)
 
 
 def score(words: str) -> float:

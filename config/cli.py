@@ -48,7 +48,7 @@ _ELSEWHERE = {
     "enjoy": "use python main.py film NAME", "eval": "use python main.py test NAME",
     "render": "use python main.py film NAME", "predict": "use python main.py test NAME",
     "optimize": "use python main.py tune --yaml FILE", "plot": "use python main.py watch, or compare RUN RUN",
-    "learn": "use python main.py train", "fit": "use python main.py train",
+    "learn": "use python main.py train", "fit": "use python main.py train", "rllib": "leave it out",
 }  # fmt: skip
 """Commands of other programs, and what to type here."""
 

@@ -210,6 +210,10 @@ class AlgoConfig(Strict):
                 yield Problem(key, f"must be {shown} in this algorithm; another value makes it a different algorithm")
 
 
+FILM: Any = object()
+"""Value of env_cfg.render_mode for the one in which the environment is filmed, until that is known. No text is it."""
+
+
 class EnvConfig(Strict):
     """Settings that every environment has. Other keys are passed to the environment's constructor."""
 

@@ -12,11 +12,9 @@ from config.foreign import names as foreign_names
 from config.names import nearest
 from config.program import PROGRAM
 from config.run_config import SECTIONS
-from config.schema import EnvConfig, Strict
+from config.schema import FILM, EnvConfig, Strict
 from config.yaml_reader import Document, DocumentError, Place, parse
 
-FILM: Any = object()
-"""Value of env_cfg.render_mode for the one in which the environment is filmed, until that is known. No text is it."""
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
 """General settings of an earlier run that a command does not inherit. The address of a cluster is among them: whoever
 answers there can run code here, and the directory may come from a stranger."""

@@ -27,6 +27,7 @@ FILES = {
     "broken.yaml": "a: {run: PPO\n",
     "checkpoint.yaml": "a:\n  run: PPO\n  env: CartPole-v1\n  checkpoint_config: {num_to_keep: 3}\n",
     "restore.yaml": "a:\n  run: PPO\n  env: CartPole-v1\n  restore: x\n",
+    "empty_run.yaml": "a:\n  run:\n  env: CartPole-v1\n",
     "box.yaml": "a:\n  run: TD3\n  env: CartPole-v1\n",
 }
 

@@ -1,6 +1,7 @@
 """Each of RLlib's words does what docs/rllib.md says of it, and what is wrong is one sentence with its place."""
 
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from config.foreign import names as foreign_names
 from config.foreign import rllib
 from config.foreign.experiments import load_all
 from config.foreign.rllib_convert import converted
-from config.foreign.rllib_keys import CONFIG, MAPPINGS, PARTS, RULES, TABLES
+from config.foreign.rllib_keys import CONFIG, HINTS, MAPPINGS, PARTS, RULES, TABLES, plain
 from config.foreign.rllib_values import same_padding
 from config.foreign.table import NoCounterpartError, Scope
 from config.loader import ConfigError
@@ -61,7 +62,7 @@ def test_a_word_that_is_refused_is_refused_with_the_remark_of_its_row() -> None:
     for word, row in refused.items():
         with pytest.raises(NoCounterpartError) as caught:
             rllib.meaning_of(word, "another value", known)
-        assert str(caught.value) == rllib.plain(row.refused), word
+        assert str(caught.value) == plain(row.refused), word
 
 
 def test_every_setting_of_a_row_exists_somewhere() -> None:
@@ -73,17 +74,41 @@ def test_every_setting_of_a_row_exists_somewhere() -> None:
 
 
 def test_the_names_of_messages_mean_the_same_as_the_table() -> None:
-    """Names that other libraries have, too, are in a table of their own."""
+    """Names that other libraries have, too, are in tables of their own."""
+    assert {word.lower() for word in {**CONFIG, **RULES, **PARTS} if "." not in word} <= set(HINTS)
     for word in set(CONFIG) & set(foreign_names.NAMES):
-        ours = {path for path in CONFIG[word].paths()}
+        ours = set(CONFIG[word].paths())
         theirs = {(section, key) for section, key, _ in foreign_names.ours(word)}
         assert not ours or not theirs or ours & theirs, word
+
+
+def test_what_messages_say_of_a_word_is_a_sentence_without_the_links_of_the_page() -> None:
+    for word, row in HINTS.items():
+        assert not re.search(r"`|\]\(|here it is -|below|see above", f"{row.remark} {row.refused}"), word
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("algo_cfg.conv_filters=[]", "conv_filters: unknown setting; here it is {layer_type: conv2d, "),
+        ("algo_cfg.exploration_config={}", "it is called exploration_type here, a setting of "),
+        ("algo_cfg.epsilon_timesteps=9", "it is called epsilon_decay here, a setting of "),
+        ("general_cfg.num_envs=2", "it is called env_cfg.n_envs here"),
+        ("general_cfg.evaluation_interval=2", "here it is general_cfg.online_eval: true: at each checkpoint"),
+    ],
+)
+def test_a_word_in_a_section_is_answered_from_the_table(word: str, answer: str) -> None:
+    [problem] = problems(word, algo="PPO")
+    assert answer in problem
 
 
 # --------------------------------------------------------------------------------------------------------- model
 
 
-@pytest.mark.parametrize(("algo", "env"), [("PPO", "CartPole-v1"), ("DQN", "CartPole-v1"), ("SAC", "Pendulum-v1")])
+@pytest.mark.parametrize(
+    ("algo", "env"),
+    [*((algo, "CartPole-v1") for algo in ("PPO", "A2C", "DQN", "IMPALA")), ("SAC", "Pendulum-v1")],
+)
 def test_the_defaults_of_a_model_are_accepted_whole_and_one_by_one(algo: str, env: str) -> None:
     config = of(algo, env=env, model=MODEL_DEFAULTS)
     for key in {"value_layers", "actor_layers", "critic_layers"} & set(type(config.algo).model_fields):
@@ -92,6 +117,12 @@ def test_the_defaults_of_a_model_are_accepted_whole_and_one_by_one(algo: str, en
     assert config.env.wrappers is None
     for word, value in MODEL_DEFAULTS.items():
         assert of(algo, env=env, model={word: value})
+
+
+def test_the_defaults_of_a_model_are_accepted_as_they_are_in_a_program() -> None:
+    text = f"{{'model': {{  # a comment\n {str(MODEL_DEFAULTS)[1:-1]},\n}}}}"
+    assert "None" in text
+    assert loaded(algo="PPO", config=text) == of("PPO", model=MODEL_DEFAULTS)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +145,49 @@ def test_a_word_of_a_model_sets_what_the_page_says(model: dict[str, Any], path: 
     if key.endswith("_layers"):
         value = [(layer.layer_type, layer.layer_size) for layer in value]
     assert value == expected
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["remote_worker_envs", "rmsprop", "use_gae", "vtrace", "use_huber", "prioritized_replay", "twin_q"]
+    + ["smooth_target_policy"]
+    + [f"model.{word}" for word in ("vf_share_layers", "use_lstm", "framestack", "no_framestack", "grayscale")],
+)
+@pytest.mark.parametrize("value", ["nonsense", 7, -3, [1], {}], ids=str)
+def test_a_switch_takes_true_and_false_alone(word: str, value: Any) -> None:
+    with pytest.raises(NoCounterpartError, match=r"^expected true or false$"):
+        rllib.meaning_of(word, value, scope())
+
+
+@pytest.mark.parametrize(
+    ("algo", "config"),
+    [
+        ("PPO", {"observation_filter": []}),
+        ("DQN", {"training_intensity": float("inf")}),
+        ("DQN", {"target_network_update_freq": float("inf")}),
+        ("DQN", {"exploration_fraction": float("inf")}),
+        ("DQN", {"exploration_fraction": -3}),
+        ("DQN", {"exploration_fraction": 7}),
+        ("DQN", {"exploration_config": {"epsilon_timesteps": -3}}),
+        ("PPO", {"lr_schedule": [[0, 1], [float("inf"), 0]]}),
+        ("PPO", {"preprocessor_pref": "nonsense"}),
+    ],
+    ids=str,
+)
+def test_a_value_that_means_nothing_is_one_sentence(algo: str, config: dict[str, Any]) -> None:
+    [problem] = problems(algo=algo, config=config)
+    word = next(iter(config))
+    assert problem.startswith(f"Python: config: {word}")
+
+
+def test_a_word_for_the_layers_of_a_value_network_is_none_of_ppo() -> None:
+    [problem] = problems(algo="PPO", config={"hiddens": [64]})
+    assert problem.startswith("Python: config: hiddens: it is called value_layers here, a setting of ")
+
+
+def test_an_activation_alone_leaves_the_sizes_at_the_default_of_rllib() -> None:
+    config = loaded(algo="DDPG", env="Pendulum-v1", config={"actor_hidden_activation": "tanh"})
+    assert [(layer.layer_size, layer.activation) for layer in config.algo.actor_layers] == [([400, 300], "tanh")]
 
 
 def test_a_model_of_ones_own_is_a_custom_layer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,3 +391,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         status = end.code
     assert status == 2
     return capsys.readouterr().err
+
+
+def test_words_of_an_algorithm_that_is_not_named_are_listed_as_not_converted(tmp_path: Path) -> None:
+    text = converted(read(file(tmp_path, "num_workers: 0\nlr: 0.001\ngama: 0.9\n"), named), ALGOS, ENVS)
+    assert "mp_backend: single" in text
+    for word in ("lr", "gama"):
+        assert f": {word}: a word of an algorithm, which has to be named first" in text

@@ -7,6 +7,7 @@ from config.error_text import shown
 from config.finder import Finder
 from config.foreign import convlab, rllib_convert, zoo
 from config.foreign import names as foreign_names
+from config.foreign.experiments import experiments
 from config.foreign.joyrl_settings import LOST, NEEDLESS, UNREAD, Omission, Rewriting
 from config.loader import ConfigError
 from config.names import printable
@@ -39,7 +40,7 @@ def converted(
     of_zoo, of_rllib = zoo.understands(document), rllib_convert.understands(document)
     if not of_zoo and (flag := next((flag for flag, value in (("--env", env), ("--algo", algo)) if value), "")):
         raise ConfigError([f"{path}: {flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out"])
-    if name and not of_rllib:
+    if name and not experiments(document):
         raise ConfigError([f"{path}: {name!r} would name one of several experiments of RLlib; leave it out"])
     if of_zoo:
         return zoo.converted(document, algo, env, find_algo, find_env)

@@ -118,6 +118,8 @@ def _experiment(name: str, value: Any, place: Place) -> Source:
         if key in ("stop", "config"):
             if part is not None:
                 _add(source, key, part, where)
+        elif key in ("run", "alg") and part is None:
+            source.problems.append(f"{where.text}: {where.path}: got null; expected the name of an algorithm")
         elif key == "env" or key in PARTS:
             source.foreign["run" if key == "alg" else key] = (part, where)
         else:

@@ -1,7 +1,6 @@
 """Reads settings by RLlib's names: --config, --stop, and experiments in a file. config/foreign/rllib_keys.py has the
 words, config/foreign/rllib_values.py what their values mean here."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
@@ -10,11 +9,12 @@ from config import sources
 from config.error_text import shown
 from config.foreign import convlab
 from config.foreign import names as foreign_names
-from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, row_of
+from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, plain, row_of
 from config.foreign.rllib_values import CHECKPOINTS, algorithm_here, example_here
 from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
 from config.names import did_you_mean
 from config.program import PROGRAM
+from config.schema import FILM
 from config.sources import Source
 from config.yaml_reader import Document, DocumentError, Place, parse
 
@@ -58,9 +58,9 @@ def from_settings(document: Document) -> Source:
             source.problems.append(f"{place.text}: {place.path}: {_EXPRESSION}")
             continue
         word = _spelled(key)
-        source.foreign[word] = (value, place)
+        source.foreign[word] = (_null(value), place)
         if word in NESTED and isinstance(value, dict):
-            source.foreign |= {f"{word}.{part}": (value[part], place.parts[part]) for part in value}
+            source.foreign |= {f"{word}.{part}": (_null(value[part]), place.parts[part]) for part in value}
     source.strays.clear()
     return source
 
@@ -69,6 +69,11 @@ _EXPRESSION = (
     "an expression is not evaluated; write values to try, such as {choice: [1, 2]} or {log: [1e-5, 1e-2]} "
     f"({PROGRAM} tune -f FILE)"
 )
+
+
+def _null(value: Any) -> Any:
+    """Returns a value, or None for Python's None, which is text in YAML: settings are pasted from programs."""
+    return None if value == "None" else value
 
 
 def _spelled(key: str) -> str:
@@ -256,9 +261,4 @@ def _note(key: str, value: Any, meaning: Meaning) -> str:
 
 
 def _plain(value: Any) -> str:
-    return "rgb_array" if value is sources.FILM else value if isinstance(value, str) else shown(value)
-
-
-def plain(text: str) -> str:
-    """Returns a text of the page as a part of a message: without links and quotes."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
+    return "rgb_array" if value is FILM else value if isinstance(value, str) else shown(value)

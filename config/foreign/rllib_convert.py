@@ -15,8 +15,8 @@ from config.loader import ConfigError
 from config.names import did_you_mean, printable
 from config.program import PROGRAM
 from config.run_config import SECTIONS
-from config.schema import Strict
-from config.sources import FILM, Source
+from config.schema import FILM, AlgoConfig, Strict
+from config.sources import Source
 from config.yaml_reader import Document, Dumper
 
 LOST = "Not converted; look for a setting that does the same:"
@@ -34,15 +34,18 @@ def converted(document: Document, find_algo: Finder, find_env: Finder, name: str
     algo, lost = _algorithm(source, find_algo)
     kind = find_env.get("gym")
     models: dict[str, type[Strict]] = {"general_cfg": GeneralConfig, "env_cfg": kind.Config}
-    if algo is not None:
-        models["algo_cfg"] = algo.Config
+    models["algo_cfg"] = algo.Config if algo else AlgoConfig
     source.problems += lost
     _put_present_ids(source, kind)
     scope, name_here = Scope(models, [source]), str(source.sections.get("general_cfg", {}).get("algo_name", "DQN"))
     rllib.put_present_env(source, scope, kind)
-    notes = list(
-        rllib.translate(source, scope, lambda key: hints.unknown_setting("algo_cfg", key, models, find_algo, name_here))
-    )
+
+    def hint(key: str) -> str:
+        if algo is None:
+            return "; a word of an algorithm, which has to be named first"
+        return hints.unknown_setting("algo_cfg", key, models, find_algo, name_here)
+
+    notes = list(rllib.translate(source, scope, hint))
     return "".join(_lines(source, notes))
 
 

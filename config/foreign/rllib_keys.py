@@ -1,11 +1,13 @@
 """All of RLlib's words, and what each is here. The tables of docs/rllib.md are made of these, and so are messages, and
 what --config, --stop and files of experiments set."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from config.foreign import rllib_values as values
-from config.foreign.table import Meaning, Row, Scope
+from config.foreign.table import Meaning, Row
 
 
 class Key(NamedTuple):
@@ -147,7 +149,7 @@ MODEL = (
         "false: actor and critic are separate networks; true: their hidden layers are one "
         "([networks.md](networks.md#shared-layers)). PPO of old has it beside `model`",
         "layers with `shared`",
-        translate=values.layers,
+        translate=values.switch(values.layers),
     ),
     _ours(
         "use_lstm",
@@ -371,7 +373,7 @@ COLLECTING = (
     _ours("num_envs_per_worker num_envs_per_env_runner num_envs", "env_cfg.n_envs"),
     _ours(
         "rollout_fragment_length sample_batch_size",
-        "train_fre",
+        "train_fre batch_size",
         "for a replay buffer, in transitions over all rows; for on-policy algorithms it follows from `batch_size`",
         translate=values.fragment,
     ),
@@ -421,8 +423,8 @@ COLLECTING = (
     _ours(
         "exploration_config",
         "exploration_type",
-        "with `epsilon_start`, `epsilon_end`, `epsilon_decay`, `temperature`, `expl_noise`, by algorithm; its "
-        "words are [below](#mappings)",
+        "with `epsilon_start`, `epsilon_end`, `epsilon_decay`, `temperature`, `expl_noise`, by algorithm; see "
+        "[below](#mappings) for its words",
         translate=values.mapping,
     ),
     _nothing(
@@ -467,7 +469,7 @@ LEARNING = (
     _ours("adam_epsilon", "adam_epsilon"),
     _ours("l2_reg", "weight_decay", translate=values.weight_decay),
     _ours("rmsprop", "optimizer", translate=values.rmsprop),
-    _ours("model", "", "", "see [above](#model)", translate=values.model),
+    _ours("model", "", "see [above](#model)", "lists of layers, such as `actor_layers`", translate=values.model),
     _nothing(
         "framework framework_str use_pytorch use_torch eager",
         _TORCH,
@@ -488,11 +490,11 @@ LEARNING = (
         "learner_config_dict simple_optimizer distributed_data_parallel_optimizer optimizer_class optimizer_config",
         "nothing to set",
     ),
-    _ours("buffer_size", "buffer_size"),
+    _ours("buffer_size replay_buffer_capacity", "buffer_size"),
     _ours(
         "replay_buffer_config",
         "",
-        "its words are [below](#mappings)",
+        "see [below](#mappings) for its words",
         "`buffer_size`, `buffer_type` and others",
         translate=values.mapping,
     ),
@@ -648,7 +650,7 @@ ALGORITHMS = (
     _ours(
         "optimization",
         "",
-        "its words are [below](#mappings)",
+        "see [below](#mappings) for its words",
         "`actor_lr`, `critic_lr`, `alpha_lr`",
         translate=values.mapping,
     ),
@@ -662,9 +664,7 @@ ALGORITHMS = (
         "smooth_target_policy",
         "policy_noise",
         "TD3 always does; false is a `policy_noise` of 0",
-        translate=lambda value, scope: Meaning(
-            {} if value else {scope.algo("policy_noise")[0]: 0.0}, "TD3 always does"
-        ),
+        translate=values.smooth_target,
     ),
     _ours("pure_exploration_steps", "start_steps"),
     _ours(
@@ -838,13 +838,14 @@ RESOURCES = (
         "cpu, cuda, cuda:1 or auto; a number above 0 is auto, and `general_cfg.num_gpus_per_learner`",
         translate=values.gpus,
     ),
-    _ours("gpu devices", "general_cfg.device", "in old files", translate=values.one_gpu),
+    _ours("gpu devices", "general_cfg.device", "in old files: true is auto, false is cpu", translate=values.one_gpu),
     _ours("num_learners num_learner_workers", "general_cfg.n_learners", "0 needs nothing", translate=values.learners),
     _ours(
         "num_gpus_per_learner num_gpus_per_learner_worker", "general_cfg.num_gpus_per_learner", translate=values.gpus
     ),
     _nothing("num_cpus_per_learner num_cpus_per_learner_worker", "1"),
-    _ours("num_cpus_per_worker num_cpus_per_env_runner", "general_cfg.num_cpus_per_worker"),
+    _ours("num_cpus_per_worker num_cpus_per_env_runner num_cpus", "general_cfg.num_cpus_per_worker"),
+    _ours("redis_address", "general_cfg.ray_address"),
     _ours(
         "num_gpus_per_worker num_gpus_per_env_runner",
         "general_cfg.num_gpus_per_worker",
@@ -1057,7 +1058,7 @@ EXPERIMENT = (
     _ours(
         "run alg",
         "general_cfg.algo_name",
-        "also `--run`; the algorithms that have another name here are [below](#algorithms)",
+        "also `--run`; see [below](#algorithms) for those that have another name here",
         translate=values.algorithm,
     ),
     _ours(
@@ -1139,8 +1140,6 @@ RULES: Mapping[str, Row] = dict(_by_word(STOP))
 PARTS: Mapping[str, Row] = dict(_by_word(EXPERIMENT))
 """Part of an experiment -> its row; env, stop and config are parts, too."""
 
-Translation = Callable[[Any, Scope], Meaning]
-
 
 def row_of(word: str) -> Row | None:
     """Returns what a word is here: of config, a stop rule, or a part of an experiment; None for any other."""
@@ -1148,3 +1147,31 @@ def row_of(word: str) -> Row | None:
         return CONFIG[f"model.{word}"]
     rows = (table[word] for table in (CONFIG, RULES, PARTS) if word in table)
     return next(rows, None)
+
+
+def plain(text: str) -> str:
+    """Returns a text of the page as a part of a message: without links and quotes."""
+    text = re.sub(r"\[\w+\]\(#[^)]*\)", "docs/rllib.md", text)
+    text = re.sub(r"\[(\w+\.md)\]\([^)]*\)", r"docs/\1", text)
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
+
+
+def _hints() -> Iterator[tuple[str, Row]]:
+    """Yields each word, in lower case, with its row as messages have it. A word that two mappings have means something
+    else in each."""
+    keys = [key for table in (*MAPPINGS.values(), *TABLES.values()) for key in table]
+    nested = Counter(word for table in MAPPINGS.values() for key in table for word in key.words())
+    for key in keys:
+        row = Row(key.row.settings, plain(key.row.remark), refused=plain(_answer(key)))
+        yield from ((word.lower(), row) for word in key.words() if nested[word] < 2)
+
+
+def _answer(key: Key) -> str:
+    """Returns what to do in place of words without a setting of their own."""
+    here = key.here.strip("-")
+    parts = (f"here it is {here}" if here else "", key.row.remark)
+    return key.row.refused or key.row.needless or ": ".join(part for part in parts if part)
+
+
+HINTS: Mapping[str, Row] = dict(_hints())
+"""Each word, of a mapping or not -> its row as messages have it."""

@@ -1,13 +1,15 @@
 """What RLlib's words mean here if their values mean something else. config/foreign/rllib_keys.py attaches each function
 to the words that it translates."""
 
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import wraps
 from typing import Any
 
-from config import sources
-from config.foreign.table import Meaning, NoCounterpartError, Scope
+from config.foreign.table import Meaning, NoCounterpartError, Scope, Translation
 from config.program import PROGRAM
+from config.schema import FILM
 
 Settings = dict[str, Any]
 LISTS = ("value_layers", "actor_layers", "critic_layers")
@@ -36,13 +38,21 @@ def of_ale(scope: Scope) -> bool:
     return _ALE in str(_env(scope, "id")) and _env(scope, "vectorization") == "native"
 
 
-def constant(key: str, settings: Settings, remark: str = "") -> Callable[[Any, Scope], Meaning]:
-    """Returns a translation: these settings for true, and for false, 0 and false values nothing."""
+def is_number(value: Any) -> bool:
+    """Returns True for a finite number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
-    def translation(value: Any, scope: Scope) -> Meaning:
-        return Meaning(settings, remark) if value else Meaning({}, f"{key} is off")
 
-    return translation
+def switch(translation: Translation) -> Translation:
+    """Returns a translation that takes true and false alone."""
+
+    @wraps(translation)
+    def checked(value: Any, scope: Scope) -> Meaning:
+        if not isinstance(value, bool):
+            raise NoCounterpartError("expected true or false")
+        return translation(value, scope)
+
+    return checked
 
 
 # ----------------------------------------------------------------------------------------------------- networks
@@ -152,7 +162,7 @@ def linear(size: Any, activation: Any) -> Settings:
     return {"layer_type": "linear", "layer_size": size, "activation": activation}
 
 
-def layers_with(word: str) -> Callable[[Any, Scope], Meaning]:
+def layers_with(word: str) -> Translation:
     """Returns a translation of a word of layers that is read with another word of `model`."""
 
     def translation(value: Any, scope: Scope) -> Meaning:
@@ -170,12 +180,9 @@ def model(value: Any, scope: Scope) -> Meaning:
     return Meaning({}) if value else layers(value, scope)
 
 
+@switch
 def lstm(value: Any, scope: Scope) -> Meaning:
-    if value is False:
-        return Meaning({}, "no layer is recurrent")
-    if value is True:
-        return layers(value, scope)
-    raise NoCounterpartError("expected true or false")
+    return layers(value, scope) if value else Meaning({}, "no layer is recurrent")
 
 
 def sequence_length(value: Any, scope: Scope) -> Meaning:
@@ -186,23 +193,24 @@ def sequence_length(value: Any, scope: Scope) -> Meaning:
 
 def hiddens(value: Any, scope: Scope) -> Meaning:
     """Translates the layers after the trunk of a value network."""
+    scope.algo("value_layers")
     if of_ale(scope) and not _matters_for_images(scope):
         return Meaning(dict.fromkeys(scope.algo("value_layers"), [linear(value, "relu")] if value else []))
     return layers(value, scope)
 
 
-def of_one_network(name: str, sizes: str, activation: str) -> Callable[[Any, Scope], Meaning]:
-    """Returns a translation of the layers of one network, whose sizes are a list. name: of our list; sizes and
-    activation: the words for both."""
+def of_one_network(name: str, sizes: str, activation: str) -> Translation:
+    """Returns a translation of the layers of one network, whose sizes are a list, with RLlib's default. name: of our
+    list; sizes and activation: the words for both."""
 
     def translation(value: Any, scope: Scope) -> Meaning:
-        hidden, function = written(scope, sizes, []), activation_of(written(scope, activation, "relu"))
+        hidden, function = written(scope, sizes, [400, 300]), activation_of(written(scope, activation, "relu"))
         return Meaning(dict.fromkeys(scope.algo(name), [linear(hidden, function)] if hidden else []))
 
     return translation
 
 
-def network(*names: str) -> Callable[[Any, Scope], Meaning]:
+def network(*names: str) -> Translation:
     """Returns a translation of a mapping of one network. names: of our lists, of which the first that exists is set."""
 
     def translation(value: Any, scope: Scope) -> Meaning:
@@ -250,15 +258,15 @@ def example_here(name: str) -> tuple[str, Settings]:
     return known or (name, {})
 
 
+@switch
 def frames(value: Any, scope: Scope) -> Meaning:
     if of_ale(scope):
-        return Meaning({}, "games are stacked") if value is True else Meaning({"env_cfg.stack_num": 1})
-    if value is False or value is True:
-        wrapper = "env_cfg.wrappers: [{wrapper_name: FrameStack, stack_size: 4}]"
-        return Meaning({}, f"it is for Atari games; {wrapper} stacks the pictures of others")
-    raise NoCounterpartError("expected true or false")
+        return Meaning({}, "games are stacked") if value else Meaning({"env_cfg.stack_num": 1})
+    wrapper = "env_cfg.wrappers: [{wrapper_name: FrameStack, stack_size: 4}]"
+    return Meaning({}, f"it is for Atari games; {wrapper} stacks the pictures of others")
 
 
+@switch
 def no_frames(value: Any, scope: Scope) -> Meaning:
     return frames(not value, scope)
 
@@ -280,10 +288,11 @@ def side(value: Any, scope: Scope) -> Meaning:
     return Meaning({"env_cfg.wrappers": _wrappers(scope)})
 
 
+@switch
 def gray(value: Any, scope: Scope) -> Meaning:
     if of_ale(scope):
         return Meaning({}, "games are gray")
-    if value is False:
+    if not value:
         return Meaning({}, "pictures keep their colors")
     return Meaning({"env_cfg.wrappers": _wrappers(scope)})
 
@@ -303,6 +312,8 @@ def preprocessor(value: Any, scope: Scope) -> Meaning:
 def preprocessor_pref(value: Any, scope: Scope) -> Meaning:
     if of_ale(scope) and value == "rllib":
         return Meaning({"env_cfg.stack_num": 1}, "a single frame")
+    if value not in ("rllib", "deepmind"):
+        raise NoCounterpartError("expected rllib or deepmind; env_cfg.wrappers lists wrappers")
     return Meaning({}, "games have their own vector version, and others are wrapped as env_cfg.wrappers says")
 
 
@@ -316,8 +327,9 @@ def clip_rewards(value: Any, scope: Scope) -> Meaning:
     return Meaning({path: kinds[str(value)]})
 
 
+@switch
 def vectorization(value: Any, scope: Scope) -> Meaning:
-    if value is False:
+    if not value:
         return Meaning({}, "env_cfg.vectorization: auto chooses")
     return Meaning({"env_cfg.vectorization": "async"}, "a process for each row")
 
@@ -375,7 +387,7 @@ def rate_schedule(value: Any, scope: Scope) -> Meaning:
         (start, first), (end, last) = [[float(number) for number in point] for point in value] if line else [(1, 0)] * 2
     except (TypeError, ValueError):
         start, first, end, last = 1.0, 0.0, 0.0, 0.0
-    if start != 0 or not 0 <= last <= first / 10:
+    if start != 0 or not (0 <= last <= first / 10 and math.isfinite(end)):
         near = "write algo_cfg.lr_schedule: linear or cosine, which fall to 0 at the end of the run, and algo_cfg.lr"
         raise NoCounterpartError(near)
     rates = scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES)
@@ -407,12 +419,12 @@ def weight_decay(value: Any, scope: Scope) -> Meaning:
     return Meaning({}, "it is off") if value == 0 else Meaning(dict.fromkeys(scope.algo("weight_decay"), value))
 
 
+@switch
 def huber(value: Any, scope: Scope) -> Meaning:
-    if not isinstance(value, bool):
-        raise NoCounterpartError("expected true or false")
     return Meaning({scope.algo("loss")[0]: "huber" if value else "mse"})
 
 
+@switch
 def rmsprop(value: Any, scope: Scope) -> Meaning:
     return Meaning({scope.algo("optimizer")[0]: "rmsprop" if value else "adam"})
 
@@ -457,8 +469,7 @@ def capacity(value: Any, scope: Scope) -> Meaning:
 def steps_in_total(value: Any, scope: Scope) -> Meaning:
     """Translates the steps of a run; one that learns from data alone counts updates here."""
     model = scope.models.get("algo_cfg")
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not getattr(model, "OFFLINE", False) or not number or value <= 0:
+    if not getattr(model, "OFFLINE", False) or not is_number(value) or value <= 0:
         return Meaning({"general_cfg.max_total_step": value})
     updates = max(1, round(value / scope.number("algo_cfg.batch_size")))
     return Meaning({"general_cfg.max_update": updates}, "steps of the data there, updates here")
@@ -467,7 +478,7 @@ def steps_in_total(value: Any, scope: Scope) -> Meaning:
 def intensity(value: Any, scope: Scope) -> Meaning:
     """Translates transitions that are learned from for each one that is collected."""
     [path] = scope.algo("updates_per_train")
-    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+    if not is_number(value) or value <= 0:
         raise NoCounterpartError("expected a number above 0; algo_cfg.updates_per_train is here what it sets")
     updates = value * scope.number("algo_cfg.train_fre") / scope.number("algo_cfg.batch_size")
     return Meaning({path: max(1, round(updates))}, "in gradient updates; at least one each time")
@@ -476,7 +487,7 @@ def intensity(value: Any, scope: Scope) -> Meaning:
 def target_update(value: Any, scope: Scope) -> Meaning:
     """Translates environment steps into gradient updates."""
     [path] = scope.algo("target_update")
-    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+    if not is_number(value) or value < 0:
         return Meaning({path: value})
     per_step = scope.number("algo_cfg.updates_per_train") / scope.number("algo_cfg.train_fre")
     return Meaning({path: max(1, round(value * per_step))}, "environment steps in RLlib, gradient updates here")
@@ -496,10 +507,9 @@ def noisy(value: Any, scope: Scope) -> Meaning:
     return Meaning(dict.fromkeys(scope.algo("noisy"), value))
 
 
+@switch
 def prioritized(value: Any, scope: Scope) -> Meaning:
     [path] = scope.algo("buffer_type")
-    if not isinstance(value, bool):
-        raise NoCounterpartError("expected true or false")
     return Meaning({path: "PER" if value else "REPLAY_QUE"})
 
 
@@ -523,22 +533,25 @@ def mapping(value: Any, scope: Scope) -> Meaning:
     return Meaning({}, "" if value else "it is empty")
 
 
+@switch
 def twin_q(value: Any, scope: Scope) -> Meaning:
     paths = scope.algo("n_critics", "target_critics")
-    return Meaning(dict.fromkeys(paths, 1 + value if value in (0, 1) else value))
+    return Meaning(dict.fromkeys(paths, 1 + value))
 
 
 def observation_filter(value: Any, scope: Scope) -> Meaning:
-    if value == "NoFilter" and not scope.has("algo_cfg.normalize_obs"):
-        return Meaning({}, "observations stay as they are")
     kinds = {"MeanStdFilter": True, "ConcurrentMeanStdFilter": True, "NoFilter": False}
-    if value not in kinds and not isinstance(value, bool):
+    filtered = kinds.get(str(value), value)
+    if not isinstance(filtered, bool):
         raise NoCounterpartError("write algo_cfg.normalize_obs: true for MeanStdFilter, false for NoFilter")
-    return Meaning(dict.fromkeys(scope.algo("normalize_obs"), kinds.get(value, value)))
+    if not filtered and not scope.has("algo_cfg.normalize_obs"):
+        return Meaning({}, "observations stay as they are")
+    return Meaning(dict.fromkeys(scope.algo("normalize_obs"), filtered))
 
 
+@switch
 def gae(value: Any, scope: Scope) -> Meaning:
-    return Meaning({}, "it is always used") if value is True else Meaning(dict.fromkeys(scope.algo("gae_lambda"), 1.0))
+    return Meaning({}, "it is always used") if value else Meaning(dict.fromkeys(scope.algo("gae_lambda"), 1.0))
 
 
 def kl_coeff(value: Any, scope: Scope) -> Meaning:
@@ -548,6 +561,7 @@ def kl_coeff(value: Any, scope: Scope) -> Meaning:
     return Meaning({path: value}, "read with ppo_type: kl, which replaces the clipping")
 
 
+@switch
 def vtrace(value: Any, scope: Scope) -> Meaning:
     if scope.has("algo_cfg.eps_clip"):
         return Meaning({}, "windows are at most general_cfg.run_ahead windows old, and ratios to them are clipped")
@@ -592,16 +606,14 @@ def explored_by(value: Any, scope: Scope) -> Meaning:
     return Meaning({"algo_cfg.exploration_type": kinds[kind]})
 
 
-def epsilon(end: str) -> Callable[[Any, Scope], Meaning]:
+def epsilon(end: str) -> Translation:
     """Returns a translation of one end of epsilon's line, or of its length in steps. end: start, end or decay."""
 
     def translation(value: Any, scope: Scope) -> Meaning:
         if scope.has("algo_cfg.expl_noise") and not scope.has(f"algo_cfg.epsilon_{end}"):
             return Meaning({}, "the noise of its actions is constant")
         [path] = scope.algo(f"epsilon_{end}")
-        if end == "decay" and isinstance(value, int | float):
-            value = max(1, value)
-        return Meaning({path: value, "algo_cfg.epsilon_schedule": "linear"})
+        return Meaning({path: 1 if end == "decay" and value == 0 else value, "algo_cfg.epsilon_schedule": "linear"})
 
     return translation
 
@@ -611,7 +623,7 @@ def epsilon_fraction(value: Any, scope: Scope) -> Meaning:
     if not scope.has("algo_cfg.epsilon_decay"):
         return Meaning({}, "the noise of its actions is constant")
     total = written(scope, "schedule_max_timesteps", 100_000)
-    if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in (value, total)):
+    if not (is_number(value) and 0 <= value <= 1 and is_number(total)):
         raise NoCounterpartError("expected a number from 0 to 1; algo_cfg.epsilon_decay is here what it sets, in steps")
     settings = {"algo_cfg.epsilon_decay": max(1, round(value * total)), "algo_cfg.epsilon_schedule": "linear"}
     return Meaning(settings, f"of {total} steps")
@@ -628,9 +640,14 @@ def noise_scale(value: Any, scope: Scope) -> Meaning:
         )
     )
     scale, sigma = (written(scope, word, default) for word, default in words)
-    if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in (scale, sigma)):
+    if not (is_number(scale) and is_number(sigma)):
         raise NoCounterpartError("expected a number above 0")
     return Meaning(dict.fromkeys(scope.algo("expl_noise"), round(scale * sigma, 6)), "scale times sigma")
+
+
+@switch
+def smooth_target(value: Any, scope: Scope) -> Meaning:
+    return Meaning({} if value else {scope.algo("policy_noise")[0]: 0.0}, "TD3 always does")
 
 
 def explore(value: Any, scope: Scope) -> Meaning:
@@ -685,7 +702,7 @@ def monitor(value: Any, scope: Scope) -> Meaning:
             "expected true or false; general_cfg.video_fre is the number of episodes between videos"
         )
     remark = "a video of each 100th training episode, in videos/ of the task directory"
-    return Meaning({"env_cfg.render_mode": sources.FILM, "general_cfg.video_fre": 100}, remark)
+    return Meaning({"env_cfg.render_mode": FILM, "general_cfg.video_fre": 100}, remark)
 
 
 def render_env(value: Any, scope: Scope) -> Meaning:
@@ -708,7 +725,7 @@ def compressed_columns(value: Any, scope: Scope) -> Meaning:
 
 
 def max_file_size(value: Any, scope: Scope) -> Meaning:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+    if not is_number(value) or value <= 0:
         raise NoCounterpartError("expected a number of bytes; general_cfg.traces_file_mb is in MiB")
     return Meaning({"general_cfg.traces_file_mb": value / 2**20}, "MiB")
 

@@ -105,9 +105,6 @@ class OldGym(gymnasium.Env):
             self.env.close()
 
 
-_SPACES = ("observation_space", "action_space")
-
-
 def _space(space: Any) -> Any:
     """Returns a space of gymnasium for one of gym, which has the same attributes."""
     if isinstance(space, gymnasium.Space):
