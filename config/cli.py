@@ -430,7 +430,8 @@ def _lookup(command: str, argv: Sequence[str]) -> argparse.Namespace:
     _add_arguments(parser, command)
     request = parser.words(argv)
     if command == "convert":
-        settings = request.file.lower().endswith(SETTINGS_ENDINGS) and not str(request.target).endswith(DATA_ENDINGS)
+        settings = request.file.lower().endswith(SETTINGS_ENDINGS)
+        settings = settings and not str(request.target).endswith((*DATA_ENDINGS, *SETTINGS_ENDINGS))
         request.name, request.target = (request.target, None) if settings else (None, request.target)
     if command == "convert" and not request.target and request.file.endswith(DATA_ENDINGS):
         parser.error(f"{request.file!r} is data; name the new file too: python main.py convert DATA NEW.npz")

@@ -2,6 +2,8 @@
 
 import re
 
+from config.program import PROGRAM
+
 _LOAD = "joystick.load(run.task).act(obs)"
 OF_A_RUN = {
     "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
@@ -12,8 +14,8 @@ OF_A_RUN = {
     "optimizer": "run.foreach_worker(f) and run.foreach_env(f)", "workers": "run.foreach_worker(f)",
     "local_evaluator": "run.agent and run.foreach_env(f)", "foreach_evaluator": "run.foreach_worker(f)",
     "foreach_evaluator_with_index": "run.foreach_worker(f), which gets agent and index", "env_runner": "run.agent",
-    "foreach_policy": "run.foreach_worker(f)", "export_model": "joystick.load(run.task), or python main.py export NAME",
-    "export_policy_model": "joystick.load(run.task), or python main.py export NAME",
+    "foreach_policy": "run.foreach_worker(f)", "export_model": f"joystick.load(run.task), or {PROGRAM} export NAME",
+    "export_policy_model": f"joystick.load(run.task), or {PROGRAM} export NAME",
     "export_policy_checkpoint": "run.save()", "save_checkpoint": "run.save()", "save_to_path": "run.save()",
 }  # fmt: skip
 """Methods."""
@@ -46,11 +48,11 @@ OF_THE_MODULE = {
     "loguniform": "write joystick.log(low, high)", "randint": "write joystick.integer(low, high)",
     "init": "Ray starts by itself with general_cfg={'mp_backend': 'ray'}",
     "shutdown": "run.close() ends what it started",
-    "rollout": "write run.evaluate(episodes), or python main.py evaluate NAME",
+    "rollout": f"write run.evaluate(episodes), or {PROGRAM} evaluate NAME",
     "pretty_print": "write joystick.pretty(result)",
     "DefaultCallbacks": "inherit from joystick.Callbacks",
     "register_custom_model": "write a layer {layer_type: custom, module: 'my_module:MyModel'}",
-    "DEFAULT_CONFIG": "python main.py describe PPO shows all settings", "function": "give the function itself",
+    "DEFAULT_CONFIG": f"{PROGRAM} describe PPO shows all settings", "function": "give the function itself",
 }  # fmt: skip
 """Names of the module joystick."""
 _TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")

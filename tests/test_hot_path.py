@@ -22,6 +22,7 @@ class Halving:
 
     device = torch.device("cpu")
     optimizer = None
+    own_stats = staticmethod(dict)
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         return window

@@ -67,7 +67,7 @@ def test_without_a_preset_of_the_family_those_of_others_are_named(algo):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("PG", "REINFORCE is the same"), ("MLE", "BC is the same"), ("ES", "evolution")]
+    ("name", "said"), [("PG", "REINFORCE is the same"), ("MLE", "BC is the same"), ("ES", "random search")]
 )
 def test_an_algorithm_of_another_library_is_answered_with_ours(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=f"unknown name '{name}'; {said}"):

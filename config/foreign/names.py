@@ -92,7 +92,6 @@ ALGORITHMS = {
     "ddppo": "PPO with general_cfg.mp_backend=ray and general_cfg.n_learners is its counterpart",
     "pg": "REINFORCE is the same algorithm",
     "mle": "BC is the same algorithm",
-    "es": "evolution strategies are not offered; PPO learns from the same rewards",
     **sb3.ALGOS,
     "es": sb3.ALGOS["ars"],
     **cleanrl.ALGOS,

@@ -421,7 +421,8 @@ class Experiment:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
                 self.trainer.log.flush()
-                record.write_failure(self.task, str(error) or type(error).__name__)
+                if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was
+                    record.write_failure(self.task, str(error) or type(error).__name__)
             raise
 
     def _check(self) -> None:

@@ -62,6 +62,8 @@ class TrainedPolicy:
             found = self._env.encode(obs)
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise JoystickError(f"act: the observation does not fit {wanted}: {error}") from error
+        if found.shape != wanted.shape and np.shape(obs) == wanted.shape:  # as an exported program gets it
+            found = np.asarray(obs, wanted.dtype)
         if found.shape != wanted.shape:
             raise JoystickError(f"act: the observation has shape {found.shape}; expected {wanted.shape}")
         check_finite(found, "act")
