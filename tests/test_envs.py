@@ -85,7 +85,8 @@ def test_an_observation_that_is_a_number_is_an_array_of_one(kind):
     assert TrainedPolicy(Sign(), env).act(np.float32(2)) == TrainedPolicy(Sign(), env).act(2.0) == 1
     assert TrainedPolicy(Sign(), env).act(-1) == 0
     with pytest.raises(JoystickError, match="the observation has shape"):
-        TrainedPolicy(Sign(), env).act([1.0])
+        TrainedPolicy(Sign(), env).act([1.0, 2.0])
+    assert TrainedPolicy(Sign(), env).act([1.0]) == 1, "as an exported program gets it"
     env.close()
 
 
