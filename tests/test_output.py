@@ -874,3 +874,16 @@ def test_a_resume_says_what_another_limit_does_to_schedules(
     values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
     config = load(None, find_algo=ALGOS, find_env=ENVS, values=values)
     assert list(exactness.of_limits(config, [change])) == ([said] if said else [])
+
+
+def test_a_picture_of_floats_from_0_to_1_is_not_black() -> None:
+    from framework.output.pictures import picture_of
+
+    frame = np.zeros((4, 4, 3))
+    frame[1, 2] = (1.0, 0.5, np.nan)
+    picture = picture_of(frame)
+    assert picture is not None
+    assert np.asarray(picture)[1, 2].tolist() == [255, 127, 0]
+    bright = picture_of(np.full((2, 2, 3), 200.0))
+    assert bright is not None
+    assert np.asarray(bright).max() == 200, "floats above 1 are bytes"
