@@ -58,7 +58,7 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
 
 
 _TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")
-"""What RLlib's classes have behind the name of an algorithm."""
+"""Endings of the names of RLlib's classes, behind the algorithm."""
 
 
 def _lower(finder: Finder) -> set[str]:

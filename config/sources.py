@@ -44,7 +44,7 @@ class Source:
     foreign: dict[str, tuple[Any, Place]] = field(default_factory=dict)
     """Settings by RLlib's names; config/foreign/rllib.py puts them under ours once the algorithm is known."""
     of_policies: dict[str, dict[str, tuple[Any, Place]]] = field(default_factory=dict)
-    """Those of the policies of its multiagent, by section."""
+    """Settings of the policies of its multiagent, by RLlib's names, by section."""
 
     def put(self, section: str, key: str, value: Any, place: Place) -> None:
         self.sections.setdefault(section, {})[key] = value

@@ -42,7 +42,7 @@ from framework.output.recorders import Tape, TrajectoryRecorder, Writer
 from framework.output.traces import TraceRecorder
 from framework.plan import Plan, PolicyPlan, needs_global_state
 from framework.plan import plan as plan_of
-from framework.seeding import number, stream
+from framework.seeding import number, one_thread, stream
 from framework.watch import Watch
 
 WORK_OF_A_THREAD = 8_000_000
@@ -137,17 +137,6 @@ def _useful_threads(config: RunConfig, agent: Agent) -> int:
         layers = (array.size for name, array in own.weights().items() if array.ndim == 2)
         work = max(work, policy.minibatch * max(layers, default=0))
     return max(1, work // WORK_OF_A_THREAD)
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Lets torch use one thread, so that first weights do not depend on the number of cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def gpu_name(config: RunConfig) -> str | None:

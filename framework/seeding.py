@@ -1,6 +1,8 @@
 """Derives named random streams from one seed. A stream depends on its name alone, so a new worker changes no other."""
 
+import contextlib
 import secrets
+from collections.abc import Iterator
 from zlib import crc32
 
 import numpy as np
@@ -25,3 +27,16 @@ def stream(seed: int, name: str, *numbers: int) -> np.random.Generator:
 def number(seed: int, name: str, *numbers: int) -> int:
     """Returns a number from a named stream, to be used as a seed."""
     return int(_sequence(seed, name, numbers).generate_state(1)[0]) & _TOP
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Lets torch use one thread, so that bits do not depend on the number of cores."""
+    import torch  # late: streams are needed without it
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 SEEN: list[dict] = []
-"""What custom_loss was given."""
+"""Arguments of the last call of custom_loss."""
 
 
 class Regularized(nn.Module):

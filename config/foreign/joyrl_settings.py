@@ -88,7 +88,7 @@ class Rewriting:
         """section, key -> how it was written."""
         self.omitted: list[Omission] = []
         self.problems: list[str] = []
-        """What is wrong with the values, a sentence each."""
+        """Faults of the values, a sentence each."""
         self.places: dict[tuple[str, str], Place] = {}
         self.algo: type[AlgoConfig] | None = None
         """Model of the algorithm; None if there is no such algorithm."""

@@ -17,7 +17,7 @@ class Key(NamedTuple):
     """The words, with blanks between them."""
     row: Row
     here: str = ""
-    """What the page says about the setting here; empty: the settings of the row, or a dash."""
+    """Text of the page about the setting here; empty: the settings of the row, or a dash."""
 
     def words(self) -> list[str]:
         return self.names.split()

@@ -26,7 +26,7 @@ ONLY = {"count_steps_by": "env_steps", "replay_mode": "independent"}
 KNOWN = (*POLICIES, "policy_mapping_fn", "policies_to_train", "observation_fn", *NOTHING)
 EXAMPLE = '{"cars": (None, None, None, {"gamma": 0.9})}'
 _WORDS_OF_CLASSES = ("TF", "Torch", "Eager", "Policy", "Graph", "Loss", "Dynamic", "Static")
-"""What a class of RLlib has behind the name of its algorithm: PPOTFPolicy, DQNPolicyGraph."""
+"""Endings of the names of RLlib's classes, behind the algorithm: PPOTFPolicy, DQNPolicyGraph."""
 
 
 def policies_of(value: Any, algorithm: Callable[[str], str | None]) -> dict[str, dict[str, Any]]:

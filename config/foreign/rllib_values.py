@@ -1,5 +1,5 @@
-"""What RLlib's words mean here if their values mean something else. config/foreign/rllib_keys.py attaches each function
-to the words that it translates."""
+"""Translations of RLlib's words whose values mean something else here. config/foreign/rllib_keys.py attaches each
+function to the words that it translates."""
 
 import math
 import re

@@ -1,5 +1,6 @@
-"""What a word of another library is here: the row of a table. From the tables come what is loaded, `convert`, the hints
-in messages, and the pages in docs/. Imports nothing of ours: models of settings take other spellings from a table."""
+"""The row of a table: a word of another library, and its meaning here. From the tables come what is loaded, `convert`,
+the hints in messages, and the pages in docs/. Imports nothing of ours: models of settings take other spellings from a
+table."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,21 +26,21 @@ LookupError if the algorithm has no such setting."""
 
 @dataclass(frozen=True)
 class Row:
-    """What a word of another library is here. The first of these that applies counts: needless, translate, settings,
-    refused."""
+    """A word of another library, and its meaning here. The first of these that applies counts: needless, translate,
+    settings, refused."""
 
     settings: str = ""
     """Paths section.key, with blanks between them, of which the first that exists in the run is meant; without a
     section in algo_cfg."""
     remark: str = ""
-    """What has to be known about the value, for messages and the page."""
+    """A remark on the value, for messages and the page."""
     translate: Translation | None = None
     needless: str = ""
-    """Why nothing has to be set; empty if something has to."""
+    """Reason for which nothing has to be set; empty if something has to."""
     values: tuple[Any, ...] = ()
     """Values for which nothing has to be set; none: all."""
     refused: str = ""
-    """What to write in its place, as the end of a sentence."""
+    """Advice on what to write in its place, as the end of a sentence."""
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yields section and key of its settings."""

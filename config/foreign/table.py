@@ -1,4 +1,4 @@
-"""What the words of another library can mean in a run: the settings that exist, and the values that are written."""
+"""The scope in which the words of another library are read: the settings that exist, and the written values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Scope:
 
     models: Mapping[str, type[Strict]]
     sources: Iterable[Written] = ()
-    """Where settings are written, the strongest last."""
+    """Sources of settings, the strongest last."""
 
     def has(self, path: str) -> bool:
         section, _, key = path.partition(".")

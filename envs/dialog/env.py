@@ -23,7 +23,7 @@ from envs.gym.env import prepare
 from envs.gym.rows import assemble, described
 
 Shared = tuple[Database, Codec, Actions]
-"""What rows have in common."""
+"""Parts that rows have in common."""
 MINED = 500
 """Dialogues of the rule policy in which frequent sets of acts are looked for."""
 

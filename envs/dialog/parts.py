@@ -21,7 +21,7 @@ EXAMPLE = "[joystick.dialog.parse('inform restaurant food thai')]"
 
 
 class Contract(NamedTuple):
-    """What a part needs."""
+    """Needs of a part: its methods and attributes."""
 
     arguments: tuple[str, ...]
     """Arguments of its constructor, in this order."""
@@ -274,8 +274,8 @@ class Judge:
 
 
 class Language:
-    """How both sides say their acts and understand those of the other. Without parts of the user's own, acts are passed
-    on as they are."""
+    """The channel between both sides: they say their acts, and understand those of the other. Without
+    parts of the user's own, acts are passed on as they are."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

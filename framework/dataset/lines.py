@@ -28,20 +28,24 @@ _KNOWN = {np.dtype(name).name for name in "?bhiqBHIQefd"}
 def read(path: Path) -> Iterator[Block]:
     """Yields the episodes of a file."""
     with ExitStack() as stack:
-        file = _opened(path, stack)
-        number = 0
-        while line := file.readline(MOST_LINE_BYTES + 1):
-            number += 1
-            if len(line) > MOST_LINE_BYTES:
-                raise DataError(
-                    f"line {number} is longer than {MOST_LINE_BYTES / 2**20:,.0f} MiB; write shorter episodes"
-                )
+        for number, line in numbered(_opened(path, stack), "episodes", MOST_LINE_BYTES):
             try:
                 columns = _episode(line)
             except (DataError, ValueError, RecursionError, TypeError, AttributeError) as error:
                 raise DataError(f"line {number}: {_said(error, line)}") from None
             if len(columns["reward"]):
                 yield Block(columns, "episode", f"line {number}")
+
+
+def numbered(file: IO[bytes], parts: str, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yields number and bytes of each line. Raises DataError for a line that is too long; parts: what should be
+    shorter; most: bytes of a line."""
+    number = 0
+    while line := file.readline(most + 1):
+        number += 1
+        if len(line) > most:
+            raise DataError(f"line {number} is longer than {most / 2**20:,.0f} MiB; write shorter {parts}")
+        yield number, line
 
 
 def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:

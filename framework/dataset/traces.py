@@ -14,6 +14,7 @@ import numpy as np
 from config.opening import regular
 from framework.checkpoint.array_headers import read_header
 from framework.dataset.columns import Block, Columns, column_of, joined, renamed, rows
+from framework.dataset.lines import numbered
 from framework.errors import DataError
 
 MOST_LINE_BYTES = 2**28
@@ -65,13 +66,7 @@ def _runs(columns: Columns, keys: list[tuple[int, int | str]]) -> Iterator[tuple
 def _pieces(path: Path) -> Iterator[tuple[str, Columns, list[tuple[int, int | str]]]]:
     """Yields the place, the columns and the (episode, agent) of each step of the lines of a file."""
     with open(path, "rb", opener=regular) as file:
-        number = 0
-        while line := file.readline(MOST_LINE_BYTES + 1):
-            number += 1
-            if len(line) > MOST_LINE_BYTES:
-                raise DataError(
-                    f"line {number} is longer than {MOST_LINE_BYTES / 2**20:,.0f} MiB; write shorter pieces"
-                )
+        for number, line in numbered(file, "pieces", MOST_LINE_BYTES):
             if not line.endswith(b"\n") and not _is_whole(line):
                 return  # a run is writing it
             try:

@@ -1,18 +1,16 @@
 """Samples of whole dialogues, played in this process or in several."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-import torch
 
 from framework.data.batch import Batch
 from framework.data.settings import whole
 from framework.dialog.processes import run_in
 from framework.errors import JoystickError
-from framework.seeding import number, stream
+from framework.seeding import number, one_thread, stream
 
 MOST_PROCESSES = 1024
 GUESS = 5
@@ -84,7 +82,7 @@ def _play(env: Any, policy: Any, numbers: range, processes: int, seed: int) -> l
 
 def dialogues(env: Any, policy: Any, numbers: Sequence[int], seed: int) -> list[Steps]:
     """Plays dialogues one after the other; each is a function of the seed and its number."""
-    with _one_thread():
+    with one_thread():
         return [_dialogue(env, policy, seed, k) for k in numbers]
 
 
@@ -103,17 +101,6 @@ def _dialogue(env: Any, policy: Any, seed: int, k: int) -> Steps:
             steps.legal.append(legal)
         obs = after
     return steps
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Lets torch use one thread: a process plays a single dialogue at a time, and its bits do not depend on cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _joined(played: list[Steps]) -> Batch:

@@ -14,7 +14,7 @@ SHORTEST_DELAY = 20
 LONGEST_DELAY = 655_350
 """Milliseconds that GIF can express."""
 STAYS = 1
-"""What becomes of a frame when the next one is shown: it stays, since the next one holds only what has changed."""
+"""Disposal of a frame when the next one is shown: it stays, since the next one holds only what has changed."""
 
 
 class GifWriter(VideoWriter):

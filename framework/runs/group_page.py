@@ -45,7 +45,7 @@ class Member(NamedTuple):
     """waiting, running, finished, stopped or failed."""
     result: Result
     reason: str = ""
-    """Why it failed; empty if it did not."""
+    """Reason of its failure; empty if it did not fail."""
 
 
 class Group(NamedTuple):

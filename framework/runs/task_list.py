@@ -44,8 +44,8 @@ class Listed(NamedTuple):
     size: int
     """Bytes of its files."""
     reason: str = ""
-    """Which of its files are not read, and why; else the first line of the error of a run that failed. Empty if it left
-    none, as a killed one does."""
+    """Files of it that are not read, with the reason; else the first line of the error of a failed run. Empty if it
+    left none, as a killed one does."""
 
 
 def listing(wanted: str = "", root: Path = ROOT) -> str:

@@ -32,14 +32,14 @@ LOADS, CONVERTS, REFUSED, LARGE = "loads", "loads when converted", "refused", "t
 
 
 class Outcome(NamedTuple):
-    """What became of a file."""
+    """The outcome of a check of a file."""
 
     file: str
     kind: str
     command: str
     """Words of the command that took the file, or the last one that refused it."""
     text: str
-    """What the last command printed on the error stream."""
+    """Text of the last command on the error stream."""
 
     def problems(self) -> list[str]:
         """Returns the lines with what is wrong, without their places."""

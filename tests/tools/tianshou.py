@@ -111,7 +111,7 @@ class Check:
 
     @property
     def reason(self) -> str | None:
-        """Why it fails on purpose; None if it should pass."""
+        """Reason of a failure on purpose; None if it should pass."""
         for function, text, why in DIFFERENT:
             if re.fullmatch(function, self.function) and re.search(text, self.text, re.DOTALL):
                 return why
