@@ -235,6 +235,8 @@ class Agent(ABC):
         ones."""
         if self._own_layers is None:
             self._own_layers = own_loss.layers_of(self._attributes())
+        if not self._own_layers:  # asked at every update
+            return {}
         stats = own_loss.stats_of(self._own_layers)
         if self._own_names is None:
             self._own_names = own_loss.new_names(stats, (*self.METRICS, "grad_norm", "lr"))

@@ -13,6 +13,10 @@ _OWNER = "joystick_owner"
 """Attribute of a parameter: the layer of the user's own that it belongs to, if that has a loss."""
 
 
+_marked: set[type] = set()
+"""Classes of the marked layers of this process; without any, no parameter is looked at in an update."""
+
+
 class OwnLossError(ValueError):
     """A loss or a statistic of a layer of the user's own is unusable; the message says why."""
 
@@ -29,6 +33,7 @@ def mark(layer: nn.Module) -> None:
             raise ValueError("custom_loss must take two arguments, policy_loss and loss_inputs")
         for parameter in parameters:
             setattr(parameter, _OWNER, module)
+        _marked.add(type(module))
     try:
         _stats(module)
     except OwnLossError as error:
@@ -57,6 +62,8 @@ def refuse(network: nn.Module, why: str) -> None:
 def completed(loss: Tensor, parameters: Iterable[Tensor], inputs: Any) -> Tensor:
     """Returns the loss that these parameters lower, after the layers among them have added theirs. inputs: minibatch
     by column, or observations alone."""
+    if not _marked:
+        return loss
     owners = {id(owner): owner for each in parameters if (owner := getattr(each, _OWNER, None)) is not None}
     if not owners:
         return loss
