@@ -459,6 +459,8 @@ def test_actor_and_critic_share_layers_unless_independ_actor_is_true(tmp_path: P
         ("general_cfg: {render: rgb_array}\n", ":1: general_cfg.render: got 'rgb_array' (text); expected true"),
         ("algo_cfg: {return_form: x}\ngeneral_cfg: {algo_name: PPO, joyrl_version: 1}\n", ":1: algo_cfg.return_form: "),
         ("general_cfg: {test_epss: 5}\n", ":1: general_cfg.test_epss: unknown setting; did you mean test_eps?"),
+        ("general_cfg: {algo_name: PPO, test_eps: 5}\nalgo_cfg: {buffer_type: REPLAY_QUE}\n",
+         ":2: algo_cfg.buffer_type: got 'REPLAY_QUE' (text); expected ONPOLICY_QUE"),
         ("general_cfg: {test_eps: 5}\nalgo_cfg: 7\n", ":2: algo_cfg: got 7; expected lines of the form name: value"),
     ],
 )  # fmt: skip

@@ -241,6 +241,8 @@ class Rewriting:
         name = model.field_name(key)
         if why := self._overruled(name, value):
             self.omit(NEEDLESS, section, key, value, why)
+        elif name == "buffer_type" and not self._takes(name, value):  # an algorithm that is not ours, as off-policy PPO
+            self.omit(LOST, section, key, value, f"{self.name} has no such memory")
         elif name in model.model_fields:
             twice = sum(model.field_name(other) == name for other in self.old[section]) > 1  # doubled() says so
             put = self.put if twice else self._set
@@ -263,8 +265,6 @@ class Rewriting:
         """Returns why a setting does nothing in this file; empty if it does something."""
         if name == "max_episode" and self.algo and self.algo.OFFLINE:
             return "the run learns from data alone; max_update is its limit"
-        if name == "buffer_type" and not self._takes(name, value):
-            return f"{self.name} has no such memory"
         general = self.old["general_cfg"]
         if name == "max_episode" and "test_eps" in general and general.get("mode") in joyrl.TEST_MODES:
             return "test_eps is the number of test episodes"
