@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress, Tree
-from config.config import GeneralConfig
+from config.config import RUN_LIMITS, GeneralConfig
 from framework import rllib_names
 from framework.backend import Accepted, Backend
 from framework.checkpoint.atomic import remove_folder
@@ -54,6 +54,8 @@ class Trainer:
         """pause_at: environment step at which training pauses; no schedule depends on it. offline: number of updates
         from given data alone before the first step; -1: all of them."""
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
+        self.limits = {name: value for name in RUN_LIMITS if (value := getattr(cfg, name)) > 0}
+        """Limits of the run that are set, in the order in which they are looked at."""
         self.store, self.console, self.rows = store, console, rows
         self.log = log
         self.observers = (console, log, *observers)
@@ -258,8 +260,8 @@ class Trainer:
     def _rule_met(self) -> str | None:
         """Returns the first stop rule that is met, as a sentence."""
         cfg = self.cfg
-        for name, limit, done in self._limits():
-            if 0 < limit <= done:
+        for name, limit in self.limits.items():
+            if limit <= self._progress_to(name):
                 return f"{name} {f'{limit:g} s' if name == 'max_time' else limit} reached"
         if cfg.reward_threshold is not None and self.reached >= cfg.reward_threshold_limit:
             return f"reward_threshold {cfg.reward_threshold:g} reached"
@@ -267,20 +269,23 @@ class Trainer:
             return f"stop_return {cfg.stop_return:g} reached"
         return None
 
-    def _limits(self) -> tuple[tuple[str, float, float], ...]:
-        """Returns the name of each limit, its value, and how far training has come."""
-        cfg, count = self.cfg, self.count
-        return (
-            ("max_episode", cfg.max_episode, count.episode),
-            ("max_total_step", cfg.max_total_step, count.step),
-            ("max_update", cfg.max_update, count.update),
-            ("max_iteration", cfg.max_iteration, self.iterations()),
-            ("max_time", cfg.max_time, self.seconds()),
-        )
+    def _progress_to(self, limit: str) -> float:
+        """Returns how far training has come to a limit of this name, in its unit."""
+        match limit:
+            case "max_episode":
+                return self.count.episode
+            case "max_total_step":
+                return self.count.step
+            case "max_update":
+                return self.count.update
+            case "max_iteration":
+                return self.iterations()
+        return self.seconds()
 
     def as_much_again(self) -> str:
         """Returns the settings that train as long again after the limits that are met; empty if none is."""
-        met = [(name, limit + done) for name, limit, done in self._limits() if 0 < limit <= done]
+        came = {name: self._progress_to(name) for name in self.limits}
+        met = [(name, limit + came[name]) for name, limit in self.limits.items() if limit <= came[name]]
         return " ".join(f"general_cfg.{name}={ceil(value)}" for name, value in met)
 
     def iterations(self) -> int:
